@@ -1,0 +1,69 @@
+PYTHON ?= python3
+WORKERS ?= auto
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Both the packages and the isolated build of the project itself follow the pins.
+PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# The pytest workers share the cores already.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: help demo test test-real data-home lint bench clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile \
+		| while IFS='|' read -r target text; do printf 'make %-10s %s\n' "$$target" "$$text"; done
+
+demo: $(VENV)/.stamp-demo ## run the demo, which writes to demo-output
+	$(BIN)/appellate demo --out demo-output
+
+test: lint ## lint, then tests and doctests; with APPELLATE_DATA_HOME set, also on real data
+	$(PYTEST) $(if $(APPELLATE_DATA_HOME),-m "not slow")
+
+test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in APPELLATE_DATA_HOME
+	$(PYTEST) -m realdata
+
+data-home:
+	@test -d "$$APPELLATE_DATA_HOME" || { \
+		echo "Set APPELLATE_DATA_HOME to the directory that holds the data sets:" >&2; \
+		echo "    make test-real APPELLATE_DATA_HOME=path/to/data" >&2; \
+		exit 1; }
+
+lint: $(VENV)/.stamp-dev ## style, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.stamp-dev ## run the benchmarks one after another
+	@set -e; for file in benchmarks/[!_]*.py; do \
+		echo "== $$file"; $(BIN)/python "$$file"; \
+	done
+
+clean: ## remove the environment, caches and outputs
+	rm -rf $(VENV) build dist demo-output docs/_build
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .coverage htmlcov
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# A stamp is touched last, so an interrupted set-up starts again.
+$(VENV)/.stamp-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Appellate needs Python 3.11 or newer; '$(PYTHON)' is not." >&2; \
+		echo "Name another one: make PYTHON=python3.12 ..." >&2; \
+		exit 1; }
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.stamp-demo: $(VENV)/.stamp-venv pyproject.toml constraints.txt
+	@echo "Installing appellate[cli,plot] into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[cli,plot]'
+	@touch $@
+
+# What the developers need includes what the demo needs.
+$(VENV)/.stamp-dev: $(VENV)/.stamp-venv pyproject.toml constraints.txt
+	@echo "Installing appellate[dev] into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[dev]'
+	@touch $(VENV)/.stamp-demo $@
