@@ -1,0 +1,332 @@
+"""The contract of every partial-label classifier, and the border work done once for all."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from appellate._compat import fit_context
+from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.geometry import Geometry
+from appellate.numerics.simplex import project_entries, project_rows
+
+
+@runtime_checkable
+class BaseClassifier(Protocol):
+    """What `PLCPClassifier` asks of a base classifier; a third party's class may meet it.
+
+    ``fit(X, candidates, supervision=None)`` gets the features, the (n, l) boolean candidate
+    matrix and, from the second round on, an (n, l) confidence to start from; it leaves the
+    (n, l) ``training_output_``: one score for every label of its own training rows, about
+    in [0, 1]. ``predict_proba(X)``, (m, l), is used only where PLCP predicts by its base.
+    """
+
+    training_output_: NDArray[Any]
+
+    def fit(self, X: Any, candidates: Any, supervision: NDArray[Any] | None = None) -> Self:
+        """Train on candidate sets."""
+        ...
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return label probabilities of new rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Disambiguation:
+    """What a classifier makes of its training samples, as candidate entries.
+
+    Attributes
+    ----------
+    initial : ndarray, shape (nnz,)
+        Confidence before the first step.
+    confidence : ndarray, shape (nnz,)
+        Confidence after the last step: the targets of the final model.
+    output : ndarray, shape (nnz,)
+        Training output, at the candidates.
+    n_iter : int
+        Steps taken.
+    objective : tuple of float
+        Objective after every step, where the method records one.
+    ranking : ndarray, shape (nnz,), or None
+        Scores whose largest is the sample's label, where that is not `output`.
+    state : object
+        What the method hands from `_disambiguate` to `_conclude`.
+    """
+
+    initial: Values
+    confidence: Values
+    output: Values
+    n_iter: int = 1
+    objective: tuple[float, ...] = ()
+    ranking: Values | None = None
+    state: Any = None
+
+    @property
+    def scores(self) -> Values:
+        """Candidate entries of the scores whose largest is the sample's label."""
+        return self.output if self.ranking is None else self.ranking
+
+
+class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of all classifiers here: validation, attributes and prediction.
+
+    A method is one subclass with three short methods: `_disambiguate` runs the algorithm on
+    candidate entries, `_conclude` keeps what prediction needs, `_decision` scores new rows.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {}
+
+    # -- what a method implements -------------------------------------------------------
+
+    @abstractmethod
+    def _disambiguate(
+        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
+    ) -> Disambiguation:
+        """Run the method; `supervision` replaces its initial confidence."""
+
+    @abstractmethod
+    def _conclude(
+        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
+    ) -> NDArray[Any]:
+        """Keep what prediction needs and return the full training output, (n, l)."""
+
+    @abstractmethod
+    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Score validated new rows, (m, l); larger is likelier."""
+
+    # -- what every method offers -------------------------------------------------------
+
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, supervision: ArrayLike | None = None) -> Self:
+        """Fit to training rows and their candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features; float32 is kept.
+        y : array-like
+            An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
+            label is true), never as multi-label targets. A 1-D vector gives every row its
+            one label; strings in it are split at ``"|"``. Anything else that
+            `appellate.candidates.as_candidates` reads is accepted too.
+        supervision : array-like, shape (n, l), default=None
+            Confidence to start from instead of the method's own: rows on the simplex over
+            the candidates.
+
+        Returns
+        -------
+        self
+        """
+        X, sets = self._open(X, y)
+        entries = CandidateEntries(sets.matrix)
+        start = None if supervision is None else check_supervision(supervision, entries, X.dtype)
+        geometry = Geometry(X)
+        self._keep(geometry, entries, self._disambiguate(geometry, entries, start))
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Score new rows; predictions are the largest score.
+
+        Returns
+        -------
+        ndarray, shape (m, l), or (m,) for two classes
+            With two classes the score of the second minus that of the first, as in
+            scikit-learn.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Probabilities of every label for new rows, (m, l).
+
+        The scores of a row are projected onto the simplex, which keeps their order.
+        """
+        return self._probabilities(self._scores(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most likely label of new rows, (m,); ties go to the first class."""
+        columns = self._predict_columns(X)
+        labels: NDArray[Any] = self.classes_[columns]
+        return labels
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy against a 1-D truth, or covering rate against candidate sets.
+
+        The covering rate is the share of rows whose predicted label is among the
+        candidates: it needs no truth, since a label outside the set is certainly wrong.
+        """
+        columns = self._predict_columns(X)
+        if _is_label_vector(y):
+            return float(accuracy_score(y, self.classes_[columns], sample_weight=sample_weight))
+        sets = as_candidates(y, classes=self.classes_)
+        check_length(sets, len(columns))
+        covered = sets.matrix[np.arange(len(columns)), columns]
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(covered.astype(float), weights=weights))
+
+    # -- shared machinery ---------------------------------------------------------------
+
+    def _open(self, X: Any, y: Any) -> tuple[NDArray[Any], CandidateSets]:
+        """Validate features and candidate sets; remember classes and features."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                "give candidate sets, or one label a row."
+            )
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        sets = as_candidates(_ravel_column(y))
+        check_length(sets, len(X))
+        self.classes_ = sets.class_names
+        self.candidates_ = sets.matrix
+        self.ids_ = sets.ids
+        return X, sets
+
+    def _keep(self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation) -> None:
+        """Set the fitted attributes from a finished disambiguation."""
+        self.training_output_ = self._conclude(geometry, entries, result)
+        self.confidence_ = entries.scatter(result.confidence)
+        self.transduction_ = self.classes_[entries.argmax(result.scores)]
+        self.n_ties_ = entries.count_ties(result.scores)
+        self.n_iter_ = result.n_iter
+
+    def _predict_columns(self, X: Any) -> NDArray[np.intp]:
+        return np.argmax(self._scores(X), axis=1)
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        return self._decision(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+
+    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return project_rows(scores)
+
+
+def disambiguate(
+    classifier: Any, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
+) -> Disambiguation:
+    """Let any base classifier disambiguate: ours on the shared geometry, others by `fit`."""
+    if isinstance(classifier, PartialLabelClassifier):
+        return classifier._disambiguate(geometry, entries, supervision)
+    candidates = entries.scatter(np.ones(len(entries), dtype=bool))
+    classifier.fit(
+        geometry.X,
+        candidates,
+        supervision=None if supervision is None else entries.scatter(supervision),
+    )
+    output = np.asarray(classifier.training_output_)
+    if output.shape != entries.shape or not np.isfinite(output).all():
+        raise ValueError(
+            f"{type(classifier).__name__}.training_output_ must be a finite array of shape "
+            f"{entries.shape}, one score for every training row and label; got shape "
+            f"{output.shape}{'' if output.shape != entries.shape else ' with NaN or infinity'}."
+        )
+    values = entries.gather(output).astype(geometry.X.dtype, copy=False)
+    start = entries.uniform(values.dtype) if supervision is None else supervision
+    return Disambiguation(start, project_entries(values, entries), values)
+
+
+def conclude(
+    classifier: Any,
+    owner: PartialLabelClassifier,
+    geometry: Geometry,
+    entries: CandidateEntries,
+    result: Disambiguation,
+) -> None:
+    """Make a classifier that `disambiguate` trained as good as fitted on the owner's data.
+
+    Only ours need it: a third party's `fit` has done so itself.
+    """
+    if not isinstance(classifier, PartialLabelClassifier):
+        return
+    for name in ("classes_", "candidates_", "ids_", "n_features_in_", "feature_names_in_"):
+        if hasattr(owner, name):
+            setattr(classifier, name, getattr(owner, name))
+    classifier._keep(geometry, entries, result)
+
+
+def decide(classifier: Any, X: NDArray[Any]) -> NDArray[Any]:
+    """Score validated new rows by any base classifier, (m, l)."""
+    if isinstance(classifier, PartialLabelClassifier):
+        return classifier._decision(X)
+    return np.asarray(classifier.predict_proba(X))
+
+
+def check_base(estimator: Any) -> None:
+    """Raise a TypeError that names what an object lacks to be a base classifier."""
+    if isinstance(estimator, PartialLabelClassifier):
+        return
+    fit = getattr(estimator, "fit", None)
+    lacking = None
+    if isinstance(estimator, type):
+        lacking = f"an instance, not the class: {estimator.__name__}()"
+    elif not callable(fit):
+        lacking = "a fit(X, candidates, supervision=None) method"
+    elif "supervision" not in inspect.signature(fit).parameters:
+        lacking = "a parameter 'supervision=None' in its fit method"
+    if lacking is not None:
+        raise TypeError(
+            f"{estimator!r} cannot be a base classifier: it needs {lacking}. "
+            "See appellate.base.BaseClassifier for the protocol."
+        )
+
+
+def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: Any) -> Values:
+    """Validate a confidence given as supervision and return its candidate entries."""
+    matrix = np.asarray(supervision, dtype=dtype)
+    if matrix.shape != entries.shape:
+        raise ValueError(
+            f"supervision has shape {matrix.shape}; it needs one confidence for every row and "
+            f"class: {entries.shape}."
+        )
+    values = entries.gather(matrix)
+    off_simplex = (
+        ~np.isfinite(matrix).all(axis=1)
+        | (matrix < 0).any(axis=1)
+        | (np.abs(matrix.sum(axis=1) - 1) > 1e-3)
+        | (np.abs(entries.row_sum(values) - 1) > 1e-3)
+    )
+    if off_simplex.any():
+        raise ValueError(
+            f"{name_rows(np.flatnonzero(off_simplex))}: supervision must be non-negative, sum "
+            "to 1 over the row's candidates, and be zero elsewhere."
+        )
+    return values
+
+
+def _ravel_column(y: Any) -> Any:
+    """Read an (n, 1) array or frame as a vector of labels, with scikit-learn's warning."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] != 1 or isinstance(y, CandidateSets) or sp.issparse(y):
+        return y
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. It is read as one label "
+        "a row; pass y.ravel() to say so.",
+        DataConversionWarning,
+        stacklevel=5,
+    )
+    return np.asarray(y).ravel()
+
+
+def _is_label_vector(y: Any) -> bool:
+    """Whether y holds one label a row (a truth), not candidate sets."""
+    if isinstance(y, CandidateSets) or sp.issparse(y):
+        return False
+    cells = np.asarray(y) if hasattr(y, "shape") else np.asarray(y, dtype=object)
+    if cells.ndim != 1:
+        return False
+    if cells.dtype.kind not in "OUT":
+        return True
+    collections = (list, tuple, set, frozenset, np.ndarray)
+    return not any(isinstance(c, collections) or (isinstance(c, str) and "|" in c) for c in cells)

@@ -1,0 +1,112 @@
+"""The paper's small equations: initial confidence, smoothing with clipping, blur.
+
+The public functions take (n, l) matrices; the loops use the same equations on candidate
+entries alone (`normalize_entries`, `blur_entries`, `smooth_entries`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate.numerics.entries import CandidateEntries, Values
+
+
+def initial_confidence(candidates: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Spread each sample's confidence evenly over its candidates (Eq. 1).
+
+    Parameters
+    ----------
+    candidates : ndarray of bool, shape (n, l)
+        True where the label is a candidate; every row has at least one.
+
+    Returns
+    -------
+    ndarray, shape (n, l)
+        ``1 / |S_i|`` on the candidates of sample i, zero elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> initial_confidence(np.array([[True, True, False], [False, False, True]]))
+    array([[0.5, 0.5, 0. ],
+           [0. , 0. , 1. ]])
+    """
+    entries = CandidateEntries(np.asarray(candidates, dtype=bool))
+    return entries.scatter(entries.uniform())
+
+
+def blur(
+    confidence: NDArray[Any], candidates: NDArray[np.bool_], temperature: float | None = -1.0
+) -> NDArray[Any]:
+    """Soften a confidence within its candidates (Eqs. 3 and 9).
+
+    ``O = rownorm(exp(e^k P) * Y)`` with the sum as norm. For a temperature k < 0 the gap
+    between any two candidates shrinks and their order stays.
+
+    Parameters
+    ----------
+    confidence : ndarray, shape (n, l)
+        Any finite numbers; only those of candidates are read.
+    candidates : ndarray of bool, shape (n, l)
+        True where the label is a candidate; every row has at least one.
+    temperature : float or None, default=-1.0
+        The paper's k; the exponent is e^k times the confidence (0.37 for k = -1). None
+        turns blurring off: negative entries become zero and rows are divided by their sum
+        (uniform where that is zero).
+
+    Returns
+    -------
+    ndarray, shape (n, l)
+        Rows on the simplex over the candidates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sure = np.array([[1.0, 0.0, 0.0]])
+    >>> blur(sure, np.array([[True, True, False]])).round(3)
+    array([[0.591, 0.409, 0.   ]])
+    """
+    entries = CandidateEntries(np.asarray(candidates, dtype=bool))
+    confidence = np.asarray(confidence)
+    if not np.issubdtype(confidence.dtype, np.floating):
+        confidence = confidence.astype(np.float64)
+    return entries.scatter(blur_entries(entries.gather(confidence), entries, temperature))
+
+
+def blur_entries(values: Values, entries: CandidateEntries, temperature: float | None) -> Values:
+    """Blur candidate entries; see `blur`."""
+    if temperature is None:
+        positive = np.maximum(values, 0)
+        top = np.maximum(entries.row_max(positive), np.finfo(values.dtype).tiny)
+        return normalize_entries(positive / entries.spread(top), entries)
+    largest = float(np.finfo(values.dtype).max)
+    # e^k must stay finite, because it is multiplied by the zero distance of the top label.
+    sharpness = largest if temperature >= math.log(largest) else math.exp(temperature)
+    with np.errstate(over="ignore", under="ignore"):
+        below_top = values - entries.spread(entries.row_max(values))
+        weights = np.exp(values.dtype.type(sharpness) * below_top)
+    return normalize_entries(weights, entries)
+
+
+def normalize_entries(values: Values, entries: CandidateEntries) -> Values:
+    """Divide every sample's entries by their sum; uniform where the sum is zero."""
+    totals = entries.row_sum(values)
+    empty = totals <= 0
+    out = values / entries.spread(np.where(empty, values.dtype.type(1), totals))
+    if empty.any():
+        out = np.where(entries.spread(empty), entries.uniform(values.dtype), out)
+    return out
+
+
+def smooth_entries(previous: Values, output: Values, smoothing: float) -> Values:
+    """Mix old confidence and new output, clipped to [0, 1] (Eqs. 2 and 8).
+
+    On candidates both of the paper's pairs of thresholds, ``0 .. Y`` and ``1 - Y .. 1``,
+    are 0 and 1; elsewhere the confidence is fixed.
+    """
+    mixed: Values = np.clip(smoothing * previous + (1 - smoothing) * output, 0, 1)
+    return mixed

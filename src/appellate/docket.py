@@ -1,0 +1,190 @@
+"""The docket: verdict, appeal and outcome of every training sample, as a table."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+_SEPARATORS = ("|", ";", "\t", "\x1f")
+
+
+@dataclass(frozen=True)
+class Docket:
+    """All training samples with what the base said, what the appeal said, and how surely.
+
+    Attributes
+    ----------
+    candidates : ndarray of bool, shape (n, l)
+        Candidate sets.
+    class_names : ndarray, shape (l,)
+        Names of the labels.
+    verdict_confidence, appeal_confidence : ndarray, shape (n, l)
+        Confidence before and after, rows on the simplex over the candidates.
+    label_history : ndarray of int, shape (rounds + 1, n)
+        Class index of every sample: verdict first, then the appeal after each round.
+    ids : ndarray, shape (n,), or None
+        Names of the samples.
+    truth : array-like, shape (n,), or None
+        True labels, where known.
+
+    Notes
+    -----
+    The table has one row a sample, in the order of training, and the columns
+
+    ==================  ===============================================================
+    id                  name of the sample
+    candidates          its candidate labels, joined by the separator
+    n_candidates        how many they are
+    verdict             label by the base alone
+    appeal              label after mutual supervision
+    outcome             ``upheld`` or ``overturned``; a single candidate is never overturned
+    verdict_confidence  confidence of the base in the verdict
+    appeal_confidence   confidence of the partner in the appeal
+    margin              appeal confidence minus that of the next candidate; 1 if there is none
+    round               round from which on the label stayed the appeal; 0 if it never changed
+    truth               (only with truth) the true label
+    verdict_correct     (only with truth) whether the verdict is true
+    appeal_correct      (only with truth) whether the appeal is true
+    ==================  ===============================================================
+    """
+
+    candidates: NDArray[np.bool_]
+    class_names: NDArray[Any]
+    verdict_confidence: NDArray[Any]
+    appeal_confidence: NDArray[Any]
+    label_history: NDArray[np.intp]
+    ids: Any = None
+    truth: Any = None
+
+    def __post_init__(self) -> None:
+        """Check that names and truth, if given, are one a sample."""
+        for name in ("ids", "truth"):
+            given = getattr(self, name)
+            if given is not None and len(given) != len(self.candidates):
+                raise ValueError(
+                    f"{name} has {len(given)} values, but {len(self.candidates)} samples were "
+                    f"fitted; pass one value a sample, in the order of training."
+                )
+
+    @cached_property
+    def verdict(self) -> NDArray[np.intp]:
+        """Class index of every sample's verdict, (n,)."""
+        return self.label_history[0]
+
+    @cached_property
+    def appeal(self) -> NDArray[np.intp]:
+        """Class index of every sample's appeal, (n,)."""
+        return self.label_history[-1]
+
+    @cached_property
+    def overturned(self) -> NDArray[np.bool_]:
+        """Whether the appeal differs from the verdict, (n,)."""
+        return self.verdict != self.appeal
+
+    @cached_property
+    def margin(self) -> NDArray[Any]:
+        """Confidence of the appeal minus that of the next candidate, (n,)."""
+        if self.candidates.shape[1] == 1:
+            return np.ones(len(self.candidates), dtype=self.appeal_confidence.dtype)
+        top = np.partition(self.appeal_confidence, -2, axis=1)[:, -2:]
+        return top[:, 1] - top[:, 0]
+
+    @cached_property
+    def round_of_change(self) -> NDArray[np.intp]:
+        """Round from which on the label stayed the appeal; 0 where it was never another."""
+        differs = self.label_history != self.appeal  # (rounds + 1, n)
+        last = len(differs) - 1 - np.argmax(differs[::-1], axis=0)
+        return np.where(differs.any(axis=0), last + 1, 0)
+
+    def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
+        """Return the table as a dict of arrays, one a column."""
+        n = len(self.candidates)
+        rows = np.arange(n)
+        names = self.class_names
+        table = {
+            "id": rows if self.ids is None else np.asarray(self.ids),
+            "candidates": self._joined_candidates(separator),
+            "n_candidates": np.count_nonzero(self.candidates, axis=1),
+            "verdict": names[self.verdict],
+            "appeal": names[self.appeal],
+            "outcome": np.where(self.overturned, "overturned", "upheld").astype(object),
+            "verdict_confidence": self.verdict_confidence[rows, self.verdict],
+            "appeal_confidence": self.appeal_confidence[rows, self.appeal],
+            "margin": self.margin,
+            "round": self.round_of_change,
+        }
+        if self.truth is not None:
+            truth = np.asarray(self.truth)
+            table["truth"] = truth
+            table["verdict_correct"] = np.asarray(table["verdict"] == truth, dtype=bool)
+            table["appeal_correct"] = np.asarray(table["appeal"] == truth, dtype=bool)
+        return table
+
+    def to_frame(self, backend: str | None = None, *, separator: str = "|") -> Any:
+        """Return the table as a pandas or polars data frame, or as a dict of arrays.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "dict"} or None, default=None
+            None takes whichever of pandas and polars is installed, else a dict.
+        separator : str, default="|"
+            Between the labels in the column of candidates; where a label contains it,
+            the first of ``;``, tab and the ASCII unit separator that no label contains.
+        """
+        if backend not in (None, "pandas", "polars", "dict"):
+            raise ValueError(
+                f"output={backend!r} is not known; choose 'auto', 'pandas', 'polars' or 'dict'."
+            )
+        backend = backend or next(filter(importlib.util.find_spec, ("pandas", "polars")), "dict")
+        columns = self.columns(separator)
+        if backend == "dict":
+            return columns
+        lists = {name: _plain(column) for name, column in columns.items()}
+        return nw.from_dict(lists, backend=cast(Any, backend)).to_native()
+
+    def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
+        names = [str(name) for name in self.class_names.tolist()]
+        free = (s for s in (separator, *_SEPARATORS) if not any(s in name for name in names))
+        glue = next(free, separator)
+        rows, labels = np.nonzero(self.candidates)
+        starts = np.searchsorted(rows, np.arange(len(self.candidates) + 1)).tolist()
+        columns = labels.tolist()
+        joined = np.empty(len(self.candidates), dtype=object)
+        for i, (start, stop) in enumerate(pairwise(starts)):
+            joined[i] = glue.join(names[j] for j in columns[start:stop])
+        return joined
+
+
+def frame_backend(*objects: Any) -> str | None:
+    """Name the data-frame library that any of the objects comes from, the first found."""
+    for each in objects:
+        native = nw.from_native(each, pass_through=True, allow_series=True)
+        if isinstance(native, nw.DataFrame | nw.Series):
+            name = native.implementation.value
+            if name in ("pandas", "polars"):
+                return str(name)
+    return None
+
+
+def row_index(frame: Any) -> NDArray[Any] | None:
+    """Return the index of a pandas object, unless it merely counts the rows."""
+    index = getattr(frame, "index", None)
+    if index is None or callable(index) or not hasattr(index, "to_numpy"):
+        return None
+    values: NDArray[Any] = index.to_numpy()
+    return None if np.array_equal(values, np.arange(len(values))) else values
+
+
+def _plain(column: NDArray[Any]) -> Any:
+    """Lists of Python objects for object columns; labels of several types become text."""
+    if column.dtype.kind not in "OUST":
+        return column
+    values = column.tolist()
+    return values if len({type(v) for v in values}) <= 1 else [str(v) for v in values]

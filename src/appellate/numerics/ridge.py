@@ -1,0 +1,280 @@
+"""Kernel ridge regression with a free bias, seen as one linear map on the training targets.
+
+For fixed rows, kernel and ridge, the regression
+
+    min over W, b of |Phi W + 1 b' - T|^2 + ridge |W|^2
+
+has the training output ``S T`` with a *smoother* ``S`` that does not depend on the targets
+``T``. Factor ``K + ridge I`` once, and every later regression is a product. ``S`` is
+symmetric and ``S 1 = 1``. In the paper's notation (Eqs. KKT solution, kernel modeling
+output) the training output is ``C - A/2``, so the kernel matrix is not needed again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.kernels import Kernel
+
+Targets = Any  # an (n, l) ndarray or scipy.sparse.csr_array
+CandidateMap = Callable[[Values], Values]
+
+_BLOCK_ROWS = 512
+_LARGEST_BLOCKS = 2  # in n x n matrices
+_PREDICT_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Regressor:
+    """What remains of a fitted regression: enough to score new rows.
+
+    Attributes
+    ----------
+    kernel : Kernel or None
+        None for primal coefficients, which multiply the features themselves.
+    rows : ndarray, shape (n, q), or None
+        Training rows of a kernel regression.
+    coefficients : ndarray, shape (n, l) or (q, l)
+        Dual (kernel) or primal coefficients.
+    intercept : ndarray, shape (l,)
+        Bias of every label.
+    """
+
+    kernel: Kernel | None
+    rows: NDArray[Any] | None
+    coefficients: NDArray[Any]
+    intercept: NDArray[Any]
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Score new rows, (m, l); kernel rows are formed in blocks of at most 64 MiB."""
+        if self.kernel is None or self.rows is None:
+            return np.asarray(X @ self.coefficients + self.intercept)
+        out = np.empty((len(X), len(self.intercept)), dtype=self.coefficients.dtype)
+        batch = max(1, _PREDICT_BYTES // max(1, self.rows.nbytes // self.rows.shape[1]))
+        for block in gen_batches(len(X), batch):
+            out[block] = self.kernel(X[block], self.rows) @ self.coefficients + self.intercept
+        return out
+
+
+class Smoother(ABC):
+    """The map from targets to training output of one ridge regression.
+
+    Attributes
+    ----------
+    diagonal : ndarray, shape (n,)
+        The diagonal of S: how much a sample's own target counts in its own output.
+    """
+
+    diagonal: NDArray[Any]
+
+    @abstractmethod
+    def training_output(self, targets: Targets) -> NDArray[Any]:
+        """Return ``S @ targets``, (n, l)."""
+
+    @abstractmethod
+    def regressor(self, targets: Targets, output: NDArray[Any] | None = None) -> Regressor:
+        """Return the regression on these targets, ready for new rows.
+
+        `output` is their training output, if it is known already.
+        """
+
+    @abstractmethod
+    def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap: ...
+
+    def predict(self, X: NDArray[Any], targets: Targets) -> NDArray[Any]:
+        """Return the output on new rows of the regression on these targets, (m, l)."""
+        return self.regressor(targets).predict(X)
+
+    def leave_one_out(self, targets: Targets) -> NDArray[Any]:
+        """Return every row's output by the regression on all the other rows, (n, l).
+
+        In closed form, ``(out_i - S_ii T_i) / (1 - S_ii)``; nothing is refitted.
+        """
+        if len(self.diagonal) < 2:
+            raise ValueError("leave-one-out needs at least two rows, got 1.")
+        own = self.diagonal[:, np.newaxis]
+        dense = targets.toarray() if sp.issparse(targets) else targets
+        out: NDArray[Any] = (self.training_output(targets) - own * dense) / (1 - own)
+        return out
+
+    def on_candidates(self, entries: CandidateEntries) -> CandidateMap:
+        """Return the map from candidate entries of D to those of ``S @ D``.
+
+        The map is kept, so that a base and its partner share it.
+        """
+        cached: tuple[CandidateEntries, CandidateMap] | None = getattr(self, "_cached", None)
+        if cached is None or cached[0] is not entries:
+            cached = self._cached = (entries, self._build_candidate_map(entries))
+        return cached[1]
+
+
+class KernelSmoother(Smoother):
+    """The exact smoother of a kernel matrix.
+
+    With ``Hi = (K + ridge I)^-1``, ``v = Hi 1`` and ``B = Hi - v v' / (1'v)``:
+    ``S = I - ridge B``, dual coefficients ``B T = (T - S T) / ridge``, bias ``v'T / (1'v)``.
+
+    Cost: one Cholesky factorisation and one inverse, 2 n^3 / 3 multiply-adds together;
+    a later training output is n^2 l. Memory: the one n x n matrix, overwritten in place; a
+    candidate map gathers the blocks ``S[rows_j, rows_j]`` of the rows that have label j,
+    n^2 c^2 / l entries for c candidates a row, and works on S itself where these would take
+    more than two n x n matrices.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (n, n)
+        Kernel matrix, C-contiguous. **Overwritten.**
+    ridge : float
+        Strictly positive.
+    rows : ndarray, shape (n, q)
+        The training rows, for later predictions.
+    kernel : Kernel
+        The function that made `gram`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate.numerics.kernels import LinearKernel
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> smoother = KernelSmoother(X @ X.T, 1e-9, X, LinearKernel())
+    >>> smoother.predict(np.array([[3.0]]), np.array([[1.0], [3.0], [5.0]])).round(4)
+    array([[7.]])
+    """
+
+    def __init__(
+        self, gram: NDArray[Any], ridge: float, rows: NDArray[Any], kernel: Kernel
+    ) -> None:
+        self.ridge, self.rows, self.kernel = ridge, rows, kernel
+        self.matrix = _invert_in_place(gram, ridge)
+        row_sums = self.matrix.sum(axis=1)
+        total = row_sums.sum()
+        self.weights = row_sums / total  # the bias is weights @ targets
+        scaled = row_sums * (ridge / total)
+        for block in gen_batches(len(gram), _BLOCK_ROWS):
+            part = self.matrix[block]
+            part *= -ridge
+            part += np.outer(scaled[block], row_sums)
+        self.diagonal = np.einsum("ii->i", self.matrix)  # a writable view
+        self.diagonal += 1
+
+    def training_output(self, targets: Targets) -> NDArray[Any]:  # noqa: D102
+        if sp.issparse(targets):
+            return np.ascontiguousarray((targets.T @ self.matrix).T)
+        return np.asarray(self.matrix @ targets)
+
+    def regressor(  # noqa: D102
+        self, targets: Targets, output: NDArray[Any] | None = None
+    ) -> Regressor:
+        output = self.training_output(targets) if output is None else output
+        coefficients = np.asarray((targets - output) / self.ridge)
+        return Regressor(self.kernel, self.rows, coefficients, self.weights @ targets)
+
+    def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap:
+        order, starts = entries.by_label
+        sizes = np.diff(starts)
+        if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * self.matrix.size:
+            return lambda values: entries.gather(self.training_output(entries.scatter(values)))
+        rows = entries.rows[order]
+        segments = [slice(starts[j], starts[j + 1]) for j in np.flatnonzero(sizes)]
+        blocks = [self.matrix[np.ix_(rows[s], rows[s])] for s in segments]
+
+        def apply(values: Values) -> Values:
+            by_label = values[order]
+            product = np.empty_like(by_label)
+            for segment, block in zip(segments, blocks, strict=True):
+                np.dot(block, by_label[segment], out=product[segment])
+            out = np.empty_like(values)
+            out[order] = product
+            return out
+
+        return apply
+
+
+class FeatureSmoother(Smoother):
+    """The smoother of a linear model on given features, for fewer features than rows.
+
+    With ``Z = Xc L^-T``, ``L L' = Xc'Xc + ridge I`` and centred features ``Xc``:
+    ``S = 1 1' / n + Z Z'``; nothing of size n x n is formed.
+
+    Cost: n q^2 once, then n q l a training output. Memory: one (n, q) copy.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, q)
+        Features of the training rows.
+    ridge : float
+        Strictly positive.
+    """
+
+    def __init__(self, rows: NDArray[Any], ridge: float) -> None:
+        self.mean = rows.mean(axis=0)
+        centred = rows - self.mean
+        gram = centred.T @ centred
+        gram.flat[:: len(gram) + 1] += ridge
+        self.factor = la.cholesky(gram, lower=True, overwrite_a=True)
+        self.whitened = np.ascontiguousarray(
+            la.solve_triangular(self.factor, centred.T, lower=True).T
+        )  # (n, q)
+        self.diagonal = np.einsum("ij,ij->i", self.whitened, self.whitened) + 1 / len(rows)
+
+    def training_output(self, targets: Targets) -> NDArray[Any]:  # noqa: D102
+        return np.asarray(self.whitened @ (self.whitened.T @ targets) + targets.mean(axis=0))
+
+    def regressor(  # noqa: D102
+        self, targets: Targets, output: NDArray[Any] | None = None
+    ) -> Regressor:
+        whitened = self.whitened.T @ targets  # (q, l)
+        coefficients = la.solve_triangular(self.factor, whitened, lower=True, trans="T")
+        intercept = targets.mean(axis=0) - self.mean @ coefficients
+        return Regressor(None, None, coefficients, np.asarray(intercept))
+
+    def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap:
+        order, starts = entries.by_label
+        segments = [slice(a, b) for a, b in pairwise(starts) if a < b]
+        rows = entries.rows[order]
+        n = len(self.whitened)
+
+        def apply(values: Values) -> Values:
+            by_label = values[order]
+            product = np.empty_like(by_label)
+            for s in segments:
+                features = self.whitened[rows[s]]
+                product[s] = features @ (by_label[s] @ features) + by_label[s].sum() / n
+            out = np.empty_like(values)
+            out[order] = product
+            return out
+
+        return apply
+
+
+def _invert_in_place(gram: NDArray[Any], ridge: float) -> NDArray[Any]:
+    """Overwrite a symmetric positive matrix by the inverse of ``gram + ridge I``."""
+    n = len(gram)
+    gram.flat[:: n + 1] += ridge
+    potrf, potri = la.get_lapack_funcs(("potrf", "potri"), (gram,))
+    # LAPACK reads columns first: its lower triangle is the upper one of the C-ordered matrix.
+    factor, info = potrf(gram.T, lower=1, clean=0, overwrite_a=1)
+    if info == 0:
+        inverse, info = potri(factor, lower=1, overwrite_c=1)
+    if info != 0:
+        raise np.linalg.LinAlgError(
+            f"kernel matrix + {ridge:g} I is not positive definite in {gram.dtype}; "
+            "choose a larger regularization or pass float64 features."
+        )
+    out: NDArray[Any] = inverse.T
+    for block in gen_batches(n, _BLOCK_ROWS):
+        out[block.stop :, block] = out[block, block.stop :].T
+        corner = out[block, block]
+        corner[np.tril_indices(len(corner), -1)] = corner.T[np.tril_indices(len(corner), -1)]
+    return out

@@ -1,0 +1,328 @@
+"""Common checks for base classifiers: run over every one here, exported for new ones.
+
+Like scikit-learn's `parametrize_with_checks`, to be used beside it::
+
+    @parametrize_with_pll_checks([MyClassifier(), PLCPClassifier(MyClassifier())])
+    def test_partial_label_checks(estimator, check):
+        check(estimator)
+
+A class that merely meets the protocol `appellate.base.BaseClassifier` gets the checks that
+the protocol implies; a subclass of `PartialLabelClassifier` gets all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from appellate.base import PartialLabelClassifier, check_base
+from appellate.confidence import blur, initial_confidence
+from appellate.plcp import PLCPClassifier
+
+Check = Callable[[Any], None]
+
+
+def parametrize_with_pll_checks(estimators: Iterable[Any]) -> Any:
+    """Pytest decorator that runs a test once for every estimator and check.
+
+    Parameters
+    ----------
+    estimators : iterable of estimator instances
+        Base classifiers, or `PLCPClassifier` over them.
+
+    Returns
+    -------
+    decorator
+        For a test function with the arguments ``estimator`` and ``check``.
+
+    Examples
+    --------
+    >>> from appellate import SUREClassifier
+    >>> @parametrize_with_pll_checks([SUREClassifier()])
+    ... def test_sure(estimator, check):
+    ...     check(estimator)
+    """
+    import pytest
+
+    return pytest.mark.parametrize(
+        ("estimator", "check"),
+        [
+            pytest.param(estimator, check, id=f"{_name(estimator)}-{check.__name__}")
+            for estimator in estimators
+            for check in pll_checks(estimator)
+        ],
+    )
+
+
+def pll_checks(estimator: Any) -> Iterator[Check]:
+    """Yield the checks that apply to an estimator; each takes it and raises on failure."""
+    yield from _PROTOCOL_CHECKS
+    if isinstance(estimator, PartialLabelClassifier):
+        yield from _CLASSIFIER_CHECKS
+
+
+def make_clusters(
+    n_samples: int = 60, n_classes: int = 3, random_state: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
+    """Well separated clusters with ambiguous labels: what any method must solve.
+
+    Returns
+    -------
+    X : ndarray, shape (n, 2)
+        Features.
+    candidates : ndarray of bool, shape (n, l)
+        The true label, and each other one with probability 0.3.
+    truth : ndarray of int, shape (n,)
+        True labels.
+
+    Examples
+    --------
+    >>> X, candidates, truth = make_clusters()
+    >>> bool(candidates[range(60), truth].all())
+    True
+    """
+    rng = np.random.RandomState(random_state)
+    truth = np.arange(n_samples) % n_classes
+    angles = 2 * np.pi * truth / n_classes
+    centres = 10 * np.column_stack([np.cos(angles), np.sin(angles)])
+    X = centres + rng.normal(size=(n_samples, 2))
+    candidates = rng.uniform(size=(n_samples, n_classes)) < 0.3
+    candidates[np.arange(n_samples), truth] = True
+    return X, candidates, truth
+
+
+# -- what the protocol implies ------------------------------------------------------------
+
+
+def check_training_output(estimator: Any) -> None:
+    """The training output has one finite score for every training row and label."""
+    X, candidates, _ = make_clusters()
+    output = np.asarray(_fit(estimator, X, candidates).training_output_)
+    assert output.shape == candidates.shape
+    assert np.isfinite(output).all()
+
+
+def check_accepts_supervision(estimator: Any) -> None:
+    """A confidence is accepted as supervision, also by a classifier fitted before."""
+    X, candidates, truth = make_clusters()
+    fitted = _fit(estimator, X, candidates)
+    sure = blur(np.eye(3)[truth], candidates, 3.0)
+    fitted.fit(X, candidates, supervision=sure)
+    output = np.where(candidates, fitted.training_output_, -np.inf)
+    assert np.mean(output.argmax(axis=1) == truth) > 0.9
+
+
+def check_solves_clusters(estimator: Any) -> None:
+    """Well separated clusters are disambiguated and predicted."""
+    X, candidates, truth = make_clusters()
+    fitted = _fit(estimator, X, candidates)
+    assert np.mean(np.asarray(fitted.predict_proba(X)).argmax(axis=1) == truth) > 0.95
+
+
+def check_inputs_unchanged(estimator: Any) -> None:
+    """Fitting writes into none of its arguments."""
+    X, candidates, _ = make_clusters()
+    supervision = initial_confidence(candidates)
+    copies = X.copy(), candidates.copy(), supervision.copy()
+    clone(estimator).fit(X, candidates, supervision=supervision)
+    for given, copy in zip((X, candidates, supervision), copies, strict=True):
+        np.testing.assert_array_equal(given, copy)
+
+
+def check_deterministic(estimator: Any) -> None:
+    """Two fits with one seed, and two predictions of one fit, are equal to the bit."""
+    X, candidates, _ = make_clusters()
+    first, second = (_fit(estimator, X, candidates) for _ in range(2))
+    np.testing.assert_array_equal(first.training_output_, second.training_output_)
+    np.testing.assert_array_equal(first.predict_proba(X), first.predict_proba(X))
+
+
+def check_works_as_base(estimator: Any) -> None:
+    """`PLCPClassifier` couples it, and no single candidate is overturned."""
+    X, candidates, truth = make_clusters()
+    coupled = PLCPClassifier(clone(estimator), random_state=0).fit(X, candidates)
+    assert np.mean(coupled.predict(X) == truth) > 0.95
+    assert not coupled.overturned_[candidates.sum(axis=1) == 1].any()
+
+
+# -- what every classifier here keeps -----------------------------------------------------
+
+
+def check_confidence(estimator: Any) -> None:
+    """Confidences lie on the simplex over the candidates."""
+    X, candidates, _ = make_clusters(random_state=1)
+    confidence = _fit(estimator, X, candidates).confidence_
+    assert (confidence >= 0).all()
+    assert (confidence[~candidates] == 0).all()
+    np.testing.assert_allclose(confidence.sum(axis=1), 1, rtol=1e-6)
+
+
+def check_transduction_in_candidates(estimator: Any) -> None:
+    """A training row's label is one of its candidates, also where features say nothing."""
+    X, candidates, _ = make_clusters(random_state=2)
+    noise = np.random.RandomState(0).normal(size=X.shape)
+    for features in (X, noise, np.zeros_like(X)):
+        labels = _fit(estimator, features, candidates).transduction_
+        assert candidates[np.arange(len(labels)), labels].all()
+
+
+def check_class_names(estimator: Any) -> None:
+    """Class names come back in every output."""
+    X, candidates, truth = make_clusters()
+    names = np.array(["anna", "bob", "eve"])
+    sets = ["|".join(names[row]) for row in candidates]
+    fitted = _fit(estimator, X, sets)
+    np.testing.assert_array_equal(fitted.classes_, names)
+    assert np.mean(fitted.predict(X) == names[truth]) > 0.95
+    assert set(fitted.transduction_) <= set(names)
+
+
+def check_probabilities(estimator: Any) -> None:
+    """Probabilities sum to one and their largest is the prediction."""
+    X, candidates, _ = make_clusters()
+    fitted = _fit(estimator, X, candidates)
+    new = np.random.RandomState(1).normal(scale=8, size=(40, 2))
+    probabilities = fitted.predict_proba(new)
+    assert (probabilities >= 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
+    np.testing.assert_array_equal(fitted.predict(new), probabilities.argmax(axis=1))
+
+
+def check_permuted_classes(estimator: Any) -> None:
+    """Renaming the classes renames the outputs and changes nothing else."""
+    X, candidates, _ = make_clusters()
+    order = np.array([2, 0, 1])
+    plain = _fit(estimator, X, candidates).predict_proba(X)
+    permuted = _fit(estimator, X, candidates[:, order]).predict_proba(X)
+    np.testing.assert_allclose(permuted, plain[:, order], atol=1e-4)
+
+
+def check_permuted_samples(estimator: Any) -> None:
+    """The order of the training rows does not matter to a deterministic method."""
+    base = estimator.estimator if isinstance(estimator, PLCPClassifier) else estimator
+    if "random_state" in base.get_params():
+        return
+    X, candidates, _ = make_clusters()
+    order = np.random.RandomState(0).permutation(len(X))
+    plain = _fit(estimator, X, candidates).predict_proba(X)
+    permuted = _fit(estimator, X[order], candidates[order]).predict_proba(X)
+    np.testing.assert_allclose(permuted, plain, atol=1e-4)
+
+
+def check_unused_class(estimator: Any) -> None:
+    """A class that no row has is legal and gets a column."""
+    X, candidates, truth = make_clusters()
+    wider = np.hstack([candidates, np.zeros((len(X), 1), dtype=bool)])
+    fitted = _fit(estimator, X, wider)
+    assert fitted.predict_proba(X).shape == (len(X), 4)
+    assert np.mean(fitted.predict(X) == truth) > 0.95
+
+
+def check_one_class(estimator: Any) -> None:
+    """A single class is predicted for everything."""
+    X, _, _ = make_clusters(n_samples=12)
+    fitted = _fit(estimator, X, np.full(12, "only"))
+    assert (fitted.predict(X) == "only").all()
+    np.testing.assert_allclose(fitted.predict_proba(X), 1)
+
+
+def check_few_rows(estimator: Any) -> None:
+    """Fewer rows than neighbours, down to two, are no reason to fail."""
+    for n in (2, 3, 5):
+        X, candidates, _ = make_clusters(n_samples=n)
+        fitted = _fit(estimator, X, candidates)
+        assert np.isfinite(fitted.predict_proba(X)).all()
+
+
+def check_degenerate_rows(estimator: Any) -> None:
+    """Repeated rows, constant features and full candidate sets give finite answers."""
+    X, candidates, _ = make_clusters()
+    cases = {
+        "repeated rows": (np.repeat(X[:10], 6, axis=0), candidates),
+        "constant features": (np.ones_like(X), candidates),
+        "every label a candidate": (X, np.ones_like(candidates)),
+        "huge features": (X * 1e6 + 1e9, candidates),
+    }
+    for case, (features, sets) in cases.items():
+        fitted = _fit(estimator, features, sets)
+        assert np.isfinite(fitted.training_output_).all(), case
+        assert np.isfinite(fitted.predict_proba(features)).all(), case
+
+
+def check_float32(estimator: Any) -> None:
+    """Single precision is kept and agrees with double precision."""
+    X, candidates, _ = make_clusters()
+    single = _fit(estimator, X.astype(np.float32), candidates)
+    double = _fit(estimator, X.astype(np.float32).astype(np.float64), candidates)
+    assert single.training_output_.dtype == np.float32
+    assert single.confidence_.dtype == np.float32
+    probabilities = single.predict_proba(X.astype(np.float32))
+    assert probabilities.dtype == np.float32
+    np.testing.assert_allclose(probabilities, double.predict_proba(X), atol=2e-2)
+
+
+def check_rejects_bad_labels(estimator: Any) -> None:
+    """Empty candidate sets, wrong lengths and bad supervision are errors that say where."""
+    X, candidates, _ = make_clusters()
+    empty = candidates.copy()
+    empty[[3, 7]] = False
+    _assert_raises(r"3, 7", clone(estimator).fit, X, empty)
+    _assert_raises(r"60", clone(estimator).fit, X, candidates[:-1])
+    confidence = initial_confidence(candidates)
+    confidence[5] = np.nan
+    _assert_raises(r"5", lambda: clone(estimator).fit(X, candidates, supervision=confidence))
+    _assert_raises(
+        r"shape", lambda: clone(estimator).fit(X, candidates, supervision=confidence[:, :2])
+    )
+
+
+_PROTOCOL_CHECKS: tuple[Check, ...] = (
+    check_base,
+    check_training_output,
+    check_accepts_supervision,
+    check_solves_clusters,
+    check_inputs_unchanged,
+    check_deterministic,
+    check_works_as_base,
+)
+_CLASSIFIER_CHECKS: tuple[Check, ...] = (
+    check_confidence,
+    check_transduction_in_candidates,
+    check_class_names,
+    check_probabilities,
+    check_permuted_classes,
+    check_permuted_samples,
+    check_unused_class,
+    check_one_class,
+    check_few_rows,
+    check_degenerate_rows,
+    check_float32,
+    check_rejects_bad_labels,
+)
+
+
+def _fit(estimator: Any, X: Any, y: Any) -> Any:
+    fresh = clone(estimator)
+    if "random_state" in getattr(fresh, "get_params", dict)():
+        fresh.set_params(random_state=0)
+    return fresh.fit(X, y)
+
+
+def _name(estimator: Any) -> str:
+    """One line, the same in every process."""
+    return re.sub(r" at 0x\w+|\n|  +", "", repr(estimator))
+
+
+def _assert_raises(pattern: str, call: Callable[..., Any], *args: Any) -> None:
+    try:
+        call(*args)
+    except ValueError as error:
+        if re.search(pattern, str(error)) is None:
+            raise AssertionError(f"{error} does not say {pattern!r}") from error
+    else:
+        raise AssertionError(f"no ValueError that says {pattern!r}")

@@ -1,0 +1,1200 @@
+"""Every form that candidates may come in, every misuse, and what must hold for all of them."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+NAMES = ["anna", "bob", "carl"]
+SETS = [("anna", "bob"), ("bob",), ("anna", "carl")]
+MATRIX = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
+STRINGS = ["anna|bob", "bob", " anna | carl "]
+ANSWERS = [["anna", "bob", None], ["bob", "bob", None], ["carl", "", "anna"]]
+VOTES = [
+    ("x", "bob", 1),
+    ("y", "bob", 1),
+    ("x", "anna", 2),
+    ("z", "carl", 2),
+    ("z", "anna", 3),
+    ("z", "anna", 3),
+]
+
+
+def pd() -> Any:
+    """Return pandas, or skip the test."""
+    return pytest.importorskip("pandas")
+
+
+def pl() -> Any:
+    """Return polars, or skip the test."""
+    return pytest.importorskip("polars")
+
+
+def narwhals_frame() -> Any:
+    """Return a frame that is wrapped already."""
+    narwhals = pytest.importorskip("narwhals")
+    return narwhals.from_native(pl().DataFrame(MATRIX, schema=NAMES), eager_only=True)
+
+
+def objects(values: list[Any]) -> np.ndarray:
+    """Return a 1-D object array, also of lists."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+def shuffled_table(frame: Any) -> Any:
+    """Return the votes as a frame whose columns come in another order, with one to spare."""
+    item, label, annotator = zip(*VOTES, strict=True)
+    columns = {"time": range(6), "label": label, "annotator": annotator, "item": item}
+    return frame(columns)
+
+
+# -- every accepted form gives the same sets --------------------------------------------------
+
+UNNAMED: dict[str, Any] = {
+    "bool matrix": lambda: (MATRIX.astype(bool), {"classes": NAMES}),
+    "int matrix": lambda: (MATRIX, {"classes": NAMES}),
+    "int8 matrix, Fortran order": lambda: (
+        np.asfortranarray(MATRIX.astype(np.int8)),
+        {"classes": NAMES},
+    ),
+    "uint8 matrix, array of names": lambda: (
+        MATRIX.astype(np.uint8),
+        {"classes": np.array(NAMES)},
+    ),
+    "float matrix": lambda: (MATRIX.astype(float), {"classes": tuple(NAMES)}),
+    "object matrix": lambda: (
+        MATRIX.astype(object),
+        {"classes": NAMES, "layout": "indicator"},
+    ),
+    "list of rows": lambda: (MATRIX.tolist(), {"classes": NAMES, "layout": "indicator"}),
+    "sparse matrix": lambda: (sp.csr_matrix(MATRIX), {"classes": NAMES}),
+    **{
+        f"sparse {kind}": lambda kind=kind: (
+            sp.coo_array(MATRIX).asformat(kind),
+            {"classes": NAMES},
+        )
+        for kind in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+    },
+    "sparse bool": lambda: (sp.csr_array(MATRIX.astype(bool)), {"classes": NAMES}),
+}
+
+NAMED: dict[str, Any] = {
+    "pandas 0/1": lambda: (pd().DataFrame(MATRIX, columns=NAMES), {}),
+    "pandas bool": lambda: (pd().DataFrame(MATRIX.astype(bool), columns=NAMES), {}),
+    "pandas mixed types": lambda: (
+        pd().DataFrame(
+            {"anna": [1, 0, 1], "bob": [True, True, False], "carl": [0.0, 0.0, 1.0]},
+        ),
+        {},
+    ),
+    "pandas nullable": lambda: (pd().DataFrame(MATRIX, columns=NAMES).astype("Int64"), {}),
+    "pandas sparse": lambda: (pd().DataFrame(MATRIX, columns=NAMES).astype("Sparse[int]"), {}),
+    "pandas, columns in another order": lambda: (
+        pd().DataFrame(MATRIX, columns=NAMES)[["carl", "anna", "bob"]],
+        {"classes": NAMES},
+    ),
+    "polars 0/1": lambda: (pl().DataFrame(MATRIX, schema=NAMES), {}),
+    "polars bool": lambda: (pl().DataFrame(MATRIX.astype(bool), schema=NAMES), {}),
+    "narwhals": lambda: (narwhals_frame(), {}),
+    "lists": lambda: ([list(row) for row in SETS], {}),
+    "tuples in a tuple": lambda: (tuple(SETS), {}),
+    "sets": lambda: ([set(row) for row in SETS], {}),
+    "frozensets": lambda: ([frozenset(row) for row in SETS], {}),
+    "arrays": lambda: ([np.array(row) for row in SETS], {}),
+    "mixed collections": lambda: ([list(SETS[0]), set(SETS[1]), SETS[2]], {}),
+    "repeated labels": lambda: ([["bob", "anna", "bob"], ["bob"], ["carl", "anna"]], {}),
+    "object array of lists": lambda: (objects([list(row) for row in SETS]), {}),
+    "pandas series of lists": lambda: (pd().Series([list(row) for row in SETS]), {}),
+    "pandas series of sets": lambda: (pd().Series([set(row) for row in SETS]), {}),
+    "polars list column": lambda: (pl().Series([list(row) for row in SETS]), {}),
+    "polars array column": lambda: (
+        pl().Series(
+            [["anna", "bob"], ["bob", "bob"], ["carl", "anna"]],
+            dtype=pl().Array(pl().String, 2),
+        ),
+        {},
+    ),
+    "2-D array of labels": lambda: (
+        np.array([["anna", "bob"], ["bob", "bob"], ["carl", "anna"]]),
+        {"layout": "sets"},
+    ),
+    "strings": lambda: (STRINGS, {}),
+    "strings, layout named": lambda: (STRINGS, {"layout": "sets"}),
+    "string array": lambda: (np.array(STRINGS), {}),
+    "object array of strings": lambda: (np.array(STRINGS, dtype=object), {}),
+    "pandas strings": lambda: (pd().Series(STRINGS), {}),
+    "pandas categorical": lambda: (pd().Series(STRINGS, dtype="category"), {}),
+    "pandas index": lambda: (pd().Index(STRINGS), {}),
+    "polars strings": lambda: (pl().Series(STRINGS), {}),
+    "polars categorical": lambda: (pl().Series(STRINGS, dtype=pl().Categorical), {}),
+    "other separator": lambda: (["anna, bob", "bob", "anna, carl"], {"separator": ","}),
+    "long separator": lambda: (["anna or bob", "bob", "anna or carl"], {"separator": " or "}),
+    "answers, rows": lambda: (ANSWERS, {"layout": "annotators"}),
+    "answers, array": lambda: (np.array(ANSWERS, dtype=object), {"layout": "annotators"}),
+    "answers, pandas": lambda: (pd().DataFrame(ANSWERS), {"layout": "annotators"}),
+    "answers, pandas NA": lambda: (
+        pd().DataFrame(ANSWERS).astype("string"),
+        {"layout": "annotators"},
+    ),
+    "answers, polars": lambda: (
+        pl().DataFrame(ANSWERS, orient="row", schema=["p", "q", "r"]),
+        {"layout": "annotators"},
+    ),
+    "answers, own mark": lambda: (
+        [["anna", "bob", "?"], ["bob", "bob", "-"], ["carl", "?", "anna"]],
+        {"layout": "annotators", "missing": ["?", "-"]},
+    ),
+    "long, tuples": lambda: (VOTES, {"layout": "long"}),
+    "long, pairs": lambda: ([vote[:2] for vote in VOTES], {"layout": "long"}),
+    "long, pandas": lambda: (pd().DataFrame(VOTES), {"layout": "long"}),
+    "long, polars": lambda: (
+        pl().DataFrame(VOTES, orient="row", schema=["image", "name", "who"]),
+        {"layout": "long"},
+    ),
+    "long, pandas by name": lambda: (shuffled_table(pd().DataFrame), {"layout": "long"}),
+    "long, polars by name": lambda: (shuffled_table(pl().DataFrame), {"layout": "long"}),
+    "candidate sets": lambda: (as_candidates(SETS), {}),
+    "candidate sets, reordered": lambda: (
+        as_candidates(SETS, classes=["carl", "anna", "bob"]),
+        {"classes": NAMES},
+    ),
+}
+
+
+FORMS = UNNAMED | NAMED
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_same_sets(form):
+    y, options = FORMS[form]()
+    sets = as_candidates(y, **options)
+    assert sets.sets() == SETS
+    assert sets.class_names.tolist() == NAMES
+    assert sets.matrix.dtype == bool
+    assert sets.matrix.flags.c_contiguous
+    assert sets.shape == sets.matrix.shape == (3, 3)
+    assert len(sets) == 3
+
+
+@pytest.mark.parametrize("form", NAMED)
+def test_an_unseen_class_is_an_empty_column(form):
+    y, options = NAMED[form]()
+    sets = as_candidates(y, **(options | {"classes": ["dora", "carl", "bob", "anna"]}))
+    assert sets.class_names.tolist() == ["dora", "carl", "bob", "anna"]
+    assert not sets.matrix[:, 0].any()
+    assert [set(row) for row in sets.sets()] == [set(row) for row in SETS]
+
+
+LABELS: dict[str, Any] = {
+    "ints": lambda: ([3, 1, 3], [1, 3], "i"),
+    "range": lambda: (range(3), [0, 1, 2], "i"),
+    "int array": lambda: (np.array([3, 1, 3], dtype=np.int16), [1, 3], "i"),
+    "uint array": lambda: (np.array([3, 1, 3], dtype=np.uint8), [1, 3], "u"),
+    "float array": lambda: (np.array([3.0, -1.0, 3.0]), [-1.0, 3.0], "f"),
+    "float32 array": lambda: (np.array([3, 1, 3], dtype=np.float32), [1.0, 3.0], "f"),
+    "float list": lambda: ([3.0, 1, 3], [1.0, 3.0], "f"),
+    "bools": lambda: ([True, False, True], [False, True], "b"),
+    "bool array": lambda: (np.array([True, False, True]), [False, True], "b"),
+    "strings": lambda: (["b", "a", "b"], ["a", "b"], "U"),
+    "string array": lambda: (np.array(["b", "a", "b"]), ["a", "b"], "U"),
+    "object strings": lambda: (np.array(["b", "a", "b"], dtype=object), ["a", "b"], "O"),
+    "object ints": lambda: (np.array([3, 1, 3], dtype=object), [1, 3], "i"),
+    "numpy scalars": lambda: ([np.int64(3), 1, np.int64(3)], [1, 3], "i"),
+    "mixed": lambda: ([3, "a", 3], [3, "a"], "O"),
+    "dates": lambda: (
+        [datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)],
+        [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)],
+        "O",
+    ),
+    "datetime64": lambda: (
+        np.array(["2020-01-02", "2020-01-01", "2020-01-02"], dtype="M8[ns]"),
+        list(np.array(["2020-01-01", "2020-01-02"], dtype="M8[ns]")),
+        "M",
+    ),
+    "huge ints": lambda: ([2**70, 5, 2**70], [5, 2**70], "O"),
+    "trailing NUL": lambda: (["a\0", "a", "a\0"], ["a", "a\0"], "O"),
+    "pandas ints": lambda: (pd().Series([3, 1, 3]), [1, 3], "i"),
+    "pandas nullable": lambda: (pd().Series([3, 1, 3], dtype="Int64"), [1, 3], "i"),
+    "pandas strings": lambda: (pd().Series(["b", "a", "b"]), ["a", "b"], "O"),
+    "pandas categories": lambda: (pd().Series([3, 1, 3], dtype="category"), [1, 3], "i"),
+    "polars ints": lambda: (pl().Series([3, 1, 3], dtype=pl().Int32), [1, 3], "i"),
+    "polars strings": lambda: (pl().Series(["b", "a", "b"]), ["a", "b"], "O"),
+}
+
+
+@pytest.mark.parametrize("form", LABELS)
+def test_a_vector_of_labels_gives_singletons_and_keeps_the_type(form):
+    y, names, kind = LABELS[form]()
+    sets = as_candidates(y)
+    assert sets.class_names.dtype.kind == kind
+    assert [type(n) for n in sets.class_names.tolist()] == [type(n) for n in names] or kind == "M"
+    assert (sets.class_names == np.array(names, dtype=sets.class_names.dtype)).all()
+    assert [row[0] for row in sets.sets()] == list(y)
+    assert (sets.matrix.sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([[(1, "x"), (0, "y")], [(0, "y")]], [(0, "y"), (1, "x")]),
+        ([[2, "b"], ["b", (1, 2)]], [2, "b", (1, 2)]),
+        ([[True], [False, True]], [False, True]),
+        ([[2.5, 1.5], [1.5]], [1.5, 2.5]),
+        (
+            [[frozenset({1, 2})], [frozenset({1})], [frozenset({3})]],
+            [frozenset({1, 2}), frozenset({1}), frozenset({3})],
+        ),
+        ([[-1, 5], [5]], [-1, 5]),
+    ],
+    ids=["tuples", "mixed", "bools", "floats", "no total order", "ints"],
+)
+def test_class_names_of_any_type_come_back(labels, expected):
+    sets = as_candidates(labels, layout="sets")
+    assert sets.class_names.tolist() == expected
+    assert [set(row) for row in sets.sets()] == [set(row) for row in labels]
+
+
+def test_tuples_are_labels_when_the_layout_says_so():
+    sets = as_candidates([(1, 2), (0, 1), (1, 2)], layout="labels")
+    assert sets.sets() == [((1, 2),), ((0, 1),), ((1, 2),)]
+
+
+def test_strings_stay_whole_without_separator_or_as_labels():
+    strings = ["a|b", "c"]
+    assert as_candidates(strings, separator=None).sets() == [("a|b",), ("c",)]
+    assert as_candidates(strings, layout="labels").sets() == [("a|b",), ("c",)]
+
+
+def test_an_unnamed_matrix_numbers_its_classes():
+    sets = as_candidates(MATRIX)
+    assert sets.class_names.dtype.kind == "i"
+    assert sets.sets() == [(0, 1), (1,), (0, 2)]
+
+
+def test_one_column_is_an_indicator_of_one_class():
+    assert as_candidates(np.ones((3, 1))).sets() == [(0,), (0,), (0,)]
+
+
+def test_the_matrix_is_a_copy():
+    given_matrix = MATRIX.astype(bool)
+    sets = as_candidates(given_matrix)
+    given_matrix[:] = False
+    assert sets.matrix.sum() == MATRIX.sum()
+
+
+def test_frame_columns_keep_order_and_type():
+    frame = pd().DataFrame(MATRIX, columns=[7, 3, 5])
+    assert as_candidates(frame).class_names.tolist() == [7, 3, 5]
+    assert as_candidates(frame).class_names.dtype.kind == "i"
+    two_levels = pd().DataFrame(MATRIX, columns=[("x", 1), ("y", 1), ("x", 2)])
+    assert as_candidates(two_levels).class_names.tolist() == [("x", 1), ("y", 1), ("x", 2)]
+
+
+def test_the_order_of_mixed_labels_does_not_change_with_the_start_of_python():
+    code = (
+        "from appellate.candidates import as_candidates\n"
+        "sets = as_candidates([{'a', 'b', 'c', 1, (2,)}, {'d', 0}])\n"
+        "print(sets.class_names.tolist())"
+    )
+    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("1", "2", "3")]
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        ).stdout
+        for env in environments
+    }
+    assert len(printed) == 1
+
+
+def test_import_loads_no_data_frame_library():
+    code = (
+        "import sys, appellate.candidates\n"
+        "print(sorted({'pandas', 'polars', 'torch'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# -- row ids ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [["p", "q", "r"], [5, 6, 9], [1, 2, 3]])
+@pytest.mark.parametrize("kind", ["series", "indicator", "annotators"])
+def test_a_pandas_index_becomes_ids(index, kind):
+    if kind == "series":
+        sets = as_candidates(pd().Series(STRINGS, index=index))
+    elif kind == "indicator":
+        sets = as_candidates(pd().DataFrame(MATRIX, columns=NAMES, index=index))
+    else:
+        sets = as_candidates(pd().DataFrame(ANSWERS, index=index), layout="annotators")
+    assert sets.ids.tolist() == index
+    assert sets[[2, 0]].ids.tolist() == [index[2], index[0]]
+
+
+def test_a_plain_range_index_gives_no_ids_but_a_sliced_one_does():
+    series = pd().Series(STRINGS)
+    assert as_candidates(series).ids is None
+    assert as_candidates(series.iloc[1:]).ids.tolist() == [1, 2]
+    assert as_candidates(series.iloc[::2]).ids.tolist() == [0, 2]
+    assert as_candidates(pl().Series(STRINGS)).ids is None
+
+
+def test_items_of_a_long_table_become_ids_in_order_of_appearance():
+    votes = [(9, "a"), (2, "b"), (9, "b"), (5, "a")]
+    sets = as_candidates(votes, layout="long")
+    assert sets.ids.tolist() == [9, 2, 5]
+    assert sets.ids.dtype.kind == "i"
+    assert sets.sets() == [("a", "b"), ("b",), ("a",)]
+    numeric = as_candidates(np.array([[9, 1], [2, 0], [9, 0]]), layout="long")
+    assert numeric.ids.tolist() == [9, 2]
+
+
+def test_items_give_the_order_of_rows():
+    sets = as_candidates(VOTES, layout="long", items=["z", "x", "y"])
+    assert sets.ids.tolist() == ["z", "x", "y"]
+    assert sets.sets() == [SETS[2], SETS[0], SETS[1]]
+
+
+# -- votes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("union", ["abc", "ab", "c"]),
+        ("votes:1", ["abc", "ab", "c"]),
+        ("share:1", ["abc", "ab", "c"]),
+        ("share:0.84", ["abc", "ab", "c"]),
+        ("share:5/6", ["ab", "ab", "c"]),
+        ("share:0.51", ["ab", "ab", "c"]),
+        ("share:0.5", ["a", "ab", "c"]),
+        ("share:1e-9", ["a", "ab", "c"]),
+    ],
+)
+def test_rules_on_annotators(rule, expected):
+    answers = [list("aaabbc"), list("ab    "), list("   c  ")]
+    sets = as_candidates(answers, layout="annotators", rule=rule)
+    assert ["".join(row) for row in sets.sets()] == expected
+
+
+def test_votes_counts_people():
+    answers = [list("aaabbc"), list("bb   c")]
+    sets = as_candidates(answers, layout="annotators", rule="votes:2")
+    assert sets.sets() == [("a", "b"), ("b",)]
+    assert sets.class_names.tolist() == ["a", "b", "c"]
+
+
+def test_a_share_is_not_spoilt_by_rounding():
+    answers = [list("aaaaaaabcd")]  # 7 of 10 votes, but 0.7 * 10 > 7 in floats
+    assert as_candidates(answers, layout="annotators", rule="share:0.7").sets() == [("a",)]
+
+
+def test_an_annotator_who_repeats_an_answer_has_one_vote():
+    table = [("x", "a", 1), ("x", "a", 1), ("x", "b", 1), ("x", "b", 2)]
+    assert as_candidates(table, layout="long", rule="votes:2").sets() == [("b",)]
+    pairs = [vote[:2] for vote in table]
+    assert as_candidates(pairs, layout="long", rule="votes:2").sets() == [("a", "b")]
+
+
+def test_a_mark_for_no_answer_is_no_label():
+    answers = np.array([[-1, 4, 4], [2, -1, -1]])
+    sets = as_candidates(answers, layout="annotators", missing=-1)
+    assert sets.sets() == [(4,), (2,)]
+    assert sets.class_names.dtype.kind == "i"
+    lines = [(0, -1), (0, 4), (1, 2)]
+    assert as_candidates(lines, layout="long", missing=-1).sets() == [(4,), (2,)]
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_integers_that_a_gap_made_floats_are_integers_again(library):
+    frame = library().DataFrame({"p": [1, None], "q": [1, 2]})
+    sets = as_candidates(frame, layout="annotators")
+    assert sets.class_names.tolist() == [1, 2]
+    assert sets.class_names.dtype.kind == "i"
+    halves = library().DataFrame({"p": [1.5, None], "q": [1.0, 2.0]})
+    assert as_candidates(halves, layout="annotators").class_names.tolist() == [1.0, 1.5, 2.0]
+
+
+# -- candidate sets as an object --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (slice(1, None), [1, 2]),
+        (slice(None, None, -1), [2, 1, 0]),
+        (np.array([2, 0]), [2, 0]),
+        ([0, 0], [0, 0]),
+        (np.array([True, False, True]), [0, 2]),
+        ([False, True, False], [1]),
+        (-1, [2]),
+        ((np.array([1]), ...), [1]),
+        (slice(0, 0), []),
+    ],
+)
+def test_rows_can_be_selected(rows, expected):
+    sets = CandidateSets(MATRIX.astype(bool), np.array(NAMES), np.array(["x", "y", "z"]))
+    chosen = sets[rows]
+    assert chosen.sets() == [SETS[i] for i in expected]
+    assert chosen.ids.tolist() == ["xyz"[i] for i in expected]
+    assert chosen.matrix.flags.c_contiguous
+    assert chosen.shape == (len(expected), 3)
+
+
+def test_columns_cannot_be_selected():
+    with pytest.raises(IndexError, match="only rows"):
+        as_candidates(SETS)[:, 1]
+
+
+def test_numpy_sees_the_matrix():
+    sets = as_candidates(SETS)
+    assert np.array_equal(np.asarray(sets), MATRIX)
+    assert np.asarray(sets, dtype=float).dtype == float
+    assert np.shares_memory(np.asarray(sets), sets.matrix)
+    assert not np.shares_memory(np.array(sets), sets.matrix)
+    assert repr(sets) == "CandidateSets(3 rows, 3 classes, 1.67 candidates a row)"
+
+
+def test_scikit_learn_slices_them():
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import cross_val_score, train_test_split
+
+    class Most(BaseEstimator):
+        """Predict the most frequent candidate."""
+
+        def fit(self, X, y):
+            assert isinstance(y, CandidateSets)
+            assert [int(i) for i in y.ids] == X[:, 0].tolist()
+            self.column_ = y.matrix.sum(axis=0).argmax()
+            return self
+
+        def score(self, X, y):
+            check_length(y, len(X))
+            return y.matrix[:, self.column_].mean()
+
+    X = np.arange(12).reshape(-1, 1)
+    series = pd().Series(["a|b", "a", "a|c"] * 4, index=[f"{i}" for i in range(12)])
+    sets = as_candidates(series)
+    assert cross_val_score(Most(), X, sets, cv=3).tolist() == [1.0, 1.0, 1.0]
+    X_train, _, kept, left = train_test_split(X, sets, random_state=0)
+    assert len(kept) + len(left) == 12
+    assert kept.ids.tolist() == [str(i) for i in X_train[:, 0]]
+
+
+def test_length_is_checked_against_X():
+    sets = as_candidates(SETS)
+    check_length(sets, 3)
+    with pytest.raises(ValueError, match="X has 10 rows, but y has candidate sets for 3") as info:
+        check_length(sets, 10)
+    assert "inconsistent numbers of samples" in str(info.value)
+
+
+def test_rows_are_named_up_to_five():
+    assert name_rows([3]) == "row 3"
+    assert name_rows(np.array([3, 17])) == "rows 3, 17"
+    assert name_rows(range(17)) == "rows 0, 1, 2, 3, 4 and 12 more"
+
+
+# -- misuse -----------------------------------------------------------------------------------
+
+NAN = float("nan")
+
+
+def spoilt(value: float) -> np.ndarray:
+    """Return a float matrix with one wrong entry in row 2, column 1."""
+    matrix = MATRIX.astype(float)
+    matrix[2, 1] = value
+    return matrix
+
+
+def doubled_frame() -> Any:
+    """Return a frame in which one column name comes twice."""
+    return pd().DataFrame(MATRIX, columns=["a", "b", "a"])
+
+
+MISUSES: list[tuple[str, Any, type[Exception], str]] = [
+    # rows without a label
+    (
+        "empty row",
+        lambda: as_candidates(MATRIX * [[1], [0], [0]]),
+        ValueError,
+        r"^rows 1, 2: no c",
+    ),
+    (
+        "many empty rows",
+        lambda: as_candidates(np.eye(99)[:, :2]),
+        ValueError,
+        r"6 and 92 more: no",
+    ),
+    ("empty list", lambda: as_candidates([["a"], []]), ValueError, r"^row 1: no cand.* drop the"),
+    ("only empty lists", lambda: as_candidates([[], []]), ValueError, r"^rows 0, 1: no candidate"),
+    ("empty string", lambda: as_candidates(["a", " "]), ValueError, r"^row 1: no candidate"),
+    (
+        "empty string, no separator",
+        lambda: as_candidates(["a", ""], separator=None),
+        ValueError,
+        r"^row 1: no candidate",
+    ),
+    (
+        "empty piece",
+        lambda: as_candidates(["a", "anna||bob"]),
+        ValueError,
+        r"^row 1: an empty lab",
+    ),
+    (
+        "None in a set",
+        lambda: as_candidates([["a"], ["b", None]]),
+        ValueError,
+        r"^row 1: an empty",
+    ),
+    ("NaN in a set", lambda: as_candidates([[NAN, 2.0], [1.0]]), ValueError, r"^row 0: an empty"),
+    (
+        "None for a set",
+        lambda: as_candidates([["a"], None]),
+        ValueError,
+        r"contains NaN.* row 1\.",
+    ),
+    (
+        "None for a string",
+        lambda: as_candidates(["a|b", None]),
+        ValueError,
+        r"contains NaN.*row 1",
+    ),
+    (
+        "None for a string, layout named",
+        lambda: as_candidates(["a|b", None], layout="sets"),
+        ValueError,
+        r"contains NaN.*row 1",
+    ),
+    (
+        "None for a label",
+        lambda: as_candidates([1, None]),
+        ValueError,
+        r"contains NaN.* row 1\. Dr",
+    ),
+    ("blank label", lambda: as_candidates(["a", ""], layout="labels"), ValueError, r"NaN.* row 1"),
+    ("NaN label", lambda: as_candidates(np.array([1, NAN])), ValueError, r"Input y contains NaN"),
+    (
+        "NaN label, list",
+        lambda: as_candidates([1, NAN]),
+        ValueError,
+        r"Input y contains NaN.*row 1",
+    ),
+    (
+        "infinite label",
+        lambda: as_candidates([1.0, np.inf]),
+        ValueError,
+        r"Input y contains infin",
+    ),
+    (
+        "NA, pandas",
+        lambda: as_candidates(pd().Series([1, None], dtype="Int64")),
+        ValueError,
+        r"Input y contains NaN.* row 1",
+    ),
+    (
+        "NA, pandas bool",
+        lambda: as_candidates(pd().Series([True, None], dtype="boolean")),
+        ValueError,
+        r"Input y contains NaN.* row 1",
+    ),
+    (
+        "NaT, pandas",
+        lambda: as_candidates(pd().Series(["2020-01-01", None], dtype="datetime64[ns]")),
+        ValueError,
+        r"Input y contains NaN.* row 1",
+    ),
+    (
+        "null, polars",
+        lambda: as_candidates(pl().Series([1, None])),
+        ValueError,
+        r"contains NaN.*row 1",
+    ),
+    (
+        "null list, polars",
+        lambda: as_candidates(pl().Series([["a"], None])),
+        ValueError,
+        r"contains NaN.*row 1",
+    ),
+    # entries that are not 0 or 1
+    (
+        "NaN entry",
+        lambda: as_candidates(spoilt(NAN)),
+        ValueError,
+        r"^Input y contains NaN in row 2\.",
+    ),
+    (
+        "negative entry",
+        lambda: as_candidates(spoilt(-1)),
+        ValueError,
+        r"^row 2, column 1: -1\.0 is n",
+    ),
+    ("negative entry, fix", lambda: as_candidates(spoilt(-1)), ValueError, r"missing=-1"),
+    (
+        "fraction",
+        lambda: as_candidates(spoilt(0.5)),
+        ValueError,
+        r"^row 2, column 1: 0\.5 is neither",
+    ),
+    ("two", lambda: as_candidates(MATRIX * 2), ValueError, r"^row 0, column 0: 2 is.*Pass y > 0"),
+    (
+        "infinite entry",
+        lambda: as_candidates(spoilt(np.inf)),
+        ValueError,
+        r"column 1: inf is neither",
+    ),
+    (
+        "named entry",
+        lambda: as_candidates(spoilt(3), classes=NAMES),
+        ValueError,
+        r"^row 2, column 'bob': 3\.0 is",
+    ),
+    (
+        "entry of a frame",
+        lambda: as_candidates(pd().DataFrame(spoilt(3), columns=NAMES)),
+        ValueError,
+        r"^row 2, column 'bob': 3\.0 is .*layout=\"long\"",
+    ),
+    (
+        "null in a frame",
+        lambda: as_candidates(pl().DataFrame({"a": [1, 1], "b": [None, 0]})),
+        ValueError,
+        r"^Input y contains NaN in row 0",
+    ),
+    (
+        "NA in a frame of objects",
+        lambda: as_candidates(
+            pd().DataFrame({"a": [1, 1], "b": pd().array([None, True], dtype="boolean")}),
+            layout="indicator",
+        ),
+        ValueError,
+        r"^Input y contains NaN in row 0",
+    ),
+    (
+        "strings in a matrix",
+        lambda: as_candidates(MATRIX.astype(str), layout="indicator"),
+        ValueError,
+        r"^row 0, column 0: '1' is neither 0 nor 1",
+    ),
+    (
+        "sparse entry",
+        lambda: as_candidates(sp.csr_array(spoilt(2)), classes=NAMES),
+        ValueError,
+        r"^row 2, column 'bob': 2\.0 is",
+    ),
+    (
+        "sparse NaN",
+        lambda: as_candidates(sp.csc_array(spoilt(NAN))),
+        ValueError,
+        r"contains NaN in row 2",
+    ),
+    (
+        "sparse doubles",
+        lambda: as_candidates(sp.csr_array(([1, 1], [1, 1], [0, 2]), shape=(1, 2))),
+        ValueError,
+        r"^row 0, column 1: 2 is neither",
+    ),
+    # shapes and kinds
+    ("3-D", lambda: as_candidates(np.ones((2, 2, 2))), ValueError, r"3 dimensions.*1-D.*2-D"),
+    ("0-D", lambda: as_candidates(np.array(1)), ValueError, r"0 dimensions"),
+    ("1-D sparse", lambda: as_candidates(sp.coo_array([1, 0])), ValueError, r"shape \(2,\)"),
+    ("number", lambda: as_candidates(3), TypeError, r"^y is a int, not a sequence"),
+    ("string", lambda: as_candidates("anna|bob"), TypeError, r"^y is a str, not a sequence"),
+    ("bytes", lambda: as_candidates(b"ab"), TypeError, r"^y is a bytes, not a sequence"),
+    ("dict", lambda: as_candidates({"x": ["a"]}), TypeError, r"dict.*list\(y\.values\(\)\)"),
+    ("set", lambda: as_candidates({"a", "b"}), TypeError, r"^y is a set, not a sequence"),
+    ("generator", lambda: as_candidates(row for row in SETS), TypeError, r"generator.*list\(y\)"),
+    (
+        "lazy frame",
+        lambda: as_candidates(pl().LazyFrame({"a": [1]})),
+        TypeError,
+        r"LazyFrame.*y\.collect\(\)",
+    ),
+    ("None", lambda: as_candidates(None), ValueError, r"Expected array-like .* got None"),
+    ("no rows", lambda: as_candidates([]), ValueError, r"^y has no rows"),
+    ("no rows, matrix", lambda: as_candidates(np.ones((0, 3))), ValueError, r"^y has no rows"),
+    ("no classes", lambda: as_candidates(np.ones((3, 0))), ValueError, r"shape \(3, 0\)"),
+    ("complex", lambda: as_candidates(MATRIX * 1j), ValueError, r"Complex data not supported"),
+    ("complex labels", lambda: as_candidates([1j, 2]), ValueError, r"Complex data not supported"),
+    (
+        "complex sparse",
+        lambda: as_candidates(sp.csr_array(MATRIX * 1j)),
+        ValueError,
+        r"Complex data not supported",
+    ),
+    (
+        "masked",
+        lambda: as_candidates(np.ma.masked_equal([1, 2], 2)),
+        ValueError,
+        r"^y has masked entries",
+    ),
+    (
+        "continuous",
+        lambda: as_candidates(np.array([1.0, 0.5])),
+        ValueError,
+        r"Unknown label type: continuous\. row 1: .*0\.5.*Bin",
+    ),
+    ("continuous list", lambda: as_candidates([1, 0.5]), ValueError, r"Unknown label type: cont"),
+    (
+        "continuous objects",
+        lambda: as_candidates(np.array([1, 0.5], dtype=object)),
+        ValueError,
+        r"Unknown label type: continuous",
+    ),
+    (
+        "unhashable",
+        lambda: as_candidates([["a", ["b"]], ["c"]]),
+        TypeError,
+        r"\['b'\], a list.*hash",
+    ),
+    (
+        "strings and lists",
+        lambda: as_candidates(["a", ["b"]]),
+        TypeError,
+        r"row 0 is a str, row 1 is a l",
+    ),
+    (
+        "numbers and lists",
+        lambda: as_candidates([["b"], 3]),
+        TypeError,
+        r"row 0 is a list, row 1 is a i",
+    ),
+    (
+        "numbers as sets",
+        lambda: as_candidates([1, 2], layout="sets"),
+        TypeError,
+        r"row 0 is a int.*list of labels",
+    ),
+    (
+        "0/1 lists",
+        lambda: as_candidates(MATRIX.tolist()),
+        ValueError,
+        r"np\.asarray\(.*layout=\"sets\"",
+    ),
+    ("bool lists", lambda: as_candidates([[True], [False]]), ValueError, r"layout=\"indicator\""),
+    (
+        "confidences in lists",
+        lambda: as_candidates([[0.2, 0.8], [0.5, 0.5]]),
+        ValueError,
+        r"equally long lists of numbers from 0 to 1",
+    ),
+    (
+        "ragged",
+        lambda: as_candidates([[1, 0], [1], [0, 1], [1]], layout="indicator"),
+        ValueError,
+        r"^rows 1, 3: ragged.*layout='sets'",
+    ),
+    (
+        "vector as matrix",
+        lambda: as_candidates([1, 0], layout="indicator"),
+        TypeError,
+        r"^y is no table",
+    ),
+    (
+        "matrix as labels",
+        lambda: as_candidates(MATRIX, layout="labels"),
+        ValueError,
+        r"one label a row",
+    ),
+    (
+        "frame as sets",
+        lambda: as_candidates(pd().DataFrame(MATRIX), layout="sets"),
+        TypeError,
+        r"takes one column. Select it",
+    ),
+    (
+        "table of cells",
+        lambda: as_candidates(np.array(ANSWERS, dtype=object)),
+        ValueError,
+        r"layout=\"annotators\".*layout=\"long\"",
+    ),
+    (
+        "frame of answers",
+        lambda: as_candidates(pd().DataFrame(ANSWERS)),
+        ValueError,
+        r"layout=\"annotators\".*layout=\"long\"",
+    ),
+    (
+        "long table of 0 and 1",
+        lambda: as_candidates(pd().DataFrame({"item": [0, 1], "label": [1, 1]})),
+        ValueError,
+        r"layout=\"long\"",
+    ),
+    (
+        "sets with a layout",
+        lambda: as_candidates(as_candidates(SETS), layout="long"),
+        TypeError,
+        r"already",
+    ),
+    # classes
+    (
+        "duplicate columns",
+        lambda: as_candidates(doubled_frame()),
+        ValueError,
+        r"duplicate column 'a'",
+    ),
+    (
+        "unknown class",
+        lambda: as_candidates(["a", "zoe|a", "zoe"], classes=["a"]),
+        ValueError,
+        r"^rows 1, 2: unknown class 'zoe'. Add it to `classes`",
+    ),
+    (
+        "unknown label",
+        lambda: as_candidates(np.array([1, 2, 7]), classes=[1, 2]),
+        ValueError,
+        r"^row 2: unknown class 7",
+    ),
+    (
+        "class of another type",
+        lambda: as_candidates([1, 2], classes=["1", "2"]),
+        ValueError,
+        r"^rows 0, 1: unknown class 1, 2\.",
+    ),
+    (
+        "unknown column",
+        lambda: as_candidates(pd().DataFrame(MATRIX, columns=NAMES), classes=["anna", "bob"]),
+        ValueError,
+        r"^column 'carl' not in `classes`",
+    ),
+    (
+        "unknown class of sets",
+        lambda: as_candidates(as_candidates(SETS), classes=["anna"]),
+        ValueError,
+        r"^columns 'bob', 'carl' not in `classes`",
+    ),
+    (
+        "class count",
+        lambda: as_candidates(MATRIX, classes=["a"]),
+        ValueError,
+        r"has 1 names.* 3 columns",
+    ),
+    (
+        "duplicate classes",
+        lambda: as_candidates(SETS, classes=["a", "a"]),
+        ValueError,
+        r"duplicate 'a'",
+    ),
+    ("no class", lambda: as_candidates(SETS, classes=[]), ValueError, r"^`classes` is empty"),
+    (
+        "missing class",
+        lambda: as_candidates(SETS, classes=["a", None]),
+        ValueError,
+        r"`classes` holds a mis",
+    ),
+    (
+        "string as classes",
+        lambda: as_candidates(SETS, classes="ab"),
+        TypeError,
+        r"^`classes` is a str",
+    ),
+    (
+        "set as classes",
+        lambda: as_candidates(SETS, classes={"a"}),
+        TypeError,
+        r"`classes` is a set.*in order",
+    ),
+    (
+        "number of classes",
+        lambda: as_candidates(SETS, classes=3),
+        TypeError,
+        r"^`classes` is a int",
+    ),
+    # options
+    (
+        "layout",
+        lambda: as_candidates(SETS, layout="wide"),
+        ValueError,
+        r"unknown layout 'wide'.*'sets'",
+    ),
+    ("separator", lambda: as_candidates(STRINGS, separator=""), ValueError, r"^separator ''"),
+    (
+        "rule",
+        lambda: as_candidates(ANSWERS, rule="top"),
+        ValueError,
+        r"unknown rule 'top'.*'votes:2'",
+    ),
+    (
+        "rule without number",
+        lambda: as_candidates(ANSWERS, rule="votes"),
+        ValueError,
+        r"unknown rule",
+    ),
+    ("rule of no kind", lambda: as_candidates(ANSWERS, rule=2), ValueError, r"unknown rule 2"),
+    (
+        "k zero",
+        lambda: as_candidates(ANSWERS, rule="votes:0"),
+        ValueError,
+        r"'votes:0': k must be",
+    ),
+    (
+        "k fraction",
+        lambda: as_candidates(ANSWERS, rule="votes:1.5"),
+        ValueError,
+        r"k must be a pos",
+    ),
+    (
+        "p zero",
+        lambda: as_candidates(ANSWERS, rule="share:0"),
+        ValueError,
+        r"p must lie in \(0, 1\]",
+    ),
+    (
+        "p too large",
+        lambda: as_candidates(ANSWERS, rule="share:1.1"),
+        ValueError,
+        r"p must lie in",
+    ),
+    ("p no number", lambda: as_candidates(ANSWERS, rule="share:x"), ValueError, r"p must lie in"),
+    ("p NaN", lambda: as_candidates(ANSWERS, rule="share:nan"), ValueError, r"p must lie in"),
+    (
+        "rule without votes",
+        lambda: as_candidates(SETS, rule="votes:2"),
+        ValueError,
+        r"^rule='votes:2' is for tables of answers.*layout=\"annotators\"",
+    ),
+    (
+        "missing without answers",
+        lambda: as_candidates(SETS, missing=-1),
+        ValueError,
+        r"^missing=-1 is for tables of answers",
+    ),
+    (
+        "items without long",
+        lambda: as_candidates(SETS, items=[1]),
+        ValueError,
+        r"^`items` is for layout",
+    ),
+    # tables of answers
+    (
+        "too few votes",
+        lambda: as_candidates(ANSWERS, layout="annotators", rule="votes:2"),
+        ValueError,
+        r"^rows 0, 2: no candidate, as no label has 2 votes. Lower k",
+    ),
+    (
+        "nobody answered",
+        lambda: as_candidates([["a", None], [None, ""]], layout="annotators"),
+        ValueError,
+        r"^row 1: no candidate\.",
+    ),
+    (
+        "nobody answered, share",
+        lambda: as_candidates([["a"], [None]], layout="annotators", rule="share:0.5"),
+        ValueError,
+        r"^row 1: no candidate\.",
+    ),
+    (
+        "no answers at all",
+        lambda: as_candidates([[None], [None]], layout="annotators"),
+        ValueError,
+        r"holds no label",
+    ),
+    (
+        "unknown answer",
+        lambda: as_candidates(ANSWERS, layout="annotators", classes=["anna", "bob"]),
+        ValueError,
+        r"^row 2: unknown class 'carl'",
+    ),
+    (
+        "no columns",
+        lambda: as_candidates(pd().DataFrame(index=[0, 1]), layout="annotators"),
+        ValueError,
+        r"^y has no columns",
+    ),
+    (
+        "no columns, rows",
+        lambda: as_candidates([[], []], layout="indicator"),
+        ValueError,
+        r"^y has no columns",
+    ),
+    (
+        "ragged answers",
+        lambda: as_candidates([["a", "b"], ["a"]], layout="annotators"),
+        ValueError,
+        r"^row 1: ragged, as row 0 has 2 entries",
+    ),
+    (
+        "answers in a list of labels",
+        lambda: as_candidates(["a", "b"], layout="annotators"),
+        TypeError,
+        r"^y is no table",
+    ),
+    (
+        "items without votes",
+        lambda: as_candidates(VOTES, layout="long", rule="votes:2"),
+        ValueError,
+        r"^items 'x', 'y', 'z': no candidate, as no label has 2",
+    ),
+    (
+        "one column",
+        lambda: as_candidates([["x"], ["y"]], layout="long"),
+        ValueError,
+        r"long table has 1 columns",
+    ),
+    (
+        "four columns without names",
+        lambda: as_candidates([["x", "a", 1, 0]], layout="long"),
+        ValueError,
+        r"long table has 4 columns.*of these names",
+    ),
+    (
+        "no item",
+        lambda: as_candidates([("x", "a"), (None, "a")], layout="long"),
+        ValueError,
+        r"^row 1: no item",
+    ),
+    (
+        "no annotator",
+        lambda: as_candidates([("x", "a", NAN), ("x", "a", 1)], layout="long"),
+        ValueError,
+        r"^row 0: no annotator",
+    ),
+    (
+        "items lacking in the table",
+        lambda: as_candidates(VOTES, layout="long", items=["x", "y", "z", "w"]),
+        ValueError,
+        r"^item 'w' of `items` not in the table",
+    ),
+    (
+        "items lacking in `items`",
+        lambda: as_candidates(VOTES, layout="long", items=["x"]),
+        ValueError,
+        r"^items 'y', 'z' of the table not in `items`",
+    ),
+    (
+        "items twice",
+        lambda: as_candidates(VOTES, layout="long", items=["x", "y", "z", "x"]),
+        ValueError,
+        r"^duplicate 'x' in `items`",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [case[1:] for case in MISUSES],
+    ids=[case[0] for case in MISUSES],
+)
+def test_misuse_is_refused_with_a_reason(call, error, message):
+    with pytest.raises(error, match=message) as info:
+        call()
+    assert type(info.value) is error
+
+
+# -- what must hold for all -------------------------------------------------------------------
+
+LABEL = st.one_of(
+    st.integers(-5, 5),
+    st.text("abc|\0é", min_size=1, max_size=3),
+    st.tuples(st.integers(0, 2), st.integers(0, 2)),
+)
+ROWS = st.lists(st.frozensets(LABEL, min_size=1, max_size=4), min_size=1, max_size=8)
+TALLIES = st.lists(
+    st.lists(st.integers(0, 4), min_size=3, max_size=3).filter(any), min_size=1, max_size=5
+)
+SHARES = st.fractions(0, 1, max_denominator=12).filter(bool)
+
+
+@given(ROWS)
+def test_sets_come_back(rows):
+    sets = as_candidates(rows)
+    assert [frozenset(row) for row in sets.sets()] == rows
+    assert set(sets.class_names.tolist()) == frozenset().union(*rows)
+    again = as_candidates(sets.sets(), layout="sets", classes=sets.class_names)
+    assert np.array_equal(again.matrix, sets.matrix)
+
+
+@given(ROWS, st.data())
+def test_rows_and_classes_may_be_permuted(rows, data):
+    sets = as_candidates(rows)
+    order = data.draw(st.permutations(range(len(rows))))
+    columns = data.draw(st.permutations(range(sets.shape[1])))
+    classes = [sets.class_names.tolist()[j] for j in columns]
+    permuted = as_candidates([rows[i] for i in order], classes=classes)
+    assert np.array_equal(permuted.matrix, sets.matrix[order][:, columns])
+    assert np.array_equal(as_candidates(sets, classes=classes).matrix, sets.matrix[:, columns])
+
+
+@given(ROWS, st.data())
+def test_slicing_and_reading_commute(rows, data):
+    sets = as_candidates(rows)
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=8))
+    mask = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    assert [frozenset(row) for row in sets[chosen].sets()] == [rows[i] for i in chosen]
+    kept = [row for row, keep in zip(rows, mask, strict=True) if keep]
+    assert [frozenset(row) for row in sets[np.array(mask)].sets()] == kept
+
+
+@given(ROWS)
+def test_a_long_table_of_the_sets_gives_the_sets(rows):
+    table = [(i, label) for i, row in enumerate(rows) for label in row]
+    sets = as_candidates(table, layout="long")
+    assert [frozenset(row) for row in sets.sets()] == rows
+    assert sets.ids.tolist() == list(range(len(rows)))
+
+
+@given(TALLIES, SHARES, st.permutations("abc"))
+def test_a_share_is_the_smallest_set_and_does_not_depend_on_order(tallies, share, classes):
+    table = [
+        (i, label)
+        for i, tally in enumerate(tallies)
+        for label, count in zip("abc", tally, strict=True)
+        for _ in range(count)
+    ]
+    rule = f"share:{share}"
+    found = as_candidates(table, layout="long", rule=rule, classes=list("abc"))
+    for row, tally in zip(found.sets(), tallies, strict=True):
+        votes = dict(zip("abc", tally, strict=True))
+        needed = share * sum(tally)
+        fewest = min(votes[label] for label in row)
+        assert sum(votes[label] for label in row) >= needed
+        assert sum(votes[label] for label in row if votes[label] > fewest) < needed
+        assert all(votes[label] < fewest for label in votes if label not in row)
+    other = as_candidates(table[::-1], layout="long", rule=rule, classes=classes)
+    order = np.argsort(other.ids)
+    columns = [classes.index(label) for label in "abc"]
+    assert np.array_equal(other.matrix[order][:, columns], found.matrix)
+
+
+@given(TALLIES, st.integers(1, 4))
+def test_votes_are_those_of_a_count(tallies, k):
+    answers = [
+        [label for label, count in zip("abc", tally, strict=True) for _ in range(count)]
+        for tally in tallies
+    ]
+    answers = [row + [None] * (12 - len(row)) for row in answers]
+    expected = [
+        tuple(label for label, count in zip("abc", tally, strict=True) if count >= k)
+        for tally in tallies
+    ]
+    if all(expected):
+        rule = f"votes:{k}"
+        assert as_candidates(answers, layout="annotators", rule=rule).sets() == expected
+    else:
+        with pytest.raises(ValueError, match=f"no label has {k} votes"):
+            as_candidates(answers, layout="annotators", rule=f"votes:{k}")
+
+
+def test_a_share_may_be_written_as_a_rounded_fraction():
+    rule = f"share:{5 / 6}"
+    assert Fraction(rule.removeprefix("share:")) > Fraction(5, 6)
+    sets = as_candidates([list("aaabbc")], layout="annotators", rule=rule)
+    assert sets.sets() == [("a", "b")]

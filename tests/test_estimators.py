@@ -1,0 +1,109 @@
+"""scikit-learn's checks and ours, over every classifier and a grid of parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from appellate import PartnerClassifier, PLCPClassifier, PLKNNClassifier, SUREClassifier
+from appellate.testing import parametrize_with_pll_checks, pll_checks
+
+BASES = [
+    PLKNNClassifier(),
+    PLKNNClassifier(n_neighbors=7, weights="distance"),
+    SUREClassifier(),
+    SUREClassifier(kernel="linear", maximization=0.1),
+]
+PARTNERS = [
+    PartnerClassifier(),
+    PartnerClassifier(link="aggressive", kernel="linear"),
+    PartnerClassifier(target="candidate", collaboration=0.5),
+]
+COUPLED = [
+    PLCPClassifier(PLKNNClassifier()),
+    PLCPClassifier(SUREClassifier()),
+    PLCPClassifier(SUREClassifier(), head="mean", blur=None, tol=0.01),
+    PLCPClassifier(PLKNNClassifier(), head="base", link="aggressive", target="candidate"),
+    PLCPClassifier(SUREClassifier(bandwidth=2.0), kernel="linear", keep_confidences=True),
+]
+
+
+@parametrize_with_checks([*BASES, *PARTNERS, *COUPLED])
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_pll_checks([*BASES, *PARTNERS, *COUPLED])
+def test_pll_checks(estimator, check):
+    check(estimator)
+
+
+class ThirdParty:
+    """The smallest object that meets the protocol: nearest class mean."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def __sklearn_clone__(self):
+        return ThirdParty()
+
+    def fit(self, X, candidates, supervision=None):
+        weights = np.asarray(candidates if supervision is None else supervision, dtype=float)
+        self.means_ = (weights.T @ X) / np.maximum(weights.sum(axis=0), 1e-12)[:, None]
+        self.training_output_ = self.predict_proba(X)
+        return self
+
+    def predict_proba(self, X):
+        distances = ((X[:, None, :] - self.means_) ** 2).sum(axis=2)
+        scores = np.exp(-(distances - distances.min(axis=1, keepdims=True)) / 20)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+
+@parametrize_with_pll_checks([ThirdParty()])
+def test_third_party(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("defect", "check_name"),
+    [
+        ("shape", "check_training_output"),
+        ("nan", "check_training_output"),
+        ("writes", "check_inputs_unchanged"),
+        ("random", "check_deterministic"),
+        ("deaf", "check_base"),
+        ("constant", "check_solves_clusters"),
+    ],
+)
+def test_checks_find_defects(defect, check_name):
+    """A check that cannot fail is no check."""
+
+    class Defective(ThirdParty):
+        def __sklearn_clone__(self):
+            return Defective()
+
+        def fit(self, X, candidates, supervision=None):
+            super().fit(X, candidates, supervision)
+            if defect == "shape":
+                self.training_output_ = self.training_output_[:-1]
+            if defect == "nan":
+                self.training_output_[0, 0] = np.nan
+            if defect == "writes":
+                X[0] = 0
+            if defect == "random":
+                self.training_output_ = self.training_output_ + np.random.default_rng().uniform()
+            return self
+
+        def predict_proba(self, X):
+            out = super().predict_proba(X)
+            return np.full_like(out, 1 / 3) if defect == "constant" else out
+
+    class Deaf(Defective):
+        def fit(self, X, candidates):
+            return super().fit(X, candidates)
+
+    estimator = Deaf() if defect == "deaf" else Defective()
+    check = next(c for c in pll_checks(estimator) if c.__name__ == check_name)
+    with pytest.raises((AssertionError, TypeError)):
+        check(estimator)
