@@ -1,0 +1,147 @@
+"""The partner's speed and memory, each as a ratio of two things measured in this run.
+
+1. Ragged projection against the fastest of three QP solvers, row by row as the paper has it.
+2. A whole PLCP fit over SURE against one Cholesky factorisation of the same size.
+3. Peak memory of that fit against one n x n matrix of doubles.
+
+Usage: python benchmarks/partner.py
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+
+import clarabel
+import daqp
+import numpy as np
+import piqp
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from appellate import PLCPClassifier, SUREClassifier
+from appellate.numerics.entries import CandidateEntries
+from appellate.numerics.simplex import project_entries
+
+SIZES = [("Lost", 561, 16, 2.2), ("FG-NET", 501, 78, 7.5), ("Soccer Player", 8736, 171, 2.1)]
+FITS = [(5000, 50, 8), (11495, 219, 6)]
+SOLVED_ROWS = 400
+
+
+def make_candidates(rng, n, n_labels, average):
+    counts = np.clip(1 + rng.poisson(average - 1, size=n), 1, n_labels)
+    candidates = np.zeros((n, n_labels), dtype=bool)
+    for row, count in zip(candidates, counts, strict=True):
+        row[rng.choice(n_labels, size=count, replace=False)] = True
+    return candidates
+
+
+def best_time(call, repeats=5):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def solve_daqp(v):
+    m = len(v)
+    sense = np.zeros(m + 1, dtype=np.int32)
+    sense[-1] = 5
+    upper, lower = np.append(np.full(m, 1e30), 1.0), np.append(np.zeros(m), 1.0)
+    return daqp.solve(np.eye(m), -v, np.ones((1, m)), upper, lower, sense)[0]
+
+
+def solve_piqp(v):
+    m = len(v)
+    solver = piqp.DenseSolver()
+    solver.setup(np.eye(m), -v, np.ones((1, m)), np.ones(1), x_l=np.zeros(m))
+    solver.solve()
+    return solver.result.x
+
+
+def solve_clarabel(v):
+    m = len(v)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    A = sp.csc_matrix(np.vstack([np.ones((1, m)), -np.eye(m)]))
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(m)]
+    rhs = np.append(1.0, np.zeros(m))
+    return np.array(
+        clarabel.DefaultSolver(sp.eye(m, format="csc"), -v, A, rhs, cones, settings).solve().x
+    )
+
+
+def projection() -> None:
+    print("projection onto the candidate simplices: QP solver / ours (at least 100)")
+    rng = np.random.RandomState(0)
+    for name, n, n_labels, average in SIZES:
+        entries = CandidateEntries(make_candidates(rng, n, n_labels, average))
+        values = rng.normal(scale=0.5, size=len(entries))
+        projected = project_entries(values, entries)
+        rows = [values[a:b] for a, b in zip(entries.indptr[:-1], entries.indptr[1:], strict=True)]
+        rows = rows[:SOLVED_ROWS]
+        timings = {}
+        for solver in (solve_daqp, solve_piqp, solve_clarabel):
+            solved = np.concatenate([solver(row) for row in rows])
+            assert np.abs(solved - projected[: len(solved)]).max() < 1e-4, solver.__name__
+            elapsed = best_time(lambda s=solver: [s(row) for row in rows], 3)  # noqa: B023
+            timings[solver.__name__.removeprefix("solve_")] = elapsed * n / len(rows)
+        fastest = min(timings, key=timings.get)
+        ours = best_time(lambda: project_entries(values, entries), 50)  # noqa: B023
+        print(
+            f"  {name:14} n={n:5} l={n_labels:3}  {fastest} {timings[fastest] * 1e3:8.1f} ms"
+            f"  ours {ours * 1e6:7.1f} us  ratio {timings[fastest] / ours:7.0f}"
+        )
+
+
+def make_data(n, n_labels, n_features=163):
+    rng = np.random.RandomState(0)
+    truth = rng.randint(n_labels, size=n)
+    X = rng.normal(size=(n_labels, n_features))[truth] + rng.normal(size=(n, n_features)) * 2
+    candidates = make_candidates(rng, n, n_labels, 2.0)
+    candidates[np.arange(n), truth] = True
+    return X, candidates
+
+
+def peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def fit(n: int, n_labels: int, limit: int) -> None:
+    """One size, in a process of its own so that the peak memory is its own."""
+    X, candidates = make_data(n, n_labels)
+    small = PLCPClassifier(SUREClassifier())
+    small.fit(X[:200], candidates[:200])  # compile and warm up
+    before = peak_bytes()
+    start = time.perf_counter()
+    model = PLCPClassifier(SUREClassifier()).fit(X, candidates)
+    ours = time.perf_counter() - start
+    memory = (peak_bytes() - before) / (8 * n * n)
+    del model
+    gram = X @ X.T
+    gram.flat[:: n + 1] += n
+    cholesky = np.median([best_time(lambda: la.cholesky(gram, lower=True), 1) for _ in range(3)])
+    print(
+        f"  n={n:6} l={n_labels:3}  fit {ours:6.1f} s  Cholesky {cholesky:5.1f} s"
+        f"  ratio {ours / cholesky:4.1f} (at most {limit})"
+        f"  memory {memory:4.2f} n x n (at most 3)",
+        flush=True,
+    )
+
+
+def main() -> None:
+    if len(sys.argv) == 4:
+        fit(*map(int, sys.argv[1:]))
+        return
+    projection()
+    print("PLCP over SURE: whole fit / one Cholesky, and peak memory / one n x n matrix")
+    for size in FITS:
+        subprocess.run([sys.executable, __file__, *map(str, size)], check=True)
+
+
+if __name__ == "__main__":
+    main()
