@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from appellate import PartnerClassifier, PLCPClassifier, PLKNNClassifier, SUREClassifier
+from appellate import (
+    AGGDClassifier,
+    LALOClassifier,
+    PartnerClassifier,
+    PLCLClassifier,
+    PLCPClassifier,
+    PLKNNClassifier,
+    SUREClassifier,
+)
 from appellate.testing import parametrize_with_pll_checks, pll_checks
 
 BASES = [
@@ -14,6 +22,12 @@ BASES = [
     PLKNNClassifier(n_neighbors=7, weights="distance"),
     SUREClassifier(),
     SUREClassifier(kernel="linear", maximization=0.1),
+    LALOClassifier(),
+    LALOClassifier(n_neighbors=3, laplacian_weight=0.5, kernel="linear"),
+    AGGDClassifier(),
+    AGGDClassifier(n_neighbors=3, feature_weight=2.0, confidence_weight=0.5, kernel="linear"),
+    PLCLClassifier(),
+    PLCLClassifier(n_neighbors=3, agreement=0.1, complementary_weight=2.0, bandwidth=2.0),
 ]
 PARTNERS = [
     PartnerClassifier(),
@@ -23,6 +37,9 @@ PARTNERS = [
 COUPLED = [
     PLCPClassifier(PLKNNClassifier()),
     PLCPClassifier(SUREClassifier()),
+    PLCPClassifier(LALOClassifier()),
+    PLCPClassifier(AGGDClassifier()),
+    PLCPClassifier(PLCLClassifier()),
     PLCPClassifier(SUREClassifier(), head="mean", blur=None, tol=0.01),
     PLCPClassifier(PLKNNClassifier(), head="base", link="aggressive", target="candidate"),
     PLCPClassifier(SUREClassifier(bandwidth=2.0), kernel="linear", keep_confidences=True),

@@ -9,16 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from appellate.aggd import AGGDClassifier
     from appellate.candidates import CandidateSets, as_candidates
+    from appellate.lalo import LALOClassifier
     from appellate.neighbors import PLKNNClassifier
     from appellate.partner import PartnerClassifier
+    from appellate.plcl import PLCLClassifier
     from appellate.plcp import PLCPClassifier
     from appellate.sure import SUREClassifier
 
     __version__: str
 
 __all__ = [
+    "AGGDClassifier",
     "CandidateSets",
+    "LALOClassifier",
+    "PLCLClassifier",
     "PLCPClassifier",
     "PLKNNClassifier",
     "PartnerClassifier",
@@ -28,6 +34,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "PLCLClassifier": "plcl",
+    "LALOClassifier": "lalo",
+    "AGGDClassifier": "aggd",
     "CandidateSets": "candidates",
     "PLCPClassifier": "plcp",
     "PLKNNClassifier": "neighbors",

@@ -61,7 +61,8 @@ class Disambiguation:
     objective : tuple of float
         Objective after every step, where the method records one.
     ranking : ndarray, shape (nnz,), or None
-        Scores whose largest is the sample's label, where that is not `output`.
+        Scores whose largest is the sample's label, where that is not `output`; `confidence`
+        must then have the same order.
     state : object
         What the method hands from `_disambiguate` to `_conclude`.
     """
@@ -78,6 +79,14 @@ class Disambiguation:
     def scores(self) -> Values:
         """Candidate entries of the scores whose largest is the sample's label."""
         return self.output if self.ranking is None else self.ranking
+
+    def distribution(self, entries: CandidateEntries) -> Values:
+        """Confidence whose largest is the sample's label, as `scores` has it.
+
+        The training output projected onto the simplex; a method that ranks by other scores
+        has a confidence in the same order.
+        """
+        return project_entries(self.output, entries) if self.ranking is None else self.confidence
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -27,7 +27,6 @@ from appellate.confidence import blur_entries, smooth_entries
 from appellate.docket import Docket, frame_backend, row_index
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.simplex import project_entries
 from appellate.partner import PartnerClassifier
 
 
@@ -129,9 +128,11 @@ class PLCPClassifier(PartialLabelClassifier):
         Label of every training row after appeal.
     overturned_ : ndarray of bool, shape (n,)
         Where the two differ; never for a row with one candidate.
+    initial_confidence_ : ndarray, shape (n, l)
+        Confidence from which the base started.
     verdict_confidence_, confidence_ : ndarray, shape (n, l)
         Confidence behind verdict and appeal: training outputs projected onto the simplex
-        over the candidates.
+        over the candidates (for a base that votes, shares of the votes).
     training_output_ : ndarray, shape (n, l)
         Scores of the training rows by the last partner, ``1 - M^``.
     label_history_ : ndarray of int, shape (n_iter_ + 1, n)
@@ -228,8 +229,8 @@ class PLCPClassifier(PartialLabelClassifier):
         for number in range(1, self.max_rounds + 1):
             heard = disambiguate(base, geometry, entries, supervision)  # M
             if number == 1:
-                confidence, verdict = heard.initial, heard.scores
-                labels = [entries.argmax(verdict)]
+                confidence, verdict = heard.initial, heard
+                labels = [entries.argmax(verdict.scores)]
             confidence = smooth_entries(confidence, heard.output, self.smoothing)  # P
             from_base = blur_entries(confidence, entries, self.blur)  # O
             replied = disambiguate(partner, geometry, entries, from_base)  # 1 - M^
@@ -243,10 +244,11 @@ class PLCPClassifier(PartialLabelClassifier):
                 break
         self.termination_condition_ = "tol" if self._settled(history) else "max_rounds"
         self.history_, self.label_history_ = history, np.array(labels)
-        self.verdict_confidence_ = entries.scatter(project_entries(verdict, entries))
+        self.initial_confidence_ = entries.scatter(verdict.initial)
+        self.verdict_confidence_ = entries.scatter(verdict.distribution(entries))
         return Disambiguation(
             initial=entries.uniform(geometry.X.dtype),
-            confidence=project_entries(replied.output, entries),
+            confidence=replied.distribution(entries),
             output=replied.output,
             n_iter=len(history),
             state=(base, heard, partner, replied),

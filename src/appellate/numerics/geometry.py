@@ -5,16 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.graph import (
+    add_confidence_gram,
+    difference_gram,
+    normalized_laplacian,
+    reconstruction_weights,
+    unit_rows,
+)
 from appellate.numerics.kernels import (
     GaussianKernel,
     LinearKernel,
     mean_distance,
     squared_distances,
 )
-from appellate.numerics.ridge import FeatureSmoother, KernelSmoother, Smoother
+from appellate.numerics.propagation import Propagation, restrict_graph
+from appellate.numerics.ridge import CandidateMap, FeatureSmoother, KernelSmoother, Smoother
 
 
 class Geometry:
@@ -38,6 +48,9 @@ class Geometry:
     def __init__(self, X: NDArray[Any]) -> None:
         self.X = X
         self._smoothers: dict[tuple[str, float, float], Smoother] = {}
+        self._maps: dict[tuple[str, float, float], tuple[CandidateEntries, CandidateMap]] = {}
+        self._laplacians: dict[int, tuple[CandidateEntries, sp.csr_array]] = {}
+        self._graphs: dict[int, NeighborGraph] = {}
         self._neighbors: dict[int, tuple[NDArray[Any], NDArray[np.intp]]] = {}
 
     def smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
@@ -57,12 +70,41 @@ class Geometry:
             self._smoothers[key] = self._build_smoother(*key)
         return self._smoothers[key]
 
+    def candidate_map(
+        self, kernel: str, bandwidth: float, ridge: float, entries: CandidateEntries
+    ) -> CandidateMap:
+        """Return only the candidate map of a smoother, which itself is given up."""
+        key = (kernel, bandwidth, ridge)
+        if key in self._smoothers:
+            return self._smoothers[key].on_candidates(entries)
+        if key not in self._maps or self._maps[key][0] is not entries:
+            apply = self._build_smoother(*key).on_candidates(entries)
+            self._maps[key] = (entries, apply)
+        return self._maps[key][1]
+
     def neighbors(self, n_neighbors: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Distances and indices, (n, k) each, of every row's nearest other rows."""
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._neighbors:
             self._neighbors[k] = nearest_rows(self.X, None, k)
         return self._neighbors[k]
+
+    def graph(self, n_neighbors: int) -> NeighborGraph:
+        """Neighbour graph of the rows scaled to unit length (PL-AGGD, PL-CL)."""
+        k = min(n_neighbors, len(self.X) - 1)
+        if k not in self._graphs:
+            self._graphs[k] = NeighborGraph(self.X, k)
+        return self._graphs[k]
+
+    def laplacian(self, n_neighbors: int, entries: CandidateEntries) -> sp.csr_array:
+        """Laplacian of the neighbour graph, at the candidate entries (LALO)."""
+        distances, neighbors = self.neighbors(n_neighbors)
+        k = neighbors.shape[1]
+        if k not in self._laplacians or self._laplacians[k][0] is not entries:
+            width = float(distances.mean()) if distances.any() else 1.0
+            full = normalized_laplacian(distances, neighbors, width)
+            self._laplacians[k] = (entries, restrict_graph(full.astype(self.X.dtype), entries))
+        return self._laplacians[k][1]
 
     def _build_smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
         n, q = self.X.shape
@@ -74,6 +116,44 @@ class Geometry:
             return FeatureSmoother(self.X, ridge)
         linear = LinearKernel()
         return KernelSmoother(linear(self.X, self.X), ridge, self.X, linear)
+
+
+class NeighborGraph:
+    """Nearest neighbours among rows of unit length, and how they rebuild each sample.
+
+    Attributes
+    ----------
+    neighbors : ndarray of int, shape (n, k)
+        Neighbours of every sample, itself excluded.
+    gram : ndarray, shape (n, k, k)
+        Inner products of the feature differences to them.
+    """
+
+    def __init__(self, X: NDArray[Any], n_neighbors: int) -> None:
+        rows = unit_rows(X)
+        self.neighbors = nearest_rows(rows, None, n_neighbors)[1]
+        self.gram = difference_gram(rows, self.neighbors)
+        self._cached: tuple[CandidateEntries, Propagation] | None = None
+
+    def weights(
+        self,
+        entries: CandidateEntries,
+        confidence: Values | None = None,
+        feature_weight: float = 1.0,
+        confidence_weight: float = 0.0,
+        start: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Weights, (n, k), that rebuild features and confidences from the neighbours."""
+        gram = feature_weight * self.gram
+        if confidence is not None:
+            add_confidence_gram(gram, confidence, entries, self.neighbors, confidence_weight)
+        return reconstruction_weights(gram, start)
+
+    def propagation(self, entries: CandidateEntries) -> Propagation:
+        """Propagation over the graph; its pattern is found once for the same candidates."""
+        if self._cached is None or self._cached[0] is not entries:
+            self._cached = (entries, Propagation(self.neighbors, entries))
+        return self._cached[1]
 
 
 def nearest_rows(

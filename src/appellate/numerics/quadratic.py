@@ -66,7 +66,7 @@ def minimize_quadratic(
     linear : ndarray, shape (nnz,)
         Candidate entries of F.
     lipschitz : float
-        At least the largest eigenvalue of A.
+        About the largest eigenvalue of A; an underestimate costs steps, not correctness.
     entries : CandidateEntries
         Where the candidates stand.
     start : ndarray, shape (nnz,), default=None
@@ -95,14 +95,18 @@ def minimize_quadratic(
     current = entries.uniform(linear.dtype) if start is None else project_entries(start, entries)
     product = apply(current)
     objective = [_objective(current, product, linear)]
+    slack = 8 * float(np.finfo(linear.dtype).eps) * max(1.0, abs(objective[0]))
     ahead, ahead_product, momentum = current, product, 1.0
     residual, converged = math.inf, False
     for _ in range(max_iter):
         new = project_entries(ahead - step * (ahead_product - linear), entries)
         new_product = apply(new)
         value = _objective(new, new_product, linear)
-        if value > objective[-1] and momentum > 1:
-            ahead, ahead_product, momentum = current, product, 1.0
+        if value > objective[-1] + slack:
+            if momentum > 1:
+                ahead, ahead_product, momentum = current, product, 1.0
+            else:  # even the plain step was too long: the bound was an underestimate
+                step = step / 2
             continue
         residual = float(np.max(np.abs(new - ahead)))
         next_momentum = (1 + math.sqrt(1 + 4 * momentum**2)) / 2

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numba as nb
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
@@ -185,20 +186,42 @@ class KernelSmoother(Smoother):
         sizes = np.diff(starts)
         if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * self.matrix.size:
             return lambda values: entries.gather(self.training_output(entries.scatter(values)))
-        rows = entries.rows[order]
-        segments = [slice(starts[j], starts[j + 1]) for j in np.flatnonzero(sizes)]
-        blocks = [self.matrix[np.ix_(rows[s], rows[s])] for s in segments]
+        blocks = np.empty(np.sum(sizes**2), dtype=self.matrix.dtype)
+        _gather_blocks(self.matrix, entries.rows[order], starts, blocks)
 
         def apply(values: Values) -> Values:
-            by_label = values[order]
-            product = np.empty_like(by_label)
-            for segment, block in zip(segments, blocks, strict=True):
-                np.dot(block, by_label[segment], out=product[segment])
             out = np.empty_like(values)
-            out[order] = product
+            out[order] = _apply_blocks(blocks, starts, values[order])
             return out
 
         return apply
+
+
+@nb.njit(cache=True)
+def _gather_blocks(matrix, rows, starts, blocks):  # type: ignore[no-untyped-def]
+    """Copy ``matrix[rows_j, rows_j]`` of every label j, one block after another."""
+    position = 0
+    for j in range(starts.size - 1):
+        for a in range(starts[j], starts[j + 1]):
+            for b in range(starts[j], starts[j + 1]):
+                blocks[position] = matrix[rows[a], rows[b]]
+                position += 1
+
+
+@nb.njit(cache=True, fastmath={"reassoc", "contract"})
+def _apply_blocks(blocks, starts, values):  # type: ignore[no-untyped-def]
+    """Multiply every block by its part of the values; one thread, no call overhead."""
+    out = np.empty_like(values)
+    position = 0
+    for j in range(starts.size - 1):
+        part = values[starts[j] : starts[j + 1]]
+        for a in range(starts[j], starts[j + 1]):
+            total = values.dtype.type(0)
+            for b in range(part.size):
+                total += blocks[position + b] * part[b]
+            out[a] = total
+            position += part.size
+    return out
 
 
 class FeatureSmoother(Smoother):

@@ -1,0 +1,78 @@
+"""The group of all commands, and what becomes of errors and interrupts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from appellate.cli.demo import demo
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+_EPILOG = """\b
+Examples:
+  appellate demo                     see what appeals change, on digits
+  appellate demo --flip 0.3          the same with smaller candidate sets
+  appellate demo --json | jq .table  the numbers alone
+"""
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("appellate")
+    except PackageNotFoundError:
+        number = "unknown (not installed as a package)"
+    click.echo(f"appellate {number}")
+    context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
+def app() -> None:
+    """Give ambiguous labels a second hearing.
+
+    Every training sample has a set of candidate labels, of which one is true. A base
+    classifier gives each sample a verdict; a partner classifier, trained on what the sample
+    is not, hears the appeal.
+    """
+
+
+app.add_command(demo)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        What follows the program's name; by default that of this process.
+
+    Returns
+    -------
+    int
+        0 for success, 2 for a mistake of the user, 130 after Ctrl-C. Anything else that
+        goes wrong is ours, and raises. (If the reader of a pipe has gone, click exits with
+        1 and says nothing.)
+    """
+    try:
+        result = app.main(arguments, prog_name="appellate", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,17 @@
+"""Mistakes of the user: told in one message, never with a traceback."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+
+class UserError(click.ClickException):
+    """What was wrong, where, and what to do; ends the command with exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write the message to the standard error."""
+        click.echo(f"appellate: {self.format_message()}", file=file, err=True)

@@ -1,0 +1,99 @@
+"""The command as such: help, version, mistakes, start-up."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+from appellate.cli import main
+from appellate.cli.app import run
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("command", [[], ["demo"]])
+def test_help_has_examples(command, flag, capsys):
+    assert run([*command, flag]) == 0
+    said = capsys.readouterr().out
+    assert "Usage: appellate" in said
+    assert "Examples:\n    appellate demo" in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_version(capsys, monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"1.2.3 of {name}")
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == "appellate 1.2.3 of appellate\n"
+
+
+def test_version_without_an_installed_package(capsys, monkeypatch):
+    def nowhere(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", nowhere)
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == "appellate unknown (not installed as a package)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dmeo"], "Did you mean 'demo'?"),
+        (["demo", "--sede", "1"], "'--seed'"),
+        (["demo", "--seed", "one"], "'one' is not a valid integer"),
+        (["demo", "--seed", "-1"], "-1 is not in the range"),
+        (["demo", "--flip", "1"], "1.0 is not in the range 0<=x<1"),
+        (["demo", "--flip", "nan"], "nan is no probability"),
+        (["demo", "--base", "svm"], "'svm' is not one of 'pl-knn', 'sure'"),
+        (["demo", "extra"], "unexpected extra argument"),
+    ],
+)
+def test_mistakes_end_with_2_and_a_hint(arguments, message, capsys):
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not said.out
+
+
+@pytest.mark.parametrize("missing", [["click"], ["rich"], ["click", "rich"]])
+def test_without_the_extra_one_line_names_it(missing, capsys, monkeypatch):
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert " and ".join(missing) in line
+    assert "pip install 'appellate[cli]'" in line
+
+
+@pytest.mark.parametrize("arguments", ["--help", "demo --help", "--version", "demo --flip 2"])
+def test_start_up_loads_nothing_heavy(arguments):
+    code = (
+        "import sys\n"
+        f"sys.argv = ['appellate', *{arguments.split()!r}]\n"
+        "from appellate.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "sys.stderr.write('loaded: ' + ' '.join(sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(said.stderr.split("loaded: ")[1].split())
+    heavy = {"numpy", "scipy", "sklearn", "numba", "matplotlib", "torch", "pandas", "polars"}
+    assert "click" in loaded
+    assert not heavy & loaded
+
+
+def test_python_dash_m(tmp_path):
+    command = [sys.executable, "-m", "appellate"]
+    helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert helped.stdout.startswith("Usage: appellate [OPTIONS] COMMAND")
+    (tmp_path / "file").write_text("")
+    refused = subprocess.run(
+        [*command, "demo", "--out", str(tmp_path / "file")], capture_output=True, text=True
+    )
+    assert refused.returncode == 2
+    assert "is a file, not a folder" in refused.stderr
