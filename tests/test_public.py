@@ -32,7 +32,12 @@ def test_unknown_names_are_attribute_errors():
         ),
         (
             "from appellate import PLCPClassifier, SUREClassifier",
-            {"polars", "matplotlib", "torch", "click", "rich"},  # scikit-learn loads pandas itself
+            {
+                "polars",
+                "matplotlib",
+                "torch",
+                "click",
+            },  # scikit-learn loads pandas and rich itself
         ),
     ],
 )

@@ -61,7 +61,7 @@ def test_progress_goes_to_the_standard_error_line_by_line(ran):
 
 
 def test_the_most_confident_appeals_are_shown_right_or_wrong(ran, comparisons, data):
-    model = comparisons["SURE"].model
+    model = comparisons["PL-KNN"].model
     docket = model.docket(ids=data.ids, output="dict")
     overturned = np.flatnonzero(docket["outcome"] == "overturned")
     best = overturned[np.argsort(-docket["margin"][overturned], kind="stable")][:5]
@@ -76,7 +76,7 @@ def test_the_docket_is_written_in_full(ran, comparisons, data):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == COLUMNS
     assert [int(row["id"]) for row in rows] == data.ids.tolist()
-    model = comparisons["SURE"].model
+    model = comparisons["PL-KNN"].model
     assert [int(row["appeal"]) for row in rows] == model.transduction_.tolist()
     assert {row["outcome"] for row in rows} == {"upheld", "overturned"}
     assert all(str(row["truth"]) in row["candidates"].split("|") for row in rows)
@@ -211,7 +211,7 @@ def test_control_c(tmp_path):
 def test_a_terminal_with_colours_gets_half_blocks(comparisons, data):
     file = io.TextIOWrapper(io.BytesIO(), "utf-8")
     console = Console(file=file, force_terminal=True, color_system="truecolor", width=80)
-    show.show_appeals(console, "SURE", comparisons["SURE"].model, data, np.arange(3))
+    show.show_appeals(console, "SURE", comparisons["PL-KNN"].model, data, np.arange(3))
     file.seek(0)
     said = file.read()
     assert "\N{UPPER HALF BLOCK}" in said
@@ -221,7 +221,7 @@ def test_a_terminal_with_colours_gets_half_blocks(comparisons, data):
 def test_without_appeals_it_says_so(comparisons, data):
     console = Console(file=io.StringIO(), width=80)
     none = np.empty(0, dtype=int)
-    show.show_appeals(console, "SURE", comparisons["SURE"].model, data, none)
+    show.show_appeals(console, "SURE", comparisons["PL-KNN"].model, data, none)
     assert "No verdict of SURE was overturned" in console.file.getvalue()
 
 
