@@ -6,7 +6,6 @@ answers into one boolean matrix with class names. Everything behind it takes tha
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
@@ -16,9 +15,9 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from appellate._containers import open_labels, plain_column, table_columns
 from appellate._votes import (
     Rule,
     distinct_names,
@@ -26,7 +25,6 @@ from appellate._votes import (
     find_roles,
     is_missing,
     naming,
-    object_array,
     parse_rule,
     read_annotators,
     read_long,
@@ -193,7 +191,7 @@ def as_candidates(
         if layout not in ("auto", "indicator"):
             raise TypeError(f"y already is CandidateSets; it has no layout={layout!r}.")
         return y if names is None else _arrange(y, names)
-    source, ids = _open(y)
+    source, ids = open_labels(y)
     if layout == "auto":
         layout = _guess(source)
     if layout == "indicator":
@@ -203,7 +201,7 @@ def as_candidates(
     elif layout == "labels":
         sets = _read_labels(source, names, ids)
     else:
-        columns, titles = _table(source)
+        columns, titles = table_columns(source)
         extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
         if layout == "annotators":
             sets = CandidateSets(*read_annotators(columns, names, vote, extra), ids)
@@ -254,99 +252,11 @@ def _check_options(layout: str, separator: Any, rule: str, missing: Any, items: 
     return vote
 
 
-def _open(y: Any) -> tuple[Any, NDArray[Any] | None]:
-    """Return y as frame, 2-D array, sparse matrix, 1-D array or list, and its row ids."""
-    if y is None:
-        raise ValueError("Expected array-like (array or non-string sequence), got None for y.")
-    source, ids = _from_frame(y), None
-    if isinstance(source, (nw.DataFrame, nw.Series)):
-        ids = _index(source)
-        source = source if isinstance(source, nw.DataFrame) else _column(source)
-    elif not sp.issparse(source):
-        source = _array_or_list(y)
-    if getattr(getattr(source, "dtype", None), "kind", "") == "c":
-        raise ValueError("Complex data not supported: labels and 0/1 entries are not complex.")
-    if not (source.shape[0] if hasattr(source, "shape") else len(source)):
-        raise ValueError("y has no rows.")
-    return source, ids
-
-
-def _from_frame(y: Any) -> Any:
-    try:
-        return nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
-    except DuplicateError:
-        twice = [repr(title) for title, count in Counter(y.columns).items() if count > 1]
-    raise ValueError(f"duplicate {naming('column', twice)}. Give every column its own name.")
-
-
-def _index(source: Any) -> NDArray[Any] | None:
-    index = nw.maybe_get_index(source)
-    if index is None:
-        return None
-    counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
-    return None if counts else np.asarray(index)
-
-
-def _column(series: Any) -> NDArray[Any]:
-    """Return numbers and booleans in their own type, anything else as objects."""
-    if series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.Unknown):
-        return np.asarray(series.to_numpy())
-    return object_array(series.to_list())
-
-
-def _array_or_list(y: Any) -> NDArray[Any] | list[Any]:
-    if np.ma.is_masked(y):
-        raise ValueError("y has masked entries. Fill them or drop the rows.")
-    if hasattr(y, "__array__"):
-        array = np.asarray(y)
-        if array.ndim in (1, 2):
-            return array
-        raise ValueError(
-            f"y has {array.ndim} dimensions. Give one label or set a row (1-D) "
-            "or a 0/1 matrix (2-D)."
-        )
-    if isinstance(y, Sequence) and not isinstance(y, (str, bytes, bytearray)):
-        return list(y)
-    raise TypeError(
-        f"y is a {type(y).__name__}, not a sequence with one entry a row. Give a matrix, a data "
-        "frame or a list of candidate sets; turn an iterator into list(y), a dict into "
-        "list(y.values()), a lazy frame into y.collect()."
-    )
-
-
-def _table(source: Any) -> tuple[list[NDArray[Any]], list[Any] | None]:
-    """Return the columns of a table and their titles, if they have any."""
-    titles = None
-    if isinstance(source, nw.DataFrame):
-        columns, titles = [_column(c) for c in source.iter_columns()], list(source.columns)
-    elif isinstance(source, np.ndarray) and source.ndim == 2:
-        columns = list(source.T)
-    else:
-        columns = _transpose(source)
-    if not columns:
-        raise ValueError("y has no columns.")
-    return columns, titles
-
-
-def _transpose(rows: Any) -> list[NDArray[Any]]:
-    """Return the columns of a list of rows."""
-    if sp.issparse(rows) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
-        raise TypeError("y is no table. Give a data frame, a 2-D array or a list of rows.")
-    width = len(rows[0])
-    ragged = [i for i, row in enumerate(rows) if len(row) != width]
-    if ragged:
-        raise ValueError(
-            f"{name_rows(ragged)}: ragged, as row 0 has {width} entries. Make all rows equally "
-            "long, or give lists of labels to as_candidates(y, layout='sets')."
-        )
-    return [object_array(column) for column in zip(*rows, strict=True)]
-
-
 def _guess(source: Any) -> Layout:
     """Find out how y is laid out, or say why that is not possible."""
     if isinstance(source, nw.DataFrame):
         named = {"item", "label"} <= set(source.columns)
-        if not named and all(_column(c).dtype.kind in "biuf" for c in source.iter_columns()):
+        if not named and all(plain_column(c).dtype.kind in "biuf" for c in source.iter_columns()):
             return "indicator"
         raise ValueError(
             f"y is a table, but not of 0/1 columns. Say how to read it: {TABLES} "
@@ -389,11 +299,11 @@ def _read_indicator(
         titles = distinct_names(source.columns, "columns")
         matrix = np.empty(source.shape, dtype=bool)
         for j, column in enumerate(source.iter_columns()):
-            matrix[:, j] = _ones(_column(column)[:, None], titles[j:])[:, 0]
+            matrix[:, j] = _ones(plain_column(column)[:, None], titles[j:])[:, 0]
         sets = CandidateSets(matrix, titles, ids)
         return sets if names is None else _arrange(sets, names)
     if isinstance(source, list) or (source.ndim == 1 and not sp.issparse(source)):
-        source = np.stack(_table(source)[0], axis=1)
+        source = np.stack(table_columns(source)[0], axis=1)
     if source.ndim != 2 or not source.shape[1]:
         raise ValueError(f"y has shape {source.shape}; a 0/1 matrix has rows and classes.")
     count = source.shape[1]
