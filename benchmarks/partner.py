@@ -9,17 +9,16 @@ Usage: python benchmarks/partner.py
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
 
 import clarabel
-import daqp
 import numpy as np
 import piqp
 import scipy.linalg as la
 import scipy.sparse as sp
+from _common import best_time, make_candidates, make_data, peak_bytes, solve_daqp
 
 from appellate import PLCPClassifier, SUREClassifier
 from appellate.numerics.entries import CandidateEntries
@@ -30,32 +29,11 @@ FITS = [(5000, 50, 8), (11495, 219, 6)]
 SOLVED_ROWS = 400
 
 
-def make_candidates(rng, n, n_labels, average):
-    counts = np.clip(1 + rng.poisson(average - 1, size=n), 1, n_labels)
-    candidates = np.zeros((n, n_labels), dtype=bool)
-    for row, count in zip(candidates, counts, strict=True):
-        row[rng.choice(n_labels, size=count, replace=False)] = True
-    return candidates
+def project_daqp(v):
+    return solve_daqp(-v)
 
 
-def best_time(call, repeats=5):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def solve_daqp(v):
-    m = len(v)
-    sense = np.zeros(m + 1, dtype=np.int32)
-    sense[-1] = 5
-    upper, lower = np.append(np.full(m, 1e30), 1.0), np.append(np.zeros(m), 1.0)
-    return daqp.solve(np.eye(m), -v, np.ones((1, m)), upper, lower, sense)[0]
-
-
-def solve_piqp(v):
+def project_piqp(v):
     m = len(v)
     solver = piqp.DenseSolver()
     solver.setup(np.eye(m), -v, np.ones((1, m)), np.ones(1), x_l=np.zeros(m))
@@ -63,7 +41,7 @@ def solve_piqp(v):
     return solver.result.x
 
 
-def solve_clarabel(v):
+def project_clarabel(v):
     m = len(v)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -85,30 +63,17 @@ def projection() -> None:
         rows = [values[a:b] for a, b in zip(entries.indptr[:-1], entries.indptr[1:], strict=True)]
         rows = rows[:SOLVED_ROWS]
         timings = {}
-        for solver in (solve_daqp, solve_piqp, solve_clarabel):
+        for solver in (project_daqp, project_piqp, project_clarabel):
             solved = np.concatenate([solver(row) for row in rows])
             assert np.abs(solved - projected[: len(solved)]).max() < 1e-4, solver.__name__
             elapsed = best_time(lambda s=solver: [s(row) for row in rows], 3)  # noqa: B023
-            timings[solver.__name__.removeprefix("solve_")] = elapsed * n / len(rows)
+            timings[solver.__name__.partition("_")[2]] = elapsed * n / len(rows)
         fastest = min(timings, key=timings.get)
         ours = best_time(lambda: project_entries(values, entries), 50)  # noqa: B023
         print(
             f"  {name:14} n={n:5} l={n_labels:3}  {fastest} {timings[fastest] * 1e3:8.1f} ms"
             f"  ours {ours * 1e6:7.1f} us  ratio {timings[fastest] / ours:7.0f}"
         )
-
-
-def make_data(n, n_labels, n_features=163):
-    rng = np.random.RandomState(0)
-    truth = rng.randint(n_labels, size=n)
-    X = rng.normal(size=(n_labels, n_features))[truth] + rng.normal(size=(n, n_features)) * 2
-    candidates = make_candidates(rng, n, n_labels, 2.0)
-    candidates[np.arange(n), truth] = True
-    return X, candidates
-
-
-def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def fit(n: int, n_labels: int, limit: int) -> None:

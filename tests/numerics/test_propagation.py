@@ -77,7 +77,11 @@ def test_largest_eigenvalue():
     graph, _, weights, W, _ = make_problem(2, n=40)
     R = np.eye(40) - W
     exact = np.linalg.eigvalsh(R.T @ R)[-1]
-    assert 0.95 * exact <= largest_eigenvalue(graph.neighbors, weights) <= exact + 1e-9
+    start = np.random.RandomState(0).normal(size=40)
+    value, vector = largest_eigenvalue(graph.neighbors, weights, start, 30)
+    assert 0.95 * exact <= value <= exact + 1e-9
+    again, _ = largest_eigenvalue(graph.neighbors, weights, vector, 6)
+    assert value - 1e-12 <= again <= exact + 1e-9
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.6])

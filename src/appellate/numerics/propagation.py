@@ -13,6 +13,7 @@ from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.quadratic import Solution, minimize_quadratic
 
 _POWER_STEPS = 30
+_POWER_STEPS_AGAIN = 6
 _POWER_MARGIN = 1.05
 
 
@@ -37,6 +38,7 @@ class Propagation:
     def __init__(self, neighbors: NDArray[np.intp], entries: CandidateEntries) -> None:
         n, k = neighbors.shape
         self.entries, self.neighbors = entries, neighbors
+        self._vector: NDArray[np.float64] | None = None
         around = np.column_stack([np.arange(n), neighbors])  # (n, k + 1), the sample first
         sizes = entries.counts[around]  # entries that each contributes
         edges = np.repeat(np.arange(n * (k + 1)), sizes.ravel())
@@ -53,6 +55,15 @@ class Propagation:
         self._pattern = sp.csr_array(
             (np.empty(len(edges)), columns[order], np.asarray(indptr)), shape=shape
         )
+
+    def _largest_eigenvalue(self, weights: NDArray[np.float64]) -> float:
+        """Estimate the curvature; later calls start from the vector of the one before."""
+        n_steps = _POWER_STEPS_AGAIN
+        if self._vector is None:
+            self._vector = np.random.RandomState(0).normal(size=len(weights))
+            n_steps = _POWER_STEPS
+        value, self._vector = largest_eigenvalue(self.neighbors, weights, self._vector, n_steps)
+        return value
 
     def initial_confidence(self, weights: NDArray[np.float64], dtype: Any) -> Values:
         """Confidence that the neighbours rebuild best, with nothing else to go by."""
@@ -98,26 +109,38 @@ class Propagation:
         def apply(values: Values) -> Values:
             return back @ (residual_map @ values) + pull * values
 
-        lipschitz = _POWER_MARGIN * largest_eigenvalue(self.neighbors, weights) + fidelity
+        lipschitz = _POWER_MARGIN * self._largest_eigenvalue(weights) + fidelity
         return minimize_quadratic(
             apply, linear, lipschitz, self.entries, start=start, tol=tol, max_iter=max_iter
         )
 
 
-def largest_eigenvalue(neighbors: NDArray[np.intp], weights: NDArray[np.float64]) -> float:
-    """Estimate the largest eigenvalue of ``(I - W)'(I - W)`` by a few power iterations."""
+def largest_eigenvalue(
+    neighbors: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    vector: NDArray[np.float64],
+    n_steps: int,
+) -> tuple[float, NDArray[np.float64]]:
+    """Estimate the largest eigenvalue of ``(I - W)'(I - W)`` by a few power iterations.
+
+    Returns
+    -------
+    float
+        The estimate; it comes from below.
+    ndarray, shape (n,)
+        Where to start for similar weights.
+    """
     n, k = neighbors.shape
     graph = sp.csr_array((weights.ravel(), neighbors.ravel(), np.arange(n + 1) * k), shape=(n, n))
-    residual_map = sp.eye_array(n, format="csr") - graph
-    vector = np.random.RandomState(0).normal(size=n)
     value = 1.0
-    for _ in range(_POWER_STEPS):
-        vector = residual_map.T @ (residual_map @ vector)
-        value = float(np.linalg.norm(vector))
+    for _ in range(n_steps):
+        residual = vector - graph @ vector
+        image = residual - graph.T @ residual
+        value = float(np.linalg.norm(image))
         if value == 0.0:
-            return 1.0
-        vector /= value
-    return value
+            return 1.0, vector
+        vector = image / value
+    return value, vector
 
 
 @nb.njit(cache=True)
