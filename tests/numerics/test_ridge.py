@@ -157,6 +157,18 @@ def test_leave_one_out_needs_two_rows():
         FeatureSmoother(np.ones((1, 1)), 0.1).leave_one_out(np.ones((1, 2)))
 
 
+def test_geometry_keeps_a_gram_that_is_asked_for():
+    X = np.random.RandomState(0).normal(size=(20, 3))
+    geometry = Geometry(X)
+    kernel, gram = geometry.gram("rbf", 2.0)
+    before = gram.copy()
+    np.testing.assert_array_equal(gram, kernel(X, X))
+    shared = geometry.smoother("rbf", 2.0, 0.1)
+    np.testing.assert_array_equal(geometry.gram("rbf", 2.0)[1], before)
+    alone = Geometry(X).smoother("rbf", 2.0, 0.1)
+    np.testing.assert_allclose(shared.matrix, alone.matrix, atol=1e-14)
+
+
 def test_geometry_shares_and_chooses():
     X = np.random.RandomState(0).normal(size=(20, 3))
     geometry = Geometry(X)

@@ -19,6 +19,7 @@ from appellate.numerics.graph import (
 )
 from appellate.numerics.kernels import (
     GaussianKernel,
+    Kernel,
     LinearKernel,
     mean_distance,
     squared_distances,
@@ -48,6 +49,8 @@ class Geometry:
     def __init__(self, X: NDArray[Any]) -> None:
         self.X = X
         self._smoothers: dict[tuple[str, float, float], Smoother] = {}
+        self._grams: dict[tuple[str, float], tuple[Kernel, NDArray[Any]]] = {}
+        self._mean_distance: float | None = None
         self._maps: dict[tuple[str, float, float], tuple[CandidateEntries, CandidateMap]] = {}
         self._laplacians: dict[int, tuple[CandidateEntries, sp.csr_array]] = {}
         self._graphs: dict[int, NeighborGraph] = {}
@@ -69,6 +72,16 @@ class Geometry:
         if key not in self._smoothers:
             self._smoothers[key] = self._build_smoother(*key)
         return self._smoothers[key]
+
+    def gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
+        """Return the kernel and its matrix of all pairs of rows, (n, n), to be read only.
+
+        It is kept: only methods that need the matrix itself in every round ask for it.
+        """
+        key = (kernel, bandwidth if kernel == "rbf" else 1.0)
+        if key not in self._grams:
+            self._grams[key] = self._build_gram(*key)
+        return self._grams[key]
 
     def candidate_map(
         self, kernel: str, bandwidth: float, ridge: float, entries: CandidateEntries
@@ -108,14 +121,22 @@ class Geometry:
 
     def _build_smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
         n, q = self.X.shape
-        if kernel == "rbf":
-            squared = squared_distances(self.X)
-            gaussian = GaussianKernel(bandwidth * mean_distance(squared))
-            return KernelSmoother(gaussian.from_squared(squared), ridge, self.X, gaussian)
-        if q < n:
+        if kernel == "linear" and q < n:
             return FeatureSmoother(self.X, ridge)
-        linear = LinearKernel()
-        return KernelSmoother(linear(self.X, self.X), ridge, self.X, linear)
+        if (kernel, bandwidth) in self._grams:
+            function, gram = self._grams[kernel, bandwidth]
+            return KernelSmoother(gram.copy(), ridge, self.X, function)
+        function, gram = self._build_gram(kernel, bandwidth)
+        return KernelSmoother(gram, ridge, self.X, function)
+
+    def _build_gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
+        if kernel == "linear":
+            return LinearKernel(), LinearKernel()(self.X, self.X)
+        squared = squared_distances(self.X)
+        if self._mean_distance is None:
+            self._mean_distance = mean_distance(squared)
+        gaussian = GaussianKernel(bandwidth * self._mean_distance)
+        return gaussian, gaussian.from_squared(squared)
 
 
 class NeighborGraph:
