@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appellate import (
@@ -13,6 +15,8 @@ from appellate import (
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
+    PLSVMClassifier,
+    SoftLabelClassifier,
     SUREClassifier,
 )
 from appellate.testing import parametrize_with_pll_checks, pll_checks
@@ -22,6 +26,12 @@ BASES = [
     PLKNNClassifier(n_neighbors=7, weights="distance"),
     SUREClassifier(),
     SUREClassifier(kernel="linear", maximization=0.1),
+    PLSVMClassifier(),
+    PLSVMClassifier(kernel="linear", output="one-hot", regularization=0.1),
+    SoftLabelClassifier(LogisticRegression()),
+    SoftLabelClassifier(
+        RandomForestClassifier(5, max_depth=4), out_of_fold=False, n_rounds=1, random_state=0
+    ),
     LALOClassifier(),
     LALOClassifier(n_neighbors=3, laplacian_weight=0.5, kernel="linear"),
     AGGDClassifier(),
@@ -37,6 +47,8 @@ PARTNERS = [
 COUPLED = [
     PLCPClassifier(PLKNNClassifier()),
     PLCPClassifier(SUREClassifier()),
+    PLCPClassifier(PLSVMClassifier()),
+    PLCPClassifier(SoftLabelClassifier(LogisticRegression(), n_rounds=1), max_rounds=2),
     PLCPClassifier(LALOClassifier()),
     PLCPClassifier(AGGDClassifier()),
     PLCPClassifier(PLCLClassifier()),

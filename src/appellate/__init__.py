@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from appellate.adapter import SoftLabelClassifier
     from appellate.aggd import AGGDClassifier
     from appellate.candidates import CandidateSets, as_candidates
     from appellate.lalo import LALOClassifier
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from appellate.partner import PartnerClassifier
     from appellate.plcl import PLCLClassifier
     from appellate.plcp import PLCPClassifier
+    from appellate.registry import available_bases, make_base
     from appellate.sure import SUREClassifier
+    from appellate.svm import PLSVMClassifier
 
     __version__: str
 
@@ -27,22 +30,30 @@ __all__ = [
     "PLCLClassifier",
     "PLCPClassifier",
     "PLKNNClassifier",
+    "PLSVMClassifier",
     "PartnerClassifier",
     "SUREClassifier",
+    "SoftLabelClassifier",
     "__version__",
     "as_candidates",
+    "available_bases",
+    "make_base",
 ]
 
 _HOMES = {
-    "PLCLClassifier": "plcl",
-    "LALOClassifier": "lalo",
     "AGGDClassifier": "aggd",
     "CandidateSets": "candidates",
+    "LALOClassifier": "lalo",
+    "PLCLClassifier": "plcl",
     "PLCPClassifier": "plcp",
     "PLKNNClassifier": "neighbors",
+    "PLSVMClassifier": "svm",
     "PartnerClassifier": "partner",
     "SUREClassifier": "sure",
+    "SoftLabelClassifier": "adapter",
     "as_candidates": "candidates",
+    "available_bases": "registry",
+    "make_base": "registry",
 }
 
 

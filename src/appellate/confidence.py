@@ -1,7 +1,7 @@
 """The paper's small equations: initial confidence, smoothing with clipping, blur.
 
 The public functions take (n, l) matrices; the loops use the same equations on candidate
-entries alone (`normalize_entries`, `blur_entries`, `smooth_entries`).
+entries alone (`normalize_entries`, `blur_entries`, `smooth_entries`, `reduce_candidates`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.numerics.entries import CandidateEntries, Values
@@ -110,3 +111,19 @@ def smooth_entries(previous: Values, output: Values, smoothing: float) -> Values
     """
     mixed: Values = np.clip(smoothing * previous + (1 - smoothing) * output, 0, 1)
     return mixed
+
+
+def reduce_candidates(
+    entries: CandidateEntries, initial: Values, supervision: Values | None
+) -> sp.csr_array:
+    """Drop the candidates that supervision rates below their initial confidence.
+
+    The paper's operator ``G(O - P)``, kept to the candidates; both sum to one over them, so
+    at least one candidate survives.
+    """
+    kept = np.ones(len(entries), dtype=initial.dtype)
+    if supervision is not None:
+        kept[supervision < initial - 8 * np.finfo(initial.dtype).eps] = 0
+    reduced = entries.to_sparse(kept).copy()  # eliminate_zeros writes into the indices
+    reduced.eliminate_zeros()
+    return reduced

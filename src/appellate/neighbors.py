@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
-from appellate.confidence import normalize_entries
+from appellate.confidence import normalize_entries, reduce_candidates
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry, nearest_rows
 
@@ -121,19 +121,3 @@ class PLKNNClassifier(PartialLabelClassifier):
             shape=(m, votes_for.shape[0]),
         )
         return np.asarray((ballots @ votes_for).toarray())
-
-
-def reduce_candidates(
-    entries: CandidateEntries, initial: Values, supervision: Values | None
-) -> sp.csr_array:
-    """Drop the candidates that supervision rates below their initial confidence.
-
-    The paper's operator ``G(O - P)``, kept to the candidates; both sum to one over them, so
-    at least one candidate survives.
-    """
-    kept = np.ones(len(entries), dtype=initial.dtype)
-    if supervision is not None:
-        kept[supervision < initial - 8 * np.finfo(initial.dtype).eps] = 0
-    reduced = entries.to_sparse(kept).copy()  # eliminate_zeros writes into the indices
-    reduced.eliminate_zeros()
-    return reduced

@@ -159,6 +159,7 @@ class PartnerClassifier(KernelClassifier):
         targets = 1 - entries.scatter(result.confidence)  # C
         output = smoother.training_output(targets)  # M^
         self._regressor = smoother.regressor(targets, output)
+        self._leverage = smoother.diagonal.copy()
         return 1 - output
 
     def _decision(self, X: NDArray[Any]) -> NDArray[Any]:

@@ -266,12 +266,29 @@ class PLCPClassifier(PartialLabelClassifier):
         return np.asarray(partner.training_output_)
 
     def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        if self.head == "partner":
-            return decide(self.partner_, X)
-        if self.head == "base":
-            return decide(self.estimator_, X)
-        scores = [_standardize(decide(each, X)) for each in (self.partner_, self.estimator_)]
-        return (scores[0] + scores[1]) / 2
+        return _combine([decide(each, X) for each in self._heads()])
+
+    def leave_one_out_decision(self) -> NDArray[Any]:
+        """Score every training row by the regression on all the other rows, (n, l).
+
+        By the classifier that predicts (`head`), in closed form; the others' confidences were
+        found with the row's candidates among the data, see
+        `KernelClassifier.leave_one_out_decision`.
+        """
+        check_is_fitted(self)
+        for each in self._heads():
+            if not hasattr(each, "leave_one_out_decision"):
+                raise TypeError(
+                    f"{type(each).__name__} has no closed-form leave-one-out, only kernel ridge "
+                    f"classifiers have; with head={self.head!r} it predicts. Use head='partner' "
+                    "or score held-out rows."
+                )
+        return _combine([each.leave_one_out_decision() for each in self._heads()])
+
+    def _heads(self) -> list[Any]:
+        """The fitted classifiers that predict."""
+        heads = {"partner": [self.partner_], "base": [self.estimator_]}
+        return heads.get(self.head, [self.partner_, self.estimator_])
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         if self.head == "mean":
@@ -364,6 +381,13 @@ class PLCPClassifier(PartialLabelClassifier):
             and len(history) > 1
             and max(history[-1].changed, history[-2].changed) < self.tol
         )
+
+
+def _combine(scores: list[NDArray[Any]]) -> NDArray[Any]:
+    """One classifier's scores as they are, those of several standardised by row and averaged."""
+    if len(scores) == 1:
+        return scores[0]
+    return np.asarray(np.mean([_standardize(each) for each in scores], axis=0))
 
 
 def _standardize(scores: NDArray[Any]) -> NDArray[Any]:

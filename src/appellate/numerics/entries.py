@@ -104,3 +104,20 @@ class CandidateEntries:
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(self.shape[1] + 1))
         return order, starts
+
+
+def order_of_appearance(candidates: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Order the labels as they come up in the rows, whatever their columns.
+
+    First the candidates of the first row, among them first those that are candidates of the
+    second row, and so on: the columns read as binary numbers, from the largest down. Only
+    labels that no row tells apart keep the order of their columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> order_of_appearance(np.array([[0, 1, 0, 1], [1, 0, 0, 1]], dtype=bool))
+    array([3, 1, 0, 2])
+    """
+    columns = [column.tobytes() for column in np.packbits(candidates, axis=0).T]
+    return np.array(sorted(range(len(columns)), key=columns.__getitem__, reverse=True))

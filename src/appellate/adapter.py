@@ -1,0 +1,249 @@
+"""Any scikit-learn classifier as a base: trained on weighted candidate pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
+
+from appellate._compat import Interval
+from appellate.base import Disambiguation, PartialLabelClassifier
+from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
+from appellate.numerics.geometry import Geometry
+
+
+class SoftLabelClassifier(PartialLabelClassifier):
+    """Make a classifier that takes sample weights learn from candidate sets.
+
+    Row i is given to the classifier once for each candidate j, with label j and weight
+    P_ij; its predicted probabilities, kept to the candidates and normalised, are the next
+    confidence P:
+
+        P <- rownorm(Y * probabilities of the classifier fitted on the pairs (x_i, j; P_ij))
+
+    which are expectation-maximisation steps for a probabilistic classifier [1]_. The final
+    model is fitted on the pairs of the last confidence.
+
+    By default a row's probabilities come from a model that has not seen the row: each of
+    `n_folds` models is fitted on the pairs of all other folds. A flexible model (a forest,
+    boosted trees) otherwise returns the very weights that it was given, and nothing is ever
+    disambiguated. With `supervision`, the confidence starts there.
+
+    Cost: ``n_rounds * n_folds + 1`` fits of the classifier (``n_rounds + 1`` within the
+    sample) on the candidate pairs. Memory: one copy of the features of the pairs, n c q for c
+    candidates a row, and n x l.
+
+    Parameters
+    ----------
+    estimator : object
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight`` and that has
+        ``predict_proba``, such as `LogisticRegression`, `RandomForestClassifier`,
+        `HistGradientBoostingClassifier`, or those of LightGBM and XGBoost. A pipeline takes
+        no plain ``sample_weight``: put the other steps before this classifier.
+    n_rounds : int, default=3
+        Times that the confidence is estimated.
+    out_of_fold : bool, default=True
+        Whether a row's probabilities come from a model that has not seen it.
+    n_folds : int, default=5
+        Number of such models, at most one a row. All pairs of a row are in one fold.
+    random_state : int, RandomState instance or None, default=None
+        Makes the folds, and replaces the `random_state` of the classifier if it has one.
+
+    Attributes
+    ----------
+    estimator_ : object
+        The classifier fitted on the final pairs; its labels are integers. A
+        `DummyClassifier` where only one label is left.
+    classes_ : ndarray, shape (l,)
+        Class names.
+    candidates_ : ndarray of bool, shape (n, l)
+        Candidate sets of the training rows.
+    confidence_ : ndarray, shape (n, l)
+        Final confidence, rows on the simplex over the candidates.
+    training_output_ : ndarray, shape (n, l)
+        Probabilities of the training rows in the last round, out of fold by default; 0 for
+        labels that a model has not seen.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: the candidate of the largest confidence.
+    n_ties_ : int
+        Training rows whose label was not the only best candidate.
+    n_iter_ : int
+        Rounds run.
+
+    References
+    ----------
+    .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from appellate import SoftLabelClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> model = SoftLabelClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    >>> model.predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        "estimator": [object],
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "out_of_fold": ["boolean"],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_rounds: int = 3,
+        out_of_fold: bool = True,
+        n_folds: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_rounds = n_rounds
+        self.out_of_fold = out_of_fold
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def _disambiguate(
+        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
+    ) -> Disambiguation:
+        _check_estimator(self.estimator)
+        rng = check_random_state(self.random_state)
+        splits = self._splits(len(geometry.X), rng)
+        pairs = _Pairs(self._prototype(rng), geometry.X, entries)
+        initial = entries.uniform(geometry.X.dtype) if supervision is None else supervision
+        confidence = initial
+        for _ in range(self.n_rounds):
+            output = np.empty(entries.shape, dtype=geometry.X.dtype)
+            for seen, judged in splits:
+                output[judged] = pairs.fit(confidence, seen).predict(geometry.X[judged])
+            confidence = _condition(entries.gather(output), entries, confidence)
+        return Disambiguation(
+            initial=initial,
+            confidence=confidence,
+            output=entries.gather(output),
+            n_iter=self.n_rounds,
+            ranking=confidence,
+            state=(pairs, output),
+        )
+
+    def _conclude(
+        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
+    ) -> NDArray[Any]:
+        pairs, output = result.state
+        self._model = pairs.fit(result.confidence, np.arange(len(geometry.X)))
+        self.estimator_ = self._model.estimator
+        return np.asarray(output)
+
+    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
+        return self._model.predict(X)
+
+    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return scores  # probabilities already
+
+    def _splits(
+        self, n: int, rng: np.random.RandomState
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows that a model sees, and rows that it judges."""
+        n_folds = min(self.n_folds, n)
+        if not self.out_of_fold or n_folds < 2:
+            return [(np.arange(n), np.arange(n))]
+        folds = KFold(n_folds, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+        return list(folds.split(np.arange(n)))
+
+    def _prototype(self, rng: np.random.RandomState) -> Any:
+        """Clone the estimator, seeded if this classifier is."""
+        prototype = clone(self.estimator)
+        if self.random_state is not None:
+            seed = rng.randint(np.iinfo(np.int32).max)
+            for name in prototype.get_params():
+                if name.rpartition("__")[2] == "random_state":
+                    prototype.set_params(**{name: seed})
+        return prototype
+
+
+class _Pairs:
+    """The candidate pairs of training rows, on which clones of a classifier are fitted.
+
+    Labels are numbered as they come up in the rows: a random classifier then sees the same
+    data whatever the classes are called.
+    """
+
+    def __init__(self, prototype: Any, X: NDArray[Any], entries: CandidateEntries) -> None:
+        candidates = entries.scatter(np.ones(len(entries), dtype=bool))
+        self.prototype, self.X, self.entries = prototype, X, entries
+        self.columns = order_of_appearance(candidates)
+        self.codes = np.argsort(self.columns)[entries.labels]
+        self.order = np.lexsort((self.codes, entries.rows))
+
+    def fit(self, confidence: Values, seen: NDArray[np.intp]) -> _LabelModel:
+        """Fit a clone on the pairs of the rows `seen`, weighted by the confidence."""
+        is_seen = np.zeros(len(self.X), dtype=bool)
+        is_seen[seen] = True
+        used = self.order[(is_seen[self.entries.rows] & (confidence > 0))[self.order]]
+        labels, targets = np.unique(self.codes[used], return_inverse=True)
+        one_label = len(labels) == 1  # which many classifiers refuse
+        model = DummyClassifier(strategy="prior") if one_label else clone(self.prototype)
+        model.fit(self.X[self.entries.rows[used]], targets, sample_weight=confidence[used])
+        return _LabelModel(model, self.columns[labels], self.entries.shape[1])
+
+
+@dataclass(frozen=True)
+class _LabelModel:
+    """A fitted classifier and the columns, among all l, of the labels that it knows."""
+
+    estimator: Any
+    columns: NDArray[np.intp]
+    n_labels: int
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Probabilities of all labels, (m, l)."""
+        out = np.zeros((len(X), self.n_labels), dtype=X.dtype)
+        out[:, self.columns] = self.estimator.predict_proba(X)
+        if not np.isfinite(out).all():
+            raise ValueError(
+                f"{type(self.estimator).__name__}.predict_proba returned NaN or infinity."
+            )
+        return out
+
+
+def _condition(values: Values, entries: CandidateEntries, previous: Values) -> Values:
+    """Normalise over the candidates; where no candidate has a chance, keep what was there."""
+    totals = entries.spread(entries.row_sum(values))
+    hopeless = totals <= 0
+    return np.where(hopeless, previous, values / np.where(hopeless, 1, totals))
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Raise a TypeError that names what a classifier lacks to be trained on weighted pairs."""
+    lacking, way_out = None, ""
+    if isinstance(estimator, type):
+        lacking = f"an instance, not the class: {estimator.__name__}()"
+    elif not callable(getattr(estimator, "fit", None)):
+        lacking = "a fit method"
+    elif not has_fit_parameter(estimator, "sample_weight"):
+        lacking = "a parameter 'sample_weight' in its fit method"
+        if hasattr(estimator, "steps"):
+            way_out = (
+                " Put the other steps of the pipeline outside: "
+                "make_pipeline(scaler, SoftLabelClassifier(classifier))."
+            )
+    elif not hasattr(estimator, "predict_proba"):
+        lacking = "a predict_proba method"
+    if lacking is not None:
+        raise TypeError(
+            f"SoftLabelClassifier cannot train {estimator!r} on weighted candidate pairs: it "
+            f"needs {lacking}.{way_out}"
+        )

@@ -1,0 +1,248 @@
+"""PL-SVM: the best candidate keeps a margin over the best other label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.utils import check_random_state
+
+from appellate._compat import Interval, StrOptions
+from appellate.base import Disambiguation, PartialLabelClassifier
+from appellate.confidence import reduce_candidates
+from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
+from appellate.numerics.geometry import Geometry
+from appellate.numerics.kernels import Kernel
+from appellate.numerics.ridge import Regressor
+from appellate.numerics.simplex import project_entries
+
+
+class PLSVMClassifier(PartialLabelClassifier):
+    """Partial-label support vector machine (PL-SVM), trained by Pegasos.
+
+    Minimises over a model F without bias, F_j(x) = <W_j, phi(x)>, the hinge loss of the best
+    candidate against the best non-candidate [1]_,
+
+        lambda / 2 |W|^2 + 1/n sum over i of max(0, 1 - (max over j in S_i of F_j(x_i)
+                                                        - max over j not in S_i of F_j(x_i)))
+
+    by the stochastic subgradient steps of Pegasos [2]_. In step t the row i of a shuffled
+    order is visited; with a, b its best candidate and best non-candidate under ``F = K A``,
+
+        if (F_ia - F_ib) / (lambda t) < 1:   A_ia <- A_ia + 1,   A_ib <- A_ib - 1
+
+    and after T steps the model is ``K A / (lambda T)``. The problem is convex where every row
+    has one candidate. A row whose candidates are all labels never takes a step. Ties, as in
+    the first step, go to the label that comes up first in the rows, so that the names of the
+    classes do not matter. With `supervision`, a sample's candidates below their initial
+    confidence are dropped first (the paper's operator G).
+
+    Cost: one kernel matrix, n^2 q, then at most ``n_epochs`` n (2 n + l), no factorisation;
+    linear: ``n_epochs`` n q l. Memory: one n x n matrix and three n x l; linear: no n x n.
+
+    Parameters
+    ----------
+    regularization : float, default=1e-3
+        Weight of the squared norm of the coefficients (lambda).
+    n_epochs : int, default=20
+        Visits of every row; T is `n_epochs` times n.
+    kernel : {"rbf", "linear"}, default="rbf"
+        Gaussian or linear. Neither has a bias: centre the features for the linear one.
+    bandwidth : float, default=1.0
+        Width of the Gaussian kernel as a multiple of the mean distance of all pairs of
+        training rows.
+    output : {"margin", "one-hot"}, default="margin"
+        What is handed to PLCP as training output: the margins F, whose scale depends on
+        `regularization`, or 1 at the largest of all labels and 0 elsewhere.
+    random_state : int, RandomState instance or None, default=None
+        Order of the visits.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (l,)
+        Class names.
+    candidates_ : ndarray of bool, shape (n, l)
+        Candidate sets of the training rows.
+    confidence_ : ndarray, shape (n, l)
+        Margins projected onto the simplex over the candidates.
+    training_output_ : ndarray, shape (n, l)
+        Margins of the training rows, or their one-hot winner among all labels.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: the candidate with the largest margin.
+    n_ties_ : int
+        Training rows whose label was not the only best candidate.
+    n_iter_ : int
+        Epochs run.
+
+    Notes
+    -----
+    `predict_proba` is the softmax of the margins: it keeps their order and is never exactly
+    0 or 1, as the projection onto the simplex would be wherever the margin holds. It is not
+    calibrated.
+
+    References
+    ----------
+    .. [1] Nguyen, Caruana (2008). Classification with partial labels. KDD.
+    .. [2] Shalev-Shwartz, Singer, Srebro, Cotter (2011). Pegasos: primal estimated
+       sub-gradient solver for SVM. Mathematical Programming 127.
+
+    Examples
+    --------
+    >>> from appellate import PLSVMClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> PLSVMClassifier(random_state=0).fit(X, y).predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        "regularization": [Interval(Real, 0, None, closed="neither")],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "kernel": [StrOptions({"rbf", "linear"})],
+        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "output": [StrOptions({"margin", "one-hot"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        regularization: float = 1e-3,
+        n_epochs: int = 20,
+        kernel: str = "rbf",
+        bandwidth: float = 1.0,
+        output: str = "margin",
+        random_state: Any = None,
+    ) -> None:
+        self.regularization = regularization
+        self.n_epochs = n_epochs
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.output = output
+        self.random_state = random_state
+
+    def _disambiguate(
+        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
+    ) -> Disambiguation:
+        initial = entries.uniform(geometry.X.dtype)
+        candidates = reduce_candidates(entries, initial, supervision).toarray() > 0
+        regressor, margins = self._train(geometry, candidates)
+        output = margins if self.output == "margin" else _one_hot(margins)
+        ranking = entries.gather(margins)
+        return Disambiguation(
+            initial=initial,
+            confidence=project_entries(ranking, entries),
+            output=entries.gather(output),
+            n_iter=self.n_epochs,
+            ranking=ranking,
+            state=(regressor, output),
+        )
+
+    def _conclude(
+        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
+    ) -> NDArray[Any]:
+        self._regressor, output = result.state
+        return np.asarray(output)
+
+    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
+        return self._regressor.predict(X)
+
+    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(softmax(scores, axis=1))
+
+    def _train(
+        self, geometry: Geometry, candidates: NDArray[np.bool_]
+    ) -> tuple[Regressor, NDArray[Any]]:
+        """Run Pegasos; return the model and its margins of the training rows, (n, l)."""
+        X = geometry.X
+        n, l = candidates.shape
+        by_appearance = order_of_appearance(candidates)
+        by_name = np.argsort(by_appearance)
+        sets = np.ascontiguousarray(candidates[:, by_appearance])
+        kernel: Kernel | None = None
+        if self.kernel == "rbf":
+            kernel, gram = geometry.gram("rbf", self.bandwidth)
+            scores, coefficients = np.zeros((l, n)), np.zeros((n, l))
+            for order, step in self._epochs(n):
+                _visit_kernel(gram, sets, order, step, self.regularization, scores, coefficients)
+            margins = scores.T
+        else:
+            coefficients = np.zeros((X.shape[1], l))
+            for order, step in self._epochs(n):
+                _visit_linear(X, sets, order, step, self.regularization, coefficients)
+            margins = X @ coefficients
+        scale = 1 / (self.regularization * self.n_epochs * n)
+        margins, coefficients = (
+            (scale * part[:, by_name]).astype(X.dtype) for part in (margins, coefficients)
+        )
+        rows = X if kernel is not None else None
+        return Regressor(kernel, rows, coefficients, np.zeros(l, dtype=X.dtype)), margins
+
+    def _epochs(self, n: int) -> Iterator[tuple[NDArray[np.intp], int]]:
+        """Yield the order of the rows in every epoch and the steps taken before it."""
+        rng = check_random_state(self.random_state)
+        for epoch in range(self.n_epochs):
+            yield rng.permutation(n), epoch * n
+
+
+def _one_hot(margins: NDArray[Any]) -> NDArray[Any]:
+    """Set the largest entry of every row to one, all others to zero."""
+    winners = np.zeros_like(margins)
+    winners[np.arange(len(margins)), margins.argmax(axis=1)] = 1
+    return winners
+
+
+@nb.njit(cache=True)
+def _contenders(scores, candidates):  # type: ignore[no-untyped-def]
+    """Find the best candidate, the best non-candidate (-1 if there is none) and the gap."""
+    best, rival = -1, -1
+    for j in range(scores.size):
+        if candidates[j]:
+            if best < 0 or scores[j] > scores[best]:
+                best = j
+        elif rival < 0 or scores[j] > scores[rival]:
+            rival = j
+    return best, rival, scores[best] - scores[rival] if rival >= 0 else np.inf
+
+
+@nb.njit(cache=True)
+def _visit_kernel(  # type: ignore[no-untyped-def]
+    gram, candidates, order, step, regularization, scores, coefficients
+):
+    """Visit every row once; keep the scores ``(K A)'``, (l, n), up to date.
+
+    A step touches two rows of the scores and one of the kernel matrix, all contiguous.
+    """
+    for i in order:
+        step += 1
+        best, rival, gap = _contenders(scores[:, i], candidates[i])
+        if gap < regularization * step:
+            coefficients[i, best] += 1
+            coefficients[i, rival] -= 1
+            for p in range(len(gram)):
+                scores[best, p] += gram[i, p]
+                scores[rival, p] -= gram[i, p]
+
+
+@nb.njit(cache=True)
+def _visit_linear(  # type: ignore[no-untyped-def]
+    rows, candidates, order, step, regularization, coefficients
+):
+    """Visit every row once; the coefficients, (q, l), are those of the features."""
+    scores = np.empty(candidates.shape[1])
+    for i in order:
+        step += 1
+        scores[:] = 0
+        for p in range(rows.shape[1]):
+            for j in range(scores.size):
+                scores[j] += rows[i, p] * coefficients[p, j]
+        best, rival, gap = _contenders(scores, candidates[i])
+        if gap < regularization * step:
+            for p in range(rows.shape[1]):
+                coefficients[p, best] += rows[i, p]
+                coefficients[p, rival] -= rows[i, p]
