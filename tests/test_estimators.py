@@ -29,9 +29,8 @@ BASES = [
     PLSVMClassifier(),
     PLSVMClassifier(kernel="linear", output="one-hot", regularization=0.1),
     SoftLabelClassifier(LogisticRegression()),
-    SoftLabelClassifier(
-        RandomForestClassifier(5, max_depth=4), out_of_fold=False, n_rounds=1, random_state=0
-    ),
+    SoftLabelClassifier(RandomForestClassifier(10, max_depth=2), n_rounds=2, n_folds=3),
+    SoftLabelClassifier(LogisticRegression(), out_of_fold=False, n_rounds=5),
     LALOClassifier(),
     LALOClassifier(n_neighbors=3, laplacian_weight=0.5, kernel="linear"),
     AGGDClassifier(),
@@ -48,7 +47,7 @@ COUPLED = [
     PLCPClassifier(PLKNNClassifier()),
     PLCPClassifier(SUREClassifier()),
     PLCPClassifier(PLSVMClassifier()),
-    PLCPClassifier(SoftLabelClassifier(LogisticRegression(), n_rounds=1), max_rounds=2),
+    PLCPClassifier(SoftLabelClassifier(LogisticRegression(), n_rounds=1, n_folds=2), max_rounds=2),
     PLCPClassifier(LALOClassifier()),
     PLCPClassifier(AGGDClassifier()),
     PLCPClassifier(PLCLClassifier()),
