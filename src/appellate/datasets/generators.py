@@ -2,46 +2,140 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from appellate._votes import is_missing
+from appellate._votes import distinct_names, encode, is_missing, scalars
 from appellate.candidates import name_rows
+from appellate.datasets.plans import Strategy, check_integer, check_options, make_plan
+from appellate.datasets.strategies import Draw, check_limits
+from appellate.datasets.summary import CandidateSummary, summarize_matrix
+
+BLOCK = 2**18  # entries that are drawn at once
+
+
+@overload
+def make_partial_labels(
+    y: ArrayLike,
+    *,
+    strategy: Strategy = ...,
+    min_candidates: int = ...,
+    classes: Sequence[Any] | NDArray[Any] | None = ...,
+    return_summary: Literal[False] = ...,
+    random_state: Any = ...,
+    **options: Any,
+) -> NDArray[np.bool_]: ...
+
+
+@overload
+def make_partial_labels(
+    y: ArrayLike,
+    *,
+    strategy: Strategy = ...,
+    min_candidates: int = ...,
+    classes: Sequence[Any] | NDArray[Any] | None = ...,
+    return_summary: Literal[True],
+    random_state: Any = ...,
+    **options: Any,
+) -> tuple[NDArray[np.bool_], CandidateSummary]: ...
 
 
 def make_partial_labels(
-    y: ArrayLike, *, flip_probability: float = 0.3, random_state: Any = None
-) -> NDArray[np.bool_]:
-    """Hide true labels in candidate sets, uniformly.
+    y: ArrayLike,
+    *,
+    strategy: Strategy = "uniform",
+    min_candidates: int = 1,
+    classes: Sequence[Any] | NDArray[Any] | None = None,
+    return_summary: bool = False,
+    random_state: Any = None,
+    **options: Any,
+) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], CandidateSummary]:
+    """Hide true labels in candidate sets.
 
-    Every false label joins a sample's candidate set independently and with the same
-    probability q; the true label is always in it. A set of one is possible: it has
-    probability ``(1 - q) ** (l - 1)`` for l classes.
+    The true label is always a candidate, but for ``strategy="noisy"``. The strategies, each
+    with its options:
+
+    - ``"uniform"``: every false label joins independently with `flip_probability` (q in the
+      literature). A set of one has probability ``(1 - q) ** (l - 1)``.
+    - ``"fixed"``: `n_false` false labels (r), all choices equally likely.
+    - ``"cooccurring"``: one false label: with probability `epsilon` the partner of the true
+      one (see `partners`), else another at random.
+    - ``"pairwise"``: only the partner of the true label joins, with `flip_probability`.
+    - ``"instance_dependent"``: a false label joins the likelier, the more a classifier takes
+      the sample for it; `flip_probability` is the mean over all false labels. It needs `X`,
+      with `estimator` and `cv` to choose the classifier, or `probabilities`.
+    - ``"hierarchical"``: false labels of the true label's super-class (see `groups`) join,
+      each with `flip_probability`.
+    - ``"noisy"``: as uniform, but the true label is left out with probability `eta`. A set
+      that would then be empty gets a false label at random.
 
     Parameters
     ----------
     y : array-like, shape (n,)
         True labels of any type that can be sorted. Generate before splitting, so that
-        training and test rows have the same columns.
-    flip_probability : float, default=0.3
-        Probability q, in [0, 1], with which a false label becomes a candidate. 0 gives
-        every sample its true label alone; 1 makes all labels candidates of all samples.
+        training and test rows have the same columns, or give `classes`.
+    strategy : str, default="uniform"
+        How false labels are chosen.
+    min_candidates : int, default=1
+        Fewest candidates of a sample; 2 forbids sets of one. Sets that come out smaller are
+        filled up with labels that the strategy may add, likelier ones first, so the rates
+        above are then exceeded.
+    classes : sequence, default=None
+        All class names in the order of the columns; by default those in `y`, sorted.
+    return_summary : bool, default=False
+        Also return what was realised.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes the result repeatable.
+    **options
+        Options of the strategy; one that it does not read is an error:
+
+        flip_probability : float, default=0.3
+            Probability, in [0, 1], with which a false label becomes a candidate.
+        n_false : int, default=1
+            Number of false candidates, at most l - 1.
+        epsilon : float, default=0.5
+            Probability, in [0, 1], that the false candidate is the partner.
+        partners : mapping or sequence
+            The partner of each class: a mapping by name, or names in the order of the
+            classes. By default the next class, and the first after the last.
+        groups : mapping or sequence
+            The super-class of each class: a mapping by name, or in the order of the classes.
+        eta : float, default=0.1
+            Probability, in [0, 1], that the true label is left out.
+        X : array-like, shape (n, q)
+            Features from which `estimator` learns.
+        estimator : classifier
+            Whose confusions to use, with `predict_proba`; by default logistic regression on
+            standardized features. It is judged on rows that it was not trained on.
+        cv : int or splitter
+            How to split the rows for that: five folds by default, and no more than the
+            smallest class has samples.
+        probabilities : array-like, shape (n, l)
+            How likely each label is for each sample, in place of features; any non-negative
+            scores will do.
 
     Returns
     -------
-    ndarray of bool, shape (n, l)
-        True where the label is a candidate. Columns are the classes in the order of
-        ``numpy.unique(y)``.
+    candidates : ndarray of bool, shape (n, l)
+        True where the label is a candidate. Columns are the `classes`, or else the labels in
+        the order of ``numpy.unique(y)``.
+    summary : CandidateSummary
+        Mean size, share of singletons, truth coverage and more; only if `return_summary`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an option is wrong or not read by the strategy, or if what is asked for cannot be
+        had, with the reason.
 
     See Also
     --------
     appellate.as_candidates : Read candidate sets that already exist.
+    make_long_tailed : Make the classes unequal first.
 
     Examples
     --------
@@ -50,16 +144,59 @@ def make_partial_labels(
     array([[ True, False, False],
            [False,  True,  True],
            [ True,  True, False]])
+    >>> candidates, summary = make_partial_labels(
+    ...     [0, 1, 2, 3] * 50, strategy="fixed", n_false=2, return_summary=True, random_state=0
+    ... )
+    >>> summary.mean_size, summary.singleton_share, summary.truth_coverage
+    (3.0, 0.0, 1.0)
     """
-    classes, truth = _encode(y)
-    chance = _check_probability(flip_probability)
-    candidates = _draw(random_state, (len(truth), len(classes))) < chance
-    candidates[np.arange(len(truth)), truth] = True
+    names, truth = encode_truth(y, classes)
+    candidates = hide_truth(truth, names, strategy, min_candidates, random_state, options)
+    return (candidates, summarize_matrix(candidates, truth)) if return_summary else candidates
+
+
+def hide_truth(
+    truth: NDArray[np.intp],
+    names: NDArray[Any],
+    strategy: str,
+    min_candidates: int,
+    random_state: Any,
+    options: Mapping[str, Any],
+) -> NDArray[np.bool_]:
+    """Draw candidate sets for true labels that are given as columns.
+
+    Parameters
+    ----------
+    truth : ndarray, shape (n,)
+        Columns of the true labels.
+    names : ndarray, shape (l,)
+        Class names.
+    strategy, min_candidates, random_state, options
+        See `make_partial_labels`.
+    """
+    chosen = check_options(strategy, options)
+    fewest = check_integer("min_candidates", min_candidates, 1, len(names))
+    draw = _source(random_state)
+    plan = make_plan(strategy, chosen, names, truth, fewest, draw)
+    check_limits(plan, truth, names, fewest, strategy)
+    candidates = np.empty((len(truth), len(names)), dtype=bool)
+    step = max(1, BLOCK // len(names))
+    for start in range(0, len(truth), step):
+        rows = slice(start, min(start + step, len(truth)))
+        candidates[rows] = plan.draw(truth[rows], rows, draw)
     return candidates
 
 
-def _encode(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Sorted classes of the labels and the column of every label."""
+def encode_truth(
+    y: ArrayLike, classes: Sequence[Any] | NDArray[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the classes, sorted unless given, and the column of every label.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `y` is no vector of labels, or a label is missing or not among the classes.
+    """
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(
@@ -68,30 +205,34 @@ def _encode(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
         )
     if not labels.size:
         raise ValueError("y is empty; give at least one true label.")
-    missing = [i for i, label in enumerate(labels.tolist()) if is_missing(label)]
-    if missing:
+    missing = _missing(labels)
+    if len(missing):
         raise ValueError(f"y has no label in {name_rows(missing)}. Drop the rows.")
+    if classes is not None:
+        coded = encode(labels, distinct_names(classes, "classes"), np.arange(len(labels)))
+        return coded.names, coded.codes
     try:
-        classes, columns = np.unique(labels, return_inverse=True)
+        found, columns = np.unique(labels, return_inverse=True)
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in labels.tolist()})
         raise TypeError(
             f"y mixes labels that cannot be sorted together ({', '.join(kinds)}). Make them "
             "all of one type, for example strings."
         ) from error
-    return classes, columns
+    return found, columns
 
 
-def _check_probability(chance: float) -> float:
-    if isinstance(chance, bool | np.bool_) or not isinstance(chance, Real):
-        raise TypeError(f"flip_probability={chance!r} is no number; give one in [0, 1].")
-    if not 0 <= chance <= 1:
-        raise ValueError(f"flip_probability={chance!r} is no probability; give one in [0, 1].")
-    return float(chance)
+def _missing(labels: NDArray[Any]) -> Sequence[int] | NDArray[np.intp]:
+    if labels.dtype.kind in "biu":
+        return ()
+    if labels.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(labels))
+    return [i for i, label in enumerate(scalars(labels)) if is_missing(label)]
 
 
-def _draw(random_state: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1) from either kind of numpy generator."""
+def _source(random_state: Any) -> Draw:
+    """Return a function that draws uniform numbers from either kind of numpy generator."""
     if isinstance(random_state, np.random.Generator):
-        return random_state.random(shape)
-    return np.asarray(check_random_state(random_state).random_sample(shape))
+        return random_state.random
+    generator = check_random_state(random_state)
+    return lambda shape: np.asarray(generator.random_sample(shape))

@@ -1,0 +1,128 @@
+"""``appellate check``: whether a file holds the kind of labels that Appellate is for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from appellate.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from appellate.datasets.diagnosis import Diagnosis
+
+_EPILOG = """\b
+Examples:
+  appellate check faces.csv
+  appellate check faces.csv --candidates names --separator ";"
+  appellate check crowd.csv --candidates ann --candidates ben    one a person
+"""
+
+_MEANING = {
+    "partial-label": "of each row's labels one is true: this is what Appellate is for",
+    "multi-label": "all labels of a row are true: Appellate is not for this",
+    "noisy": "labels disagree",
+    "plain": "one label a row: nothing is ambiguous",
+}
+_FACTS = {
+    "rows": "rows",
+    "classes": "classes",
+    "people": "people",
+    "answers": "answers",
+    "mean_size": "labels a row, on average",
+    "largest": "labels in the largest set",
+    "singletons": "rows with one label",
+    "several": "rows with several labels",
+    "full_sets": "rows with all labels",
+    "empty": "rows without label",
+    "truth_coverage": "of the rows have the truth in the set",
+    "features": "features (columns of numbers)",
+    "missing_cells": "empty feature cells",
+}
+
+
+@click.command(epilog=_EPILOG, short_help="Is this my problem? Look at a CSV file's labels.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--candidates",
+    multiple=True,
+    metavar="COL",
+    help="Column of the labels; several times for one column a person. Guessed by default.",
+)
+@click.option("--truth", metavar="COL", help="Column of the true labels, if there is one.")
+@click.option(
+    "--separator",
+    metavar="TEXT",
+    help="What parts labels in a cell, '' if nothing does. Guessed by default.",
+)
+@click.option("--delimiter", metavar="CHAR", help="What parts cells. Guessed by default.")
+@click.option("--encoding", default="utf-8", show_default=True, help="How letters are stored.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+def check(
+    file: Path,
+    candidates: tuple[str, ...],
+    truth: str | None,
+    separator: str | None,
+    delimiter: str | None,
+    encoding: str,
+    as_json: bool,
+) -> None:
+    """Say what kind of labels a CSV file holds, and what to type next.
+
+    Partial-label, multi-label, noisy or plain, with the facts behind it.
+    """
+    from appellate.datasets.diagnosis import diagnose_csv
+
+    try:
+        found = diagnose_csv(
+            file,
+            candidates=candidates or None,
+            truth=truth,
+            separator=separator,
+            delimiter="\t" if delimiter == "\\t" else delimiter,
+            encoding=encoding,
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(str(error)) from error
+    if as_json:
+        click.echo(json.dumps({"file": str(file)} | found.to_dict(), indent=2))
+    else:
+        _show(file, found)
+
+
+def _show(file: Path, found: Diagnosis) -> None:
+    click.secho(f"{file}: {found.kind}", bold=True)
+    click.echo(f"  {_MEANING[found.kind]}\n")
+    click.echo(f"Why: {found.reason}")
+    click.echo(f"Read: {_read(found)}\n")
+    for key, text in _FACTS.items():
+        value = found.facts.get(key)
+        if value is not None:
+            number = f"{value:.1%}" if key == "truth_coverage" else _number(value)
+            click.echo(f"  {number:>8}  {text}")
+    if found.facts.get("other_columns"):
+        click.echo(f"  other columns: {', '.join(found.facts['other_columns'])}")
+    if found.problems:
+        click.echo("\nMend first (rows count from 0, without the header):")
+        for problem in found.problems:
+            click.echo(f"  - {problem}")
+    click.echo("\nNext, in Python:\n")
+    click.secho("\n".join(f"    {line}".rstrip() for line in found.next.splitlines()), fg="cyan")
+
+
+def _read(found: Diagnosis) -> str:
+    names = ", ".join(repr(name) for name in found.columns)
+    parts = [f"labels in {names}"]
+    if found.separator:
+        parts.append(f"parted by {found.separator!r}")
+    if found.truth:
+        parts.append(f"truth in {found.truth!r}")
+    if found.ids:
+        parts.append(f"row names in {found.ids!r}")
+    return ", ".join(parts) + "."
+
+
+def _number(value: Any) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.3g}"

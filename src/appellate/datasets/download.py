@@ -1,0 +1,217 @@
+"""Fetch data sets from their public addresses into the data home."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from appellate.datasets.catalogue import Download, KnownDataset, find_dataset
+from appellate.datasets.home import get_data_home, sha256
+
+# How each program writes one member of a RAR archive to its standard output.
+UNPACKERS = {
+    "bsdtar": ("-xOf",),
+    "unrar": ("p", "-inul"),
+    "7z": ("e", "-so"),
+    "7zz": ("e", "-so"),
+}
+
+
+def fetch_dataset(
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    announce: Callable[[str], object] | None = None,
+    downloader: Callable[..., object] | None = None,
+) -> dict[str, Path]:
+    """Download what the data home lacks of a known data set.
+
+    The terms of use are shown before anything is downloaded. A file whose SHA-256 is not the
+    confirmed one is refused; a download that fails or is interrupted leaves nothing behind.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set, in any spelling: ``"lost"``, ``"FG-NET"``, ``"cifar10"``, ...
+    data_home : path-like, default=None
+        Where to put it, see `get_data_home`.
+    announce : callable, default=None
+        Told the terms of use; by default they are logged as a warning, which Python prints.
+    downloader : callable, default=None
+        How to download, as `pooch.retrieve` takes it; by default pooch chooses by protocol.
+
+    Returns
+    -------
+    dict of str to Path
+        Where every file of the data set now is.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no address to rely on, or no program to unpack what it brings; the
+        message says which file to put where.
+    ConnectionError
+        If the download fails, with the same advice.
+    ValueError
+        If the name is unknown, or a file is not the published one.
+    """
+    entry, home = find_dataset(name), get_data_home(data_home)
+    found = entry.find(home)
+    missing = [path for path, place in found.items() if place is None]
+    if missing:
+        chosen = _choose(entry, home, missing)
+        pooch = _import_pooch(entry, home, missing)
+        (announce or logging.getLogger("appellate").warning)(
+            f"{entry.title} is fetched from {entry.page}. Terms of use: {entry.terms} "
+            f"Cite: {entry.citation}"
+        )
+        for download in chosen:
+            _fetch(pooch, download, entry, home, downloader)
+        found |= entry.find(home)
+    return {path: place for path, place in found.items() if place is not None}
+
+
+def require_files(
+    entry: KnownDataset, home: Path, *, download_if_missing: bool, paths: Iterable[str] = ()
+) -> dict[str, Path]:
+    """Return the files of a data set, fetching them if they are missing and may be fetched.
+
+    Parameters
+    ----------
+    entry : KnownDataset
+        The data set.
+    home : Path
+        The data home.
+    download_if_missing : bool
+        Whether to fetch.
+    paths : iterable of str, default=()
+        The files that are needed; all by default.
+
+    Raises
+    ------
+    FileNotFoundError, ConnectionError, ValueError
+        As `fetch_dataset`.
+    """
+    needed = set(paths) or {file.path for file in entry.files}
+    found = entry.find(home)
+    missing = [path for path in found if path in needed and found[path] is None]
+    if missing and not download_if_missing:
+        raise _not_found(entry, home, missing)
+    places = fetch_dataset(entry.name, data_home=home) if missing else found
+    return {path: place for path, place in places.items() if place is not None}
+
+
+def _not_found(entry: KnownDataset, home: Path, missing: list[str]) -> FileNotFoundError:
+    return FileNotFoundError(
+        f"{entry.title} is not in the data home '{home}'. {entry.instructions(home, missing)}"
+    )
+
+
+def _choose(entry: KnownDataset, home: Path, missing: list[str]) -> list[Download]:
+    """Return the downloads that bring the missing files, if all can be had."""
+    chosen = [download for download in entry.downloads if set(download.paths) & set(missing)]
+    if set(missing) - {path for download in chosen for path in download.paths}:
+        raise _not_found(entry, home, missing)
+    if any(download.url.endswith(".rar") for download in chosen) and _unpacker() is None:
+        raise FileNotFoundError(
+            f"{chosen[0].url} is a RAR archive, and none of {', '.join(UNPACKERS)} is installed "
+            f"to unpack it. Install one of them, or: {entry.instructions(home, missing)}"
+        )
+    return chosen
+
+
+def _import_pooch(entry: KnownDataset, home: Path, missing: list[str]) -> Any:
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            f"downloading {entry.title} needs pooch: pip install 'appellate[data]'. "
+            f"Or: {entry.instructions(home, missing)}"
+        ) from error
+    return pooch
+
+
+def _fetch(
+    pooch: Any,
+    download: Download,
+    entry: KnownDataset,
+    home: Path,
+    downloader: Callable[..., object] | None,
+) -> None:
+    """Download, unpack and check in a temporary folder; then move the files to their places."""
+    home.mkdir(parents=True, exist_ok=True)
+    known = {file.path: file.sha256 for file in entry.files}
+    with tempfile.TemporaryDirectory(prefix=".appellate-", dir=home) as folder:
+        brought = _retrieve(pooch, download, entry, home, Path(folder), downloader)
+        for path in download.paths:
+            unpacked = Path(folder) / "unpacked" / path
+            unpacked.parent.mkdir(parents=True, exist_ok=True)
+            _unpack(brought, path, unpacked)
+            if known[path] and sha256(unpacked) not in known[path]:
+                raise ValueError(
+                    f"'{path}' from {download.url} is not the published file: its SHA-256 is "
+                    f"{sha256(unpacked)}, not {known[path][0]}. It was not kept."
+                )
+        for path in download.paths:
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(Path(folder) / "unpacked" / path, home / path)
+
+
+def _retrieve(
+    pooch: Any,
+    download: Download,
+    entry: KnownDataset,
+    home: Path,
+    folder: Path,
+    downloader: Callable[..., object] | None,
+) -> Path:
+    name = download.url.rpartition("/")[2]
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)  # it would advise to write down the checksum
+    try:
+        return Path(
+            pooch.retrieve(
+                download.url, download.sha256, fname=name, path=folder, downloader=downloader
+            )
+        )
+    except ValueError as error:  # pooch's word for a wrong checksum
+        raise ValueError(f"{download.url} is not the published file: {error}") from error
+    except OSError as error:  # among them all errors of requests
+        raise ConnectionError(
+            f"{download.url} could not be downloaded ({error}). "
+            f"{entry.instructions(home, list(download.paths))}"
+        ) from error
+    finally:
+        logger.setLevel(level)
+
+
+def _unpacker() -> str | None:
+    return next((program for program in UNPACKERS if shutil.which(program)), None)
+
+
+def _unpack(brought: Path, member: str, target: Path) -> None:
+    """Write one member of an archive, or the file itself, to the target."""
+    if brought.name.endswith(".tar.gz"):
+        with tarfile.open(brought) as archive, target.open("wb") as file:
+            source = archive.extractfile(member)
+            if source is None:
+                raise ValueError(f"'{member}' in {brought.name} is no file.")
+            shutil.copyfileobj(source, file)
+    elif brought.suffix == ".rar":
+        program = _unpacker() or "bsdtar"
+        command = [program, *UNPACKERS[program], str(brought), member]
+        with target.open("wb") as file:
+            done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, check=False)
+        if done.returncode:
+            reason = done.stderr.decode(errors="replace").strip()
+            raise ValueError(f"{program} could not unpack '{member}' of {brought.name}: {reason}")
+    else:
+        shutil.copyfile(brought, target)

@@ -1,0 +1,187 @@
+"""The real-world partial-label data sets of the literature."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils import Bunch
+
+from appellate.datasets.catalogue import KnownDataset, find_dataset, known_datasets
+from appellate.datasets.download import require_files
+from appellate.datasets.home import get_data_home, sha256
+from appellate.datasets.matfiles import load_partial_mat
+
+PathLike = str | os.PathLike[str]
+
+
+def load_lost(
+    *,
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
+) -> Any:
+    """Load Lost: names of faces in a television series.
+
+    1122 samples, 108 features, 16 classes, 2.23 candidates a sample. Two labels are never the
+    truth. The experiments of the literature z-score the features over all rows.
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+        Folder to find the file in, whatever the spelling of its name; see `get_data_home`.
+    download_if_missing : bool, default=True
+        Fetch the file if it is missing, after showing its terms of use, where there is an
+        address to rely on (see `fetch_dataset`). Without one, or without network, a missing
+        file is an error that says which file to put where.
+    return_X_candidates_y : bool, default=False
+        Return ``(X, candidates, y_true)`` alone.
+
+    Returns
+    -------
+    Bunch
+        With `X` (n, q), `candidates` (bool, (n, l)), `y_true` (the column of each true
+        label), `class_names` (0 .. l - 1), `description` (source, terms, citation) and
+        `filename`.
+
+    Raises
+    ------
+    FileNotFoundError, ConnectionError
+        If the file is not there and cannot be fetched.
+    ValueError
+        If it is damaged, or holds another data set.
+
+    Warns
+    -----
+    UserWarning
+        If the file can be read but is not the published one: its checksum differs or, where
+        none is known, its shape. Figures obtained with it do not compare.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_lost
+    >>> data = load_lost()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((1122, 108), (1122, 16))
+    """
+    return _load("lost", data_home, download_if_missing, return_X_candidates_y)
+
+
+def load_msrcv2(
+    *,
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
+) -> Any:
+    """Load MSRCv2: objects in segments of photographs.
+
+    1758 samples, 48 features, 23 classes, 3.16 candidates a sample. Five rows of features
+    come twice. Parameters and result are those of `load_lost`.
+    """
+    return _load("msrcv2", data_home, download_if_missing, return_X_candidates_y)
+
+
+def load_fgnet(
+    *,
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
+) -> Any:
+    """Load FG-NET: ages of faces.
+
+    1002 samples, 262 features, 78 classes, 7.48 candidates a sample. The labels are ages in
+    order, so a near miss is less wrong than a far one; 15 of them are never the truth.
+    Parameters and result are those of `load_lost`.
+    """
+    return _load("fgnet", data_home, download_if_missing, return_X_candidates_y)
+
+
+def load_mirflickr(
+    *,
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
+) -> Any:
+    """Load Mirflickr: subjects of photographs with tags from the web.
+
+    2780 samples, 1536 features, 14 classes, 2.76 candidates a sample. Parameters and result
+    are those of `load_lost`; the file has to be put into the data home by hand.
+    """
+    return _load("mirflickr", data_home, download_if_missing, return_X_candidates_y)
+
+
+def load_soccer_player(
+    *,
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
+) -> Any:
+    """Load Soccer Player: names of players' faces in captioned news photographs.
+
+    17472 samples, 279 features, 171 classes, 2.09 candidates a sample. Parameters and result
+    are those of `load_lost`; the file has to be put into the data home by hand.
+    """
+    return _load("soccer_player", data_home, download_if_missing, return_X_candidates_y)
+
+
+def load_yahoo_news(
+    *,
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
+) -> Any:
+    """Load Yahoo! News: names of faces in captioned news photographs.
+
+    22991 samples, 163 features, 219 classes, 1.91 candidates a sample. Parameters and result
+    are those of `load_lost`; the file has to be put into the data home by hand.
+    """
+    return _load("yahoo_news", data_home, download_if_missing, return_X_candidates_y)
+
+
+def load_birdsong(
+    *,
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
+) -> Any:
+    """Load BirdSong: bird species by their songs.
+
+    4998 samples, 38 features, 13 classes, 2.18 candidates a sample. Parameters and result are
+    those of `load_lost`; the file has to be put into the data home by hand.
+    """
+    return _load("birdsong", data_home, download_if_missing, return_X_candidates_y)
+
+
+def _load(name: str, data_home: PathLike | None, download_if_missing: bool, as_tuple: bool) -> Any:
+    entry = find_dataset(name)
+    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
+    (path,) = found.values()
+    data = load_partial_mat(path)
+    _check_identity(data, entry, path)
+    if as_tuple:
+        return data.X, data.candidates, data.y_true
+    data.description = entry.description
+    return data
+
+
+def _check_identity(data: Bunch, entry: KnownDataset, path: Path) -> None:
+    """Refuse another known data set under this name; warn of a file that is not the published."""
+    shape = (*data.X.shape, data.candidates.shape[1])
+    if shape != entry.shape:
+        for other in known_datasets().values():
+            if other.shape == shape:
+                raise ValueError(
+                    f"'{path}' holds {other.title} ({shape[0]} samples, {shape[1]} features, "
+                    f"{shape[2]} classes), not {entry.title}. Have files been swapped?"
+                )
+    known = entry.files[0].sha256
+    if (known and sha256(path) not in known) or (not known and shape != entry.shape):
+        warnings.warn(
+            f"'{path}' is not the published file of {entry.title}, which has {entry.shape[0]} "
+            f"samples, {entry.shape[1]} features and {entry.shape[2]} classes. Its contents fit "
+            "together, but figures obtained with it do not compare. load_partial_mat reads it "
+            "without this warning.",
+            stacklevel=4,
+        )

@@ -1,0 +1,102 @@
+"""``appellate check``: what it says of a file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from appellate.cli.app import run
+
+FACES = """\
+id,width,note,candidates,truth
+1,0.5,x,anna|bob,bob
+2,1.5,y,carl,carl
+3,,z,anna|carl,anna
+"""
+
+
+@pytest.fixture
+def faces(tmp_path):
+    path = tmp_path / "faces.csv"
+    path.write_text(FACES)
+    return path
+
+
+def test_the_answer_in_words(faces, capsys):
+    assert run(["check", str(faces)]) == 0
+    said = capsys.readouterr().out
+    for words in (
+        f"{faces}: partial-label",
+        "this is what Appellate is for",
+        "the one true label is always among them",
+        "labels in 'candidates', parted by '|', truth in 'truth', row names in 'id'.",
+        "3  classes",
+        "1.67  labels a row",
+        "2  rows with several labels",
+        "other columns: note",
+        "- empty cells (1) in column 'width'",
+        "load_partial_csv(",
+        "model.docket(ids=data.ids)",
+    ):
+        assert words in said
+    assert "\x1b" not in said
+
+
+def test_the_answer_as_json(faces, capsys):
+    assert run(["check", str(faces), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["file"] == str(faces)
+    assert document["kind"] == "partial-label"
+    assert document["facts"]["rows"] == 3
+    assert document["truth"] == "truth"
+    exec(document["next"].split("model =")[0], {})
+
+
+def test_options(tmp_path, capsys):
+    path = tmp_path / "own.csv"
+    path.write_text("x\tann\tben\n1\tcat\tdog\n2\tdog\tdog\n")
+    command = ["check", str(path), "--candidates", "ann", "--candidates", "ben"]
+    assert run([*command, "--delimiter", "\\t"]) == 0
+    said = capsys.readouterr().out
+    assert "noisy" in said
+    assert "2 people disagree on 1 of 2 rows (50.0%)" in said
+    path.write_text("x,who,gold\n1,a+b,a\n2,b,b\n")
+    assert run(["check", str(path), "--candidates", "who", "--separator", "+", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["separator"] == "+"
+    assert document["truth"] == "gold"
+    assert run(["check", str(path), "--candidates", "gold", "--truth", "who"]) == 0
+    assert "not the truth in 50.0%" in capsys.readouterr().out
+
+
+def test_a_table_with_one_answer_a_row(tmp_path, capsys):
+    path = tmp_path / "own.csv"
+    path.write_text("item,label,annotator\n1,cat,x\n1,dog,y\n2,dog,x\n")
+    assert run(["check", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "2 people disagree" in said
+    assert 'layout="long"' in said
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (None, [], "there is no file"),
+        ("", [], "is empty"),
+        ("x,label\n1,a\n2\n", [], "line 3: 1 cells"),
+        ("x,z\n1,2\n", [], "no column looks like labels"),
+        ("x,label\n1,a\n", ["--candidates", "lable"], "Did you mean 'label'?"),
+        ("x,label\n1,a\n", ["--encoding", "klingon"], "unknown encoding"),
+        ("x,label\n1,a\n", ["--delimiter", "ab"], "is not one character"),
+    ],
+)
+def test_mistakes_end_with_2(tmp_path, text, options, message, capsys):
+    path = tmp_path / "own.csv"
+    if text is not None:
+        path.write_text(text)
+    assert run(["check", str(path), *options]) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not said.out
