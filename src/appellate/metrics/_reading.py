@@ -1,0 +1,103 @@
+"""Read the arguments of the scores: labels beside labels, sets beside probabilities."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+
+
+def paired(**named: ArrayLike) -> list[NDArray[Any]]:
+    """Read 1-D arrays of one length, all of them text or none."""
+    arrays = {name: np.asarray(values) for name, values in named.items()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
+        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(f"{_list(arrays)} need one label a sample each; got shapes {said}.")
+    if 0 in shapes[next(iter(shapes))]:
+        raise ValueError(f"{_list(arrays)} are empty.")
+    _check_kinds(arrays)
+    return list(arrays.values())
+
+
+def _check_kinds(arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse names beside numbers: they never agree, which looks like a bad classifier."""
+    kinds = {name: _kind(array) for name, array in arrays.items()}
+    if {"text", "numbers"} <= set(kinds.values()):
+        said = ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())
+        raise TypeError(f"{said}: compare names with names, or class numbers with class numbers.")
+
+
+def _kind(array: NDArray[Any]) -> str:
+    if array.dtype.kind in "UT":
+        return "text"
+    if array.dtype.kind in "biuf":
+        return "numbers"
+    return "text" if all(isinstance(entry, str) for entry in array.tolist()) else "objects"
+
+
+def _list(named: dict[str, Any]) -> str:
+    *first, last = named
+    return f"{', '.join(first)} and {last}"
+
+
+def read_sets(candidates: Any, classes: Any) -> CandidateSets:
+    """Candidate sets; `classes` names the columns of a matrix that has no names."""
+    unnamed = sp.issparse(candidates) or (
+        isinstance(candidates, np.ndarray) and candidates.ndim == 2
+    )
+    return as_candidates(candidates, classes=classes if unnamed else None)
+
+
+def find_columns(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
+    """Column of every label among the names, -1 for a label that is none of them."""
+    _check_kinds({"predicted": labels, "candidates": names})
+    position = {name: j for j, name in enumerate(names.tolist())}
+    found = map(position.get, labels.tolist(), repeat(-1))
+    return np.fromiter(found, dtype=np.intp, count=len(labels))
+
+
+def find_places(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
+    """Place of every label among ordered names, all of which it must be one of."""
+    columns = find_columns(labels, names)
+    unknown = np.flatnonzero(columns < 0)
+    if unknown.size:
+        raise ValueError(f"{name_rows(unknown)}: {labels[unknown[0]]!r} is not in order=.")
+    return columns
+
+
+def arrange_candidates(candidates: Any, classes: Any, scores: NDArray[Any]) -> NDArray[np.bool_]:
+    """Candidate matrix with the columns of the scores; a class unknown to it is empty."""
+    sets = read_sets(candidates, classes)
+    check_length(sets, len(scores))
+    names = sets.class_names if classes is None else np.asarray(classes)
+    if len(names) != scores.shape[1]:
+        raise ValueError(
+            f"there are {scores.shape[1]} columns of scores for {len(names)} classes; "
+            "name them in order: classes=model.classes_."
+        )
+    if np.array_equal(names, sets.class_names):
+        return sets.matrix
+    columns = find_columns(names, sets.class_names)
+    return sets.matrix[:, columns] & (columns >= 0)
+
+
+def check_probabilities(probabilities: ArrayLike) -> NDArray[Any]:
+    """Read an (n, l) matrix of probabilities whose rows sum to one."""
+    chances = np.asarray(probabilities, dtype=float)
+    if chances.ndim != 2 or not chances.size:
+        raise ValueError(
+            f"probabilities has shape {chances.shape}; it needs rows and classes, (n, l)."
+        )
+    off = ~np.isfinite(chances).all(axis=1) | (chances < 0).any(axis=1)
+    off |= np.abs(chances.sum(axis=1) - 1) > 1e-3
+    if off.any():
+        raise ValueError(
+            f"{name_rows(np.flatnonzero(off))}: probabilities must be non-negative and sum to 1."
+        )
+    return chances

@@ -1,0 +1,29 @@
+"""Choose a model without the truth: splits, scorers, and a classifier that tunes itself."""
+
+from __future__ import annotations
+
+from appellate.model_selection.scorers import (
+    CandidatesWithTruth,
+    Scorer,
+    get_scorer,
+    get_scorer_names,
+    with_truth,
+)
+from appellate.model_selection.search import PLCPClassifierCV
+from appellate.model_selection.splits import (
+    CandidateKFold,
+    CandidateStratifiedKFold,
+    candidate_train_test_split,
+)
+
+__all__ = [
+    "CandidateKFold",
+    "CandidateStratifiedKFold",
+    "CandidatesWithTruth",
+    "PLCPClassifierCV",
+    "Scorer",
+    "candidate_train_test_split",
+    "get_scorer",
+    "get_scorer_names",
+    "with_truth",
+]

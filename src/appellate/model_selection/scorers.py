@@ -1,0 +1,228 @@
+"""Scorers by name, for choosing a model: five that need no truth, one that does.
+
+All are callables ``scorer(estimator, X, y)`` for the argument ``scoring`` of scikit-learn's
+``cross_val_score`` and ``GridSearchCV``, where y holds candidate sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appellate.candidates import CandidateSets, as_candidates, check_length
+from appellate.metrics import (
+    accuracy,
+    approximated_accuracy,
+    candidate_likelihood,
+    covering_rate,
+)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A score of a fitted classifier, larger is better.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    function : callable
+        ``function(estimator, X, y) -> float``.
+    uses_truth : bool
+        Whether it reads true labels. A model chosen by it is an upper bound, not a result.
+    leave_one_out : bool
+        Whether it judges the classifier's own training rows, each left out in turn, so that
+        X and y are not looked at and no row has to be held out.
+    """
+
+    name: str
+    function: Callable[[Any, Any, Any], float]
+    uses_truth: bool = False
+    leave_one_out: bool = False
+
+    def __call__(self, estimator: Any, X: Any = None, y: Any = None) -> float:
+        """Score a fitted estimator on rows and their candidate sets."""
+        return self.function(estimator, X, y)
+
+    def __repr__(self) -> str:
+        """Name the scorer and warn of one that uses the truth."""
+        return f"<scorer {self.name}{', uses the truth' if self.uses_truth else ''}>"
+
+
+def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
+    """Return the scorer of a name; a callable is returned as it is.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        - ``"covering_rate"``: share of held-out rows whose predicted label is a candidate.
+        - ``"approximated_accuracy"``: mean share of the predicted label in the probability
+          of the candidates, on held-out rows.
+        - ``"candidate_likelihood"``: mean log-probability of the candidate sets of held-out
+          rows, at the best temperature (`appellate.metrics.candidate_likelihood`).
+        - ``"leave_one_out_covering"``, ``"leave_one_out_likelihood"``: covering rate and
+          candidate likelihood of the **training** rows of the estimator, each left out of
+          the regression in closed form. They are quick and need no folds, but only the
+          regression leaves the row out: the confidences of the other rows were found with its
+          candidates among the data, so they are kinder than held-out scores and more so
+          the more a model adapts. Only kernel ridge classifiers, and PLCP where such a one
+          predicts, have them; the last step of a pipeline is asked.
+        - ``"oracle_accuracy"``: accuracy against the truth. **It uses the truth**: for studies,
+          as an upper bound. y is then a vector of true labels, or, for cross-validation, what
+          `with_truth` makes of candidate sets.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y)``.
+
+    Examples
+    --------
+    >>> from appellate import SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> model = SUREClassifier().fit(X, y)
+    >>> get_scorer("covering_rate")(model, X, y)
+    1.0
+    >>> get_scorer("oracle_accuracy")
+    <scorer oracle_accuracy, uses the truth>
+    """
+    if callable(scoring):
+        return scoring
+    if scoring not in _SCORERS:
+        raise ValueError(f"unknown scorer {scoring!r}. Use one of {', '.join(_SCORERS)}.")
+    return _SCORERS[scoring]
+
+
+def get_scorer_names(*, uses_truth: bool = False) -> list[str]:
+    """Names that `get_scorer` knows, by default of those that need no truth.
+
+    Examples
+    --------
+    >>> get_scorer_names(uses_truth=True)
+    ['oracle_accuracy']
+    """
+    return [name for name, scorer in _SCORERS.items() if scorer.uses_truth == uses_truth]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidatesWithTruth(CandidateSets):
+    """Candidate sets that carry true labels past `fit`, for scorers that use the truth.
+
+    Attributes
+    ----------
+    truth : ndarray, shape (n,)
+        True labels.
+    """
+
+    truth: Any = None
+
+    def __getitem__(self, rows: Any) -> CandidatesWithTruth:
+        """Return some rows, with their truth."""
+        part = super().__getitem__(rows)
+        chosen = np.atleast_1d(self.truth[rows[0] if isinstance(rows, tuple) else rows])
+        return CandidatesWithTruth(part.matrix, part.class_names, part.ids, chosen)
+
+
+def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
+    """Let candidate sets carry the truth, so that it is at hand in every fold.
+
+    No classifier here reads it in `fit`; only a scorer that uses the truth does.
+
+    Parameters
+    ----------
+    y : array-like
+        Candidate sets, anything that `as_candidates` reads.
+    truth : array-like, shape (n,)
+        True labels.
+
+    Returns
+    -------
+    CandidatesWithTruth
+        To be passed as y.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from appellate import SUREClassifier
+    >>> from appellate.model_selection import CandidateKFold
+    >>> X = [[0.0], [5.0], [0.1], [5.1], [0.2], [5.2]]
+    >>> y = ["cat|dog", "dog", "cat", "dog|cow", "cat|cow", "cat|dog"]
+    >>> judged = with_truth(y, ["cat", "dog"] * 3)
+    >>> scorer = get_scorer("oracle_accuracy")
+    >>> cross_val_score(SUREClassifier(), X, judged, scoring=scorer, cv=CandidateKFold(3))
+    array([1., 1., 1.])
+    """
+    sets, labels = as_candidates(y), np.asarray(truth)
+    if labels.ndim != 1:
+        raise ValueError(f"truth has shape {labels.shape}; it needs one label a row.")
+    check_length(sets, len(labels))
+    return CandidatesWithTruth(sets.matrix, sets.class_names, sets.ids, labels)
+
+
+# -- the scores ---------------------------------------------------------------------------
+
+
+def _covering(estimator: Any, X: Any, y: Any) -> float:
+    return covering_rate(y, estimator.predict(X), classes=estimator.classes_)
+
+
+def _approximated(estimator: Any, X: Any, y: Any) -> float:
+    return approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
+
+
+def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
+    return candidate_likelihood(y, estimator.decision_function(X), classes=estimator.classes_)
+
+
+def _leave_one_out_covering(estimator: Any, X: Any, y: Any) -> float:
+    scores, candidates = _leave_one_out(estimator)
+    return float(np.mean(candidates[np.arange(len(scores)), scores.argmax(axis=1)]))
+
+
+def _leave_one_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
+    scores, candidates = _leave_one_out(estimator)
+    return candidate_likelihood(candidates, scores)
+
+
+def _oracle(estimator: Any, X: Any, y: Any) -> float:
+    labels = y.truth if isinstance(y, CandidatesWithTruth) else y
+    if isinstance(labels, CandidateSets) or np.ndim(labels) != 1:
+        raise ValueError(
+            "oracle_accuracy uses the truth, and y holds candidate sets only. Pass a vector of "
+            "true labels, or y = with_truth(candidates, truth) for cross-validation."
+        )
+    return accuracy(labels, estimator.predict(X))
+
+
+def _leave_one_out(estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Leave-one-out scores and candidates of the training rows of the classifier inside."""
+    model = estimator
+    while not hasattr(model, "leave_one_out_decision"):
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        else:
+            raise TypeError(
+                f"{type(model).__name__} has no closed-form leave-one-out, only kernel ridge "
+                "classifiers have. Score held-out rows: 'covering_rate'."
+            )
+    return model.leave_one_out_decision(), model.candidates_
+
+
+_SCORERS: dict[str, Scorer] = {
+    scorer.name: scorer
+    for scorer in (
+        Scorer("covering_rate", _covering),
+        Scorer("approximated_accuracy", _approximated),
+        Scorer("candidate_likelihood", _held_out_likelihood),
+        Scorer("leave_one_out_covering", _leave_one_out_covering, leave_one_out=True),
+        Scorer("leave_one_out_likelihood", _leave_one_out_likelihood, leave_one_out=True),
+        Scorer("oracle_accuracy", _oracle, uses_truth=True),
+    )
+}

@@ -1,0 +1,280 @@
+"""Splits of rows with candidate sets, none of which puts a row on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
+
+from appellate.candidates import as_candidates, check_length
+from appellate.numerics.entries import CandidateEntries
+
+
+class CandidateKFold(KFold):  # type: ignore[misc]
+    """Folds of rows with candidate sets, whatever form these have.
+
+    scikit-learn's `KFold`, which looks at the number of rows only, with the candidate sets
+    checked before any model is trained: one for every row, none of them empty.
+
+    Pass `as_candidates(y)` rather than strings or lists to ``cross_val_score``: its parts keep
+    the names of all classes, also of those that a part happens to lack.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds.
+    shuffle : bool, default=False
+        Whether to shuffle the rows first.
+    random_state : int, RandomState instance or None, default=None
+        Order of the rows, if shuffled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = ["cat|dog", "cat", "dog|cow", "cow"]
+    >>> for train, test in CandidateKFold(2).split(np.zeros((4, 1)), y):
+    ...     print(train, test)
+    [2 3] [0 1]
+    [0 1] [2 3]
+    """
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
+    ) -> None:
+        super().__init__(n_splits=n_splits, shuffle=shuffle, random_state=random_state)
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield the row numbers of the training and of the test side of every fold.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features; only their number counts.
+        y : array-like, default=None
+            Candidate sets, anything that `as_candidates` reads.
+        groups : object
+            Not used.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Disjoint, together all rows.
+        """
+        if y is not None:
+            y = as_candidates(y)
+            check_length(y, np.shape(X)[0] if hasattr(X, "shape") else len(X))
+        yield from super().split(X, y, groups)
+
+
+class CandidateStratifiedKFold(CandidateKFold):
+    """Folds that share out the candidates of every class evenly.
+
+    Stratification by label needs the truth, and scikit-learn's `StratifiedKFold` refuses 0/1
+    matrices. Here each class's *candidates* are shared out, by a variant of iterative
+    stratification [1]_: the class with the fewest rows left is dealt first, and each of its
+    rows goes to the fold that lacks the largest share of its due, summed over the candidates
+    of the row and the size of the fold. Rows with the same set follow one another, so that
+    sets are shared out too. Fold sizes differ by one row at most.
+
+    A class with fewer rows than folds is missing from some. Cost: one pass over the
+    candidates.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds.
+    shuffle : bool, default=False
+        Whether to deal the rows of a class in random order instead of their own.
+    random_state : int, RandomState instance or None, default=None
+        That order, if shuffled.
+
+    References
+    ----------
+    .. [1] Sechidis, Tsoumakas, Vlahavas (2011). On the stratification of multi-label data.
+       ECML PKDD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = ["cat|dog", "cat", "dog|cow", "cow", "cat|dog", "cat", "dog|cow", "cow"]
+    >>> for _, test in CandidateStratifiedKFold(2).split(np.zeros((8, 1)), y):
+    ...     print([y[i] for i in test])
+    ['cat|dog', 'cat', 'dog|cow', 'cow']
+    ['cat|dog', 'cat', 'dog|cow', 'cow']
+    """
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield the row numbers of the training and of the test side of every fold.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features; only their number counts.
+        y : array-like
+            Candidate sets, anything that `as_candidates` reads.
+        groups : object
+            Not used.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Disjoint, together all rows.
+        """
+        if y is None:
+            raise ValueError("stratification needs the candidate sets: split(X, y).")
+        yield from super().split(X, y, groups)
+
+    def _iter_test_indices(
+        self, X: Any = None, y: Any = None, groups: Any = None
+    ) -> Iterator[NDArray[np.intp]]:
+        n = len(y)
+        sizes = np.full(self.n_splits, n // self.n_splits)
+        sizes[: n % self.n_splits] += 1
+        order = check_random_state(self.random_state).permutation(n) if self.shuffle else None
+        parts = deal_rows(y.matrix, sizes, order)
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(parts == fold)
+
+
+def candidate_train_test_split(
+    X: Any,
+    y: Any,
+    *others: Any,
+    test_size: float | int = 0.25,
+    stratify: bool = True,
+    random_state: Any = None,
+) -> list[Any]:
+    """Hold out a part of the rows, with every class's candidates shared out in proportion.
+
+    Parameters
+    ----------
+    X : array-like, shape (n, q)
+        Features: an array, sparse matrix, data frame or list.
+    y : array-like
+        Candidate sets, anything that `as_candidates` reads.
+    *others : array-like
+        Anything else with one entry a row, such as the truth.
+    test_size : float or int, default=0.25
+        Share or number of rows to hold out.
+    stratify : bool, default=True
+        Whether to share out the candidates of every class (see `CandidateStratifiedKFold`),
+        or to draw rows at random.
+    random_state : int, RandomState instance or None, default=None
+        Which rows are held out.
+
+    Returns
+    -------
+    list
+        ``X_train, X_test, y_train, y_test`` and likewise two parts of each of the others. Both
+        parts of y are `CandidateSets` over all classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(6.0).reshape(6, 1)
+    >>> y = ["cat|dog", "cat", "cow", "dog|cow", "cow", "cat"]
+    >>> X_train, X_test, y_train, y_test = candidate_train_test_split(
+    ...     X, y, test_size=2, random_state=0
+    ... )
+    >>> len(X_train), y_test
+    (4, CandidateSets(2 rows, 3 classes, 1.5 candidates a row))
+    """
+    sets = as_candidates(y)
+    n = len(sets)
+    for rows in (X, *others):
+        check_length(sets, np.shape(rows)[0] if hasattr(rows, "shape") else len(rows))
+    held_out = _count_rows(test_size, n)
+    order = check_random_state(random_state).permutation(n)
+    if stratify:
+        in_test = deal_rows(sets.matrix, np.array([n - held_out, held_out]), order) == 1
+    else:
+        in_test = np.isin(np.arange(n), order[:held_out])
+    sides = np.flatnonzero(~in_test), np.flatnonzero(in_test)
+    return [_take(rows, side) for rows in (X, sets, *others) for side in sides]
+
+
+def deal_rows(
+    candidates: NDArray[np.bool_],
+    sizes: NDArray[np.intp],
+    order: NDArray[np.intp] | None = None,
+) -> NDArray[np.intp]:
+    """Deal rows to parts of given sizes by iterative stratification.
+
+    Parameters
+    ----------
+    candidates : ndarray of bool, shape (n, l)
+        Every row has at least one candidate.
+    sizes : ndarray of int
+        Rows of every part, together n.
+    order : ndarray of int, shape (n,), default=None
+        Order in which the rows of a class are dealt; by default their own.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        The part of every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> deal_rows(np.eye(2, dtype=bool)[[0, 0, 1, 1]], np.array([2, 2]))
+    array([0, 1, 0, 1])
+    """
+    order = _by_set(candidates, np.arange(len(candidates)) if order is None else order)
+    entries = CandidateEntries(candidates[order])
+    by_label, starts = entries.by_label
+    left = np.diff(starts)  # undealt rows of every label
+    due = np.outer(np.maximum(left, 1), sizes / len(candidates))  # (labels, parts)
+    lacking = np.ones_like(due)  # share of the due
+    room = sizes.astype(float)
+    parts = np.full(len(candidates), -1)
+    while left.any():
+        label = np.argmin(np.where(left > 0, left, np.inf))
+        for row in entries.rows[by_label[starts[label] : starts[label + 1]]]:
+            if parts[row] >= 0:
+                continue
+            labels = entries.labels[entries.indptr[row] : entries.indptr[row + 1]]
+            wanted = lacking[labels].sum(axis=0) + room / sizes
+            part = parts[row] = np.argmax(np.where(room > 0, wanted, -np.inf))
+            lacking[labels, part] -= 1 / due[labels, part]
+            left[labels] -= 1
+            room[part] -= 1
+    dealt = np.empty_like(parts)
+    dealt[order] = parts
+    return dealt
+
+
+def _by_set(candidates: NDArray[np.bool_], order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Order rows so that equal candidate sets follow one another, from their first on."""
+    packed = np.ascontiguousarray(np.packbits(candidates[order], axis=1))
+    keys = packed.view(f"V{packed.shape[1]}").ravel()
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    return order[np.argsort(first[group], kind="stable")]
+
+
+def _count_rows(test_size: float | int, n: int) -> int:
+    count = test_size if isinstance(test_size, Integral) else round(float(test_size) * n)
+    if isinstance(test_size, bool) or not 0 < count < n:
+        raise ValueError(
+            f"test_size={test_size!r} leaves no row on one side of {n}. Give a share between 0 "
+            "and 1, or a number of rows."
+        )
+    return int(count)
+
+
+def _take(rows: Any, chosen: NDArray[np.intp]) -> Any:
+    """Select rows of any container."""
+    if hasattr(rows, "iloc"):
+        return rows.iloc[chosen]
+    if hasattr(rows, "tocsr"):
+        return rows.tocsr()[chosen]
+    return rows[chosen] if hasattr(rows, "shape") else [rows[i] for i in chosen]
