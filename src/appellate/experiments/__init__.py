@@ -1,0 +1,1 @@
+"""The paper's experiments: what was run, on what, how, and what came out."""

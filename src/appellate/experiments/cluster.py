@@ -1,0 +1,115 @@
+"""Runs on a Dask cluster: one that is there, or one of this machine for the occasion."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from appellate.experiments.problems import Problem
+from appellate.experiments.protocol import Outcome, Run
+from appellate.experiments.runner import execute_keyed
+
+_RETRIES = 3
+
+
+class ClusterError(Exception):
+    """A cluster that cannot be used; the message says why."""
+
+
+def run_on_dask(
+    runs: Mapping[str, Run],
+    problems: Mapping[str, Problem],
+    n_jobs: int,
+    scheduler: str | None,
+) -> Iterator[tuple[str, Outcome]]:
+    """Yield the outcomes of runs on a cluster in the order in which they arrive.
+
+    Tasks and data are held by the scheduler, so those of a worker that dies are computed
+    again by another. (joblib's own Dask backend scatters the data to workers, from where it
+    is lost.)
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        Runs by key.
+    problems : mapping of str to Problem
+        Data by name.
+    n_jobs : int
+        Workers of a local cluster.
+    scheduler : str or None
+        Address of a running scheduler; None starts and stops a local cluster.
+    """
+    with connect(n_jobs, scheduler) as client:
+        yield from run_on_client(client, runs, problems)
+
+
+def run_on_client(
+    client: Any, runs: Mapping[str, Run], problems: Mapping[str, Problem]
+) -> Iterator[tuple[str, Outcome]]:
+    """Yield the outcomes of runs submitted to a client."""
+    from distributed import as_completed
+
+    data = {name: _lay_out(client, problem) for name, problem in problems.items()}
+    futures = {
+        client.submit(
+            execute_keyed, key, run, data[run.dataset], key=f"run-{key}", retries=_RETRIES
+        ): key
+        for key, run in runs.items()
+    }
+    for future in as_completed(list(futures)):  # type: ignore[no-untyped-call]
+        if future.status == "finished":
+            yield future.result()
+        else:
+            yield futures[future], Outcome(error=_reason(future))
+        future.release()
+
+
+@contextmanager
+def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
+    """Lend a client of a running scheduler, or of a local cluster that ends with it."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ClusterError(
+            "the Dask backend needs dask and distributed: pip install 'appellate[dask]'"
+        ) from error
+    if scheduler is None:
+        with (
+            LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=n_jobs,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
+            ) as cluster,
+            Client(cluster) as client,  # type: ignore[no-untyped-call]
+        ):
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at '{scheduler}': {error}. Start one with 'dask "
+            "scheduler', or leave --scheduler out for a cluster of this machine."
+        ) from error
+    with client:
+        yield client
+
+
+def _lay_out(client: Any, problem: Problem) -> Any:
+    """Make a problem the result of a task, which the scheduler can repeat."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return client.submit(_same, problem, key=f"data-{problem.fingerprint()}")
+
+
+def _same(problem: Problem) -> Problem:
+    return problem
+
+
+def _reason(future: Any) -> str:
+    error = future.exception() if future.status == "error" else None
+    return f"{type(error).__name__}: {error}" if error is not None else str(future.status)

@@ -1,0 +1,222 @@
+"""The protocol: how rows are split, what one run does and what it measures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from appellate.experiments.controls import graph_confidence, luck
+from appellate.experiments.methods import Method
+from appellate.experiments.problems import Problem
+from appellate.experiments.traces import representative_errors
+from appellate.metrics import approximated_accuracy, broken_ratio, correction_ratio, covering_rate
+
+SCHEMA = 1  # of the scores: raised when a score changes its meaning
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of an experiment.
+
+    Attributes
+    ----------
+    dataset : str
+        Name of the problem.
+    method : Method
+        The classifier with its settings.
+    split : int
+        Number of the split: the seed of its permutation.
+    seed : int
+        Random state of the classifier.
+    """
+
+    dataset: str
+    method: Method
+    split: int
+    seed: int
+
+    def config(self) -> dict[str, Any]:
+        """All that decides the result apart from data and code, as plain data."""
+        return {
+            "dataset": self.dataset,
+            "method": self.method.config(),
+            "split": self.split,
+            "seed": self.seed,
+        }
+
+    def key(self, fingerprint: str, version: str) -> str:
+        """Hash of the configuration, the data, the package version and the scores' schema."""
+        document = self.config() | {"data": fingerprint, "version": version, "schema": SCHEMA}
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found.
+
+    Attributes
+    ----------
+    scores : dict of str to float
+        Shares in [0, 1]; a score that does not exist (such as the share of corrected samples
+        where none was wrong) is left out. ``name@3`` allows ordered labels a difference of 3.
+    details : dict or None
+        Examples, where the method is traced.
+    fit_seconds, predict_seconds : float
+        Wall-clock times.
+    memory : float or None
+        Largest resident memory so far of the process that computed it, in MB.
+    error : str or None
+        Why there are no scores.
+    """
+
+    scores: dict[str, float] = field(default_factory=dict)
+    details: dict[str, Any] | None = None
+    fit_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    memory: float | None = None
+    error: str | None = None
+
+
+def split_rows(n: int, split: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the sorted training and test rows of a 50/50 split.
+
+    Examples
+    --------
+    >>> train, test = split_rows(5, 0)
+    >>> train, test
+    (array([0, 2]), array([1, 3, 4]))
+    """
+    order = np.random.RandomState(split).permutation(n)
+    return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+
+
+def execute(run: Run, problem: Problem) -> Outcome:
+    """Train on half of the rows, test on the other, on one thread; never raise.
+
+    An exception of the method becomes the `error` of the outcome, so that one impossible
+    pair of data set and method does not end all the others.
+    """
+    try:
+        with threadpool_limits(limits=1):
+            return _execute(run, problem)
+    except Exception as error:
+        return Outcome(error=f"{type(error).__name__}: {error}")
+
+
+def _execute(run: Run, problem: Problem) -> Outcome:
+    train, test = split_rows(len(problem.X), run.split)
+    candidates = problem.candidates[train]
+    truth = None if problem.truth is None else problem.truth[train]
+    model = run.method.build(run.seed)
+    if model is None:
+        return Outcome(_luck_scores(run.method, candidates, truth, problem.tolerances))
+    if run.method.trace:
+        model.set_params(keep_confidences=True)
+    start = time.perf_counter()
+    supervision = {}
+    if run.method.start == "graph":
+        supervision = {"supervision": graph_confidence(problem.X[train], candidates)}
+    model.fit(problem.X[train], candidates, **supervision)
+    fitted = time.perf_counter()
+    predicted = _predict(model, problem.X[test])
+    done = time.perf_counter()
+
+    scores = _free_scores(model, problem, test, predicted)
+    details = None
+    if truth is not None and problem.truth is not None:
+        for tolerance in (0, *problem.tolerances):
+            scores |= _true_scores(
+                model, candidates, truth, predicted, problem.truth[test], tolerance
+            )
+        if run.method.trace:
+            details = representative_errors(model, truth, train)
+    kept = {name: value for name, value in scores.items() if value == value}
+    return Outcome(kept, details, fitted - start, done - fitted, peak_memory())
+
+
+def _predict(model: Any, X: NDArray[Any]) -> NDArray[np.intp]:
+    """Columns of the predicted labels, whoever wrote the classifier."""
+    if hasattr(model, "predict"):
+        return np.asarray(model.predict(X)).astype(np.intp)
+    return np.argmax(model.predict_proba(X), axis=1)
+
+
+def _transduce(model: Any, candidates: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Label of every training row: the best of its candidates."""
+    if hasattr(model, "transduction_"):
+        return np.asarray(model.transduction_).astype(np.intp)
+    return np.argmax(np.where(candidates, model.training_output_, -np.inf), axis=1)
+
+
+def _true_scores(
+    model: Any,
+    candidates: NDArray[np.bool_],
+    truth: NDArray[np.intp],
+    predicted: NDArray[np.intp],
+    expected: NDArray[np.intp],
+    tolerance: int,
+) -> dict[str, float]:
+    """Scores with truth, labels within the tolerance counting as right."""
+    right = np.abs(_transduce(model, candidates) - truth) <= tolerance
+    unmasked = np.abs(np.argmax(model.training_output_, axis=1) - truth) <= tolerance
+    scores = {
+        "test": float(np.mean(np.abs(predicted - expected) <= tolerance)),
+        "transductive": float(right.mean()),
+        "unmasked": float(unmasked.mean()),
+    }
+    if hasattr(model, "verdict_"):
+        before = np.abs(np.asarray(model.verdict_).astype(np.intp) - truth) <= tolerance
+        everywhere = np.ones(len(truth), dtype=bool)
+        scores["corrected"] = correction_ratio(everywhere, before, right)
+        scores["broken"] = broken_ratio(everywhere, before, right)
+    suffix = f"@{tolerance}" if tolerance else ""
+    return {f"{name}{suffix}": value for name, value in scores.items()}
+
+
+def _free_scores(
+    model: Any, problem: Problem, test: NDArray[np.intp], predicted: NDArray[np.intp]
+) -> dict[str, float]:
+    """Scores that need no truth, and the share of training rows with tied candidates."""
+    candidates = problem.candidates[test]
+    scores = {"covering": covering_rate(candidates, predicted)}
+    if hasattr(model, "predict_proba"):
+        scores["approximated"] = approximated_accuracy(
+            candidates, model.predict_proba(problem.X[test])
+        )
+    if hasattr(model, "n_ties_"):
+        scores["ties"] = model.n_ties_ / (len(problem.X) // 2)
+    return scores
+
+
+def _luck_scores(
+    method: Method,
+    candidates: NDArray[np.bool_],
+    truth: NDArray[np.intp] | None,
+    tolerances: tuple[int, ...],
+) -> dict[str, float]:
+    if truth is None:
+        return {}
+    lowest = method.kind == "lowest"
+    return {
+        f"transductive{f'@{t}' if t else ''}": luck(candidates, truth, t, lowest=lowest)
+        for t in (0, *tolerances)
+    }
+
+
+def peak_memory() -> float | None:
+    """Largest resident memory of this process so far, in MB; None where it is not known."""
+    try:
+        import resource
+    except ImportError:  # pragma: no cover  # Windows
+        return None
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -1,0 +1,176 @@
+"""From rows of the store to the cells of a table: means, differences, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate.experiments.methods import Method
+from appellate.experiments.paper import Figure, lookup
+from appellate.experiments.problems import Problem
+from appellate.experiments.protocol import Run
+from appellate.experiments.runner import package_version
+from appellate.experiments.store import Row, Store
+from appellate.experiments.tables import COLUMNS, Column, Line, Table
+from appellate.metrics import PairedComparison, average_improvement_ratio, paired_comparison
+
+
+class Results:
+    """Scores of finished runs by data set, method and split.
+
+    Parameters
+    ----------
+    store : Store
+        Where the rows are.
+    problems : mapping of str to Problem
+        The data that the rows must have been computed from.
+    splits : sequence of int
+        Splits to read.
+    """
+
+    def __init__(
+        self, store: Store, problems: Mapping[str, Problem], splits: Sequence[int]
+    ) -> None:
+        self.datasets = list(problems)
+        self.splits = list(splits)
+        self._prints = {name: problem.fingerprint() for name, problem in problems.items()}
+        self._rows = store.rows(store.keys())
+        self._version = package_version()
+
+    def row(self, dataset: str, method: Method, split: int) -> Row | None:
+        """Return the row of a run, or None."""
+        key = Run(dataset, method, split, split).key(self._prints[dataset], self._version)
+        return self._rows.get(key)
+
+    def scores(self, dataset: str, method: Method, score: str) -> NDArray[np.float64] | None:
+        """Return one score a split; None unless every split has it."""
+        rows = [self.row(dataset, method, split) for split in self.splits]
+        values = [None if row is None else row.scores.get(score) for row in rows]
+        return None if None in values else np.array(values, dtype=np.float64)
+
+    def used(self, methods: Iterable[Method]) -> list[Row]:
+        """Return all rows of some methods."""
+        found = (
+            self.row(dataset, method, split)
+            for dataset in self.datasets
+            for method in methods
+            for split in self.splits
+        )
+        return [row for row in found if row is not None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table, ours beside the paper's.
+
+    Attributes
+    ----------
+    mean, std : float or None
+        Ours over the splits; None if a run is missing.
+    paper : Figure or None
+        What the paper prints.
+    comparison : PairedComparison or None
+        Of the line's first method against its second.
+    paper_gain : float or None
+        Difference of the same two in the paper.
+    """
+
+    mean: float | None
+    std: float | None
+    paper: Figure | None
+    comparison: PairedComparison | None = None
+    paper_gain: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the paper's."""
+        return None if self.mean is None or self.paper is None else self.mean - self.paper.mean
+
+    @property
+    def outcome(self) -> str:
+        """``"win"``, ``"tie"``, ``"loss"``, or empty where nothing is compared."""
+        return "" if self.comparison is None else self.comparison.outcome()
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """A table with its cells.
+
+    Attributes
+    ----------
+    table : Table
+        The declaration.
+    columns : tuple of Column
+        Columns whose data sets are there.
+    cells : dict
+        ``cells[line, column]``.
+    """
+
+    table: Table
+    columns: tuple[Column, ...]
+    cells: dict[tuple[Line, Column], Cell]
+
+    def counts(self, line: Line) -> tuple[int, int, int]:
+        """Wins, ties and losses over the columns."""
+        found = [self.cells[line, column].outcome for column in self.columns]
+        return found.count("win"), found.count("tie"), found.count("loss")
+
+    def paper_counts(self, line: Line) -> tuple[int, int, int] | None:
+        """The same by the paper's marks, over the same columns; None if it has none."""
+        figures = [self.cells[line, column].paper for column in self.columns]
+        marks = [figure.mark for figure in figures if figure is not None]
+        if line.compared is None or not marks:
+            return None
+        return marks.count("win"), marks.count(""), marks.count("loss")
+
+    def improvement(self, line: Line, *, paper: bool = False) -> float | None:
+        """Average improvement ratio of the line's first method over its second."""
+        pairs = []
+        for column in self.columns:
+            cell = self.cells[line, column]
+            if paper and cell.paper is not None and cell.paper_gain is not None:
+                pairs.append((cell.paper.mean - cell.paper_gain, cell.paper.mean))
+            elif not paper and cell.comparison is not None:
+                pairs.append((cell.comparison.means[1], cell.comparison.means[0]))
+        if not pairs or min(before for before, _ in pairs) <= 0:
+            return None
+        return average_improvement_ratio(*zip(*pairs, strict=True))
+
+
+def fill(table: Table, results: Results, columns: Sequence[Column] = COLUMNS) -> TableResult:
+    """Compute the cells of a table from the stored runs."""
+    there = tuple(column for column in columns if column.dataset in results.datasets)
+    named = {line.method: line.paper for line in table.lines if line.paper is not None}
+    cells = {
+        (line, column): _cell(table, line, column, results, named)
+        for line in table.lines
+        for column in there
+    }
+    return TableResult(table, there, cells)
+
+
+def _cell(
+    table: Table, line: Line, column: Column, results: Results, named: Mapping[Method, str]
+) -> Cell:
+    score = column.score(line.score)
+    values = results.scores(column.dataset, line.method, score)
+    paper = lookup(table.source, line.paper, column.title)
+    if values is None:
+        return Cell(None, None, paper)
+    std = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    if line.compared is None:
+        return Cell(float(values.mean()), std, paper)
+    one, two = (results.scores(column.dataset, method, score) for method in line.compared)
+    printed = [lookup(table.source, named.get(method), column.title) for method in line.compared]
+    return Cell(
+        mean=float(values.mean()),
+        std=std,
+        paper=paper,
+        comparison=None if one is None or two is None else paired_comparison(one, two),
+        paper_gain=(
+            None if printed[0] is None or printed[1] is None else printed[0].mean - printed[1].mean
+        ),
+    )

@@ -1,0 +1,206 @@
+"""The driver: it finds what is left to do, hands it out and stores what comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from threading import Thread
+from typing import Any, Literal
+
+from appellate.experiments.problems import Problem
+from appellate.experiments.protocol import Outcome, Run, execute
+from appellate.experiments.store import Store
+
+Backend = Literal["loky", "dask"]
+Report = Callable[[Run, Outcome], None]
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl")
+
+
+class WorkerError(Exception):
+    """Worker processes that died; the message says what to do."""
+
+
+@dataclass
+class Summary:
+    """What a call of `run_all` did.
+
+    Attributes
+    ----------
+    total, found, computed : int
+        Runs asked for, found in the store, and computed now.
+    failures : dict of Run to str
+        Runs without scores, and why.
+    """
+
+    total: int
+    found: int = 0
+    computed: int = 0
+    failures: dict[Run, str] = field(default_factory=dict)
+
+
+def run_all(
+    runs: Sequence[Run],
+    problems: Mapping[str, Problem],
+    store: Store,
+    *,
+    n_jobs: int = 1,
+    backend: Backend = "loky",
+    scheduler: str | None = None,
+    begin: Callable[[int, int], None] = lambda total, found: None,
+    report: Report = lambda run, outcome: None,
+) -> Summary:
+    """Compute the runs that a store does not have yet.
+
+    Only this process writes the store, each row as soon as it arrives. Killed and started
+    again, it goes on where it was.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Wanted; runs with equal configuration are computed once.
+    problems : mapping of str to Problem
+        Data by the runs' `dataset`.
+    store : Store
+        Where rows are looked up and added.
+    n_jobs : int, default=1
+        Worker processes, one thread each; 1 computes here.
+    backend : {"loky", "dask"}, default="loky"
+        Processes of this machine by joblib, or a Dask cluster.
+    scheduler : str, default=None
+        Address of a running Dask scheduler; by default a local cluster of `n_jobs` workers
+        is started and stopped.
+    begin, report : callable
+        Told the numbers of runs wanted and found; then every run as it is done.
+
+    Returns
+    -------
+    Summary
+        Counts and failures.
+    """
+    number = package_version()
+    prints = {name: problem.fingerprint() for name, problem in problems.items()}
+    wanted = {run.key(prints[run.dataset], number): run for run in runs}
+    present = store.keys()
+    left = {key: run for key, run in wanted.items() if key not in present}
+    summary = Summary(total=len(wanted), found=len(wanted) - len(left))
+    begin(summary.total, summary.found)
+    where = environment()
+    for key, outcome in _hand_out(left, problems, n_jobs, backend, scheduler):
+        run = left[key]
+        if outcome.error is None:
+            store.add(
+                key,
+                run,
+                outcome,
+                fingerprint=prints[run.dataset],
+                version=number,
+                environment=where,
+            )
+            summary.computed += 1
+        else:
+            summary.failures[run] = outcome.error
+        report(run, outcome)
+    return summary
+
+
+def _hand_out(
+    runs: Mapping[str, Run],
+    problems: Mapping[str, Problem],
+    n_jobs: int,
+    backend: Backend,
+    scheduler: str | None,
+) -> Iterator[tuple[str, Outcome]]:
+    """Yield outcomes in the order in which they arrive."""
+    if not runs:
+        return iter(())
+    if backend == "dask":
+        from appellate.experiments.cluster import run_on_dask
+
+        return run_on_dask(runs, problems, n_jobs, scheduler)
+    if n_jobs == 1:
+        return ((key, execute(run, problems[run.dataset])) for key, run in runs.items())
+    return _run_on_loky(runs, problems, n_jobs)
+
+
+def _run_on_loky(
+    runs: Mapping[str, Run], problems: Mapping[str, Problem], n_jobs: int
+) -> Iterator[tuple[str, Outcome]]:
+    from concurrent.futures.process import BrokenProcessPool
+
+    from joblib import Parallel, delayed, parallel_config
+
+    try:
+        with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+            parallel = Parallel(return_as="generator_unordered", batch_size=1)
+            yield from parallel(
+                delayed(_execute_for)(os.getpid(), key, run, problems[run.dataset])
+                for key, run in runs.items()
+            )
+    except BrokenProcessPool as error:
+        raise WorkerError(
+            "a worker process died, perhaps for want of memory. Rows stored so far are kept: "
+            "run the same command again, with fewer --n-jobs if it dies again."
+        ) from error
+
+
+def _execute_for(driver: int, key: str, run: Run, problem: Problem) -> tuple[str, Outcome]:
+    """Execute a run in a worker that ends with its driver."""
+    _follow(driver)
+    return execute_keyed(key, run, problem)
+
+
+@cache
+def _follow(driver: int) -> None:
+    """End this process soon after its driver was killed, not minutes later."""
+
+    def watch() -> None:
+        while os.getppid() == driver:
+            time.sleep(1)
+        os._exit(1)
+
+    if os.getppid() == driver:
+        Thread(target=watch, daemon=True).start()
+
+
+def execute_keyed(key: str, run: Run, problem: Problem) -> tuple[str, Outcome]:
+    """Execute a run and say which it was."""
+    return key, execute(run, problem)
+
+
+def package_version() -> str:
+    """Return the version of appellate, part of every key."""
+    try:
+        return version("appellate")
+    except PackageNotFoundError:  # pragma: no cover
+        return "unknown"
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Versions and machine, and a hash of this package's source, for the record."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "packages": {name: version(name) for name in _PACKAGES},
+        "source": _source_hash(),
+    }
+
+
+def _source_hash() -> str:
+    """Hash of the modules that compute scores: all but the terminal's and the reports'."""
+    home = Path(__file__).parents[1]
+    passive = {"cli", "experiments", "report", "deep", "datasets"}
+    digest = hashlib.sha256()
+    for path in sorted(home.rglob("*.py")):
+        parts = path.relative_to(home).parts
+        if parts[0] not in passive:
+            digest.update("/".join(parts).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]

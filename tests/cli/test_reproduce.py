@@ -1,0 +1,277 @@
+"""`appellate reproduce` and `appellate compare`: files, resuming, and bad use."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from appellate.cli.app import run
+from appellate.experiments import problems, store
+from appellate.experiments.reproduction import file_names
+from appellate.experiments.tables import TABLES
+from tests.experiments.small import make_problem
+
+QUICK = ["--splits", "2", "--n-jobs", "1"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_data():
+    """Let two of the paper's data sets be small, and the others be missing."""
+
+    def load(name):
+        if name not in ("lost", "fgnet"):
+            raise problems.UnavailableError(f"{name} is not in the data home")
+        small = _small_only(name)
+        return replace(small, title=problems.DATASETS[name].title)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(problems, "load_problem", load)
+        yield
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """All tables, once."""
+    folder = tmp_path_factory.mktemp("all") / "deep" / "out"
+    assert run(["reproduce", "all", "--bases", "knn,sure", "--out", str(folder), *QUICK]) == 0
+    return folder
+
+
+def test_every_file_is_there_and_whole(everything):
+    names = {path.name for path in everything.iterdir()}
+    assert set(file_names(TABLES)) | {"runs.sqlite"} == names
+    assert all((everything / name).stat().st_size > 0 for name in names)
+
+
+def test_the_page_needs_nothing_else(everything):
+    page = (everything / "index.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == len(TABLES)
+    assert "<script" not in page
+    assert "http://" not in page
+    assert "mirflickr is not in the data home" in page
+
+
+def test_paper_and_ours_stand_side_by_side(everything):
+    with (everything / "test-accuracy.csv").open(encoding="utf-8") as file:
+        rows = {(row["method"], row["column"]): row for row in csv.DictReader(file)}
+    cell = rows["SURE-PLCP", "Lost"]
+    assert (cell["paper_mean"], cell["paper_mark"]) == ("0.719", "win")
+    gap = float(cell["our_mean"]) - float(rows["SURE", "Lost"]["our_mean"])
+    assert float(cell["our_gain"]) == pytest.approx(gap)
+    assert float(cell["difference"]) == pytest.approx(float(cell["our_mean"]) - 0.719)
+    assert ("SURE", "FG-NET(MAE5)") in rows
+    assert not any(column == "Mirflickr" for _, column in rows)
+    latex = (everything / "test-accuracy.tex").read_text(encoding="utf-8")
+    assert r"0.719 $\pm$ 0.021 $\bullet$" in latex
+    assert r"\toprule" in latex
+    text = (everything / "test-accuracy.md").read_text(encoding="utf-8")
+    assert "| SURE-PLCP | paper | 0.077 ± 0.009 • | 0.719 ± 0.021 • |" in text
+
+
+def test_again_computes_nothing(everything, tmp_path, capsys):
+    arguments = ["--bases", "knn,sure", "--out", str(tmp_path / "again"), *QUICK, "--json"]
+    kept = ["--store", str(everything / "runs.sqlite")]
+    assert run(["reproduce", "correction-ratio", *arguments, *kept]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["runs"] == {"total": 8, "stored": 8, "computed": 0, "failures": {}}
+    assert set(said["tables"]) == {"correction-ratio"}
+    assert set(said["missing"]) == {"msrcv2", "mirflickr", "soccer_player", "yahoo_news"}
+
+
+def test_progress_is_told_in_lines(tmp_path, capsys):
+    arguments = ["correction-ratio", "--bases", "KNN"]
+    assert run(["reproduce", *arguments, "--out", str(tmp_path / "o"), *QUICK]) == 0
+    said = capsys.readouterr()
+    assert "left out: msrcv2 is not in the data home" in said.err
+    assert "4/4 done · 0 running · 0 left" in said.err
+    assert "4 runs: 0 were stored, 4 computed now." in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["test-acuracy"], "unknown table 'test-acuracy'. Did you mean 'test-accuracy'?"),
+        (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
+        (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),
+        (["all", "--datasets", "msrcv2"], "none of the data sets that this needs is there"),
+        (["sensitivity", "--datasets", "fgnet"], "none of the data sets"),
+        (["all", "--splits", "0"], "0 is not in the range"),
+        (["all", "--backend", "ray"], "'ray' is not one of"),
+        (["all", "--scheduler", "tcp://x:1"], "add --backend dask"),
+    ],
+)
+def test_mistakes(arguments, message, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run(["reproduce", *arguments, "--out", str(out)]) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("backend", ["loky", "dask"])
+def test_missing_extras_are_named_before_the_work(backend, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    out = tmp_path / "out"
+    assert run(["reproduce", "all", "--out", str(out), "--backend", backend]) == 2
+    said = capsys.readouterr().err
+    extras = "plot,report,dask" if backend == "dask" else "plot,report"
+    assert f"pip install 'appellate[{extras}]'" in said
+    assert not out.exists()
+
+
+def test_a_dead_worker_ends_the_run(tmp_path, capsys, monkeypatch):
+    def die(*_):
+        raise BrokenProcessPool
+
+    monkeypatch.setattr("joblib.Parallel.__call__", die)
+    arguments = ["correction-ratio", "--bases", "knn", "--splits", "2", "--n-jobs", "2"]
+    assert run(["reproduce", *arguments, "--out", str(tmp_path / "out")]) == 2
+    assert "a worker process died" in capsys.readouterr().err
+    assert (tmp_path / "out" / "runs.sqlite").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, capsys):
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    assert run(["reproduce", "all", "--out", str(taken / "out")]) == 2
+    assert "is a file, not a folder" in capsys.readouterr().err
+
+
+def test_a_store_in_a_folder_that_is_a_file(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    where = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "file" / "s.sqlite")]
+    assert run(["reproduce", "all", *where]) == 2
+    assert "cannot write the store" in capsys.readouterr().err
+
+
+def test_a_store_of_another_version(everything, tmp_path, capsys):
+    path = tmp_path / "old.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA application_id = {store._APPLICATION}")
+    connection.execute("PRAGMA user_version = 99")
+    connection.execute("CREATE TABLE t (a)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    where = ["--out", str(tmp_path / "out"), "--store", str(path)]
+    assert run(["reproduce", "all", *where]) == 2
+    assert "is a store of version 99" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_a_full_disk_ends_the_run_and_keeps_the_rows(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "s.sqlite"
+    arguments = ["reproduce", "correction-ratio", "--bases", "knn", "--store", str(path), *QUICK]
+    add, calls = store.Store.add, []
+
+    def add_until_full(self, key, *rest, **more):
+        calls.append(key)
+        if len(calls) == 3:
+            self._connection.execute("PRAGMA max_page_count = 1")
+            run_ = rest[0]
+            large = {f"score {i}": 0.5 for i in range(5000)}
+            return add(self, key, run_, replace(rest[1], scores=large), **more)
+        return add(self, key, *rest, **more)
+
+    monkeypatch.setattr(store.Store, "add", add_until_full)
+    assert run([*arguments, "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "cannot use the store" in said
+    assert "full" in said
+    assert not (tmp_path / "out").exists()
+    monkeypatch.undo()
+    monkeypatch.setattr(problems, "load_problem", _small_only)
+    assert run([*arguments, "--out", str(tmp_path / "out"), "--datasets", "lost,fgnet"]) == 0
+    assert "2 were stored, 2 computed now" in capsys.readouterr().out
+
+
+def _small_only(name):
+    tolerances = problems.DATASETS[name].tolerances
+    return make_problem(name, n=60, n_labels=5, seed=1, tolerances=tolerances)
+
+
+def test_a_full_disk_while_writing_tables(tmp_path, capsys, monkeypatch):
+    from appellate.experiments import reproduction
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(reproduction, "write_texts", full)
+    out, path = tmp_path / "out", tmp_path / "s.sqlite"
+    arguments = ["correction-ratio", "--bases", "knn", "--store", str(path), *QUICK]
+    assert run(["reproduce", *arguments, "--out", str(out)]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert not out.exists()
+    assert path.exists()
+
+
+# -- compare ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A CSV file with two features, candidates and the truth."""
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=40)
+    names = np.array(["ant", "bee", "cow"])
+    lines = ["a,b,candidates,label"]
+    for label in truth:
+        other = rng.randint(3)
+        sets = "|".join(dict.fromkeys([names[label], names[other]]))
+        a, b = rng.normal(label, 0.4), rng.normal(-label, 0.4)
+        lines.append(f"{a:.3f},{b:.3f},{sets},{names[label]}")
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_compare_on_own_data(table, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["--truth", "label", "--methods", "knn:n_neighbors=3", "--methods", "sure"]
+    assert run(["compare", str(table), *arguments, "--out", str(out), *QUICK]) == 0
+    said = capsys.readouterr().out
+    assert "PL-KNN (n_neighbors=3)-PLCP" in said
+    assert "partner alone" in said
+    assert (out / "comparison.png").stat().st_size > 0
+    with (out / "comparison.csv").open(encoding="utf-8") as file:
+        scores = [float(row["our_mean"]) for row in csv.DictReader(file)]
+    assert len(scores) == 6
+    assert min(scores) > 0.5
+
+
+def test_compare_without_truth(table, tmp_path, capsys):
+    arguments = ["--methods", "sure", "--out", str(tmp_path / "out"), "--json", *QUICK]
+    table.write_text(
+        "\n".join(line.rpartition(",")[0] for line in table.read_text().splitlines()) + "\n"
+    )
+    assert run(["compare", str(table), *arguments]) == 0
+    rows = json.loads(capsys.readouterr().out)["table"]
+    assert {row["score"] for row in rows} == {"covering"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "sur"], "Did you mean 'sure'?"),
+        (["--methods", "sure:rounds=3"], "rounds"),
+        (["--methods", "sure:3"], "parameter=value"),
+        (["--truth", "lable"], "label"),
+    ],
+)
+def test_mistakes_of_compare(arguments, message, table, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run(["compare", str(table), *arguments, "--out", str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_compare_needs_data(tmp_path, capsys):
+    assert run(["compare", "nowhere.csv", "--out", str(tmp_path / "out")]) == 2
+    assert "nowhere.csv" in capsys.readouterr().err

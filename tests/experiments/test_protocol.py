@@ -1,0 +1,191 @@
+"""The protocol: splits, scores, keys, failures."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier, registry
+from appellate.experiments.controls import graph_confidence
+from appellate.experiments.methods import (
+    LOWEST,
+    RANDOM,
+    Method,
+    alone,
+    coupled,
+    parse_method,
+)
+from appellate.experiments.protocol import Run, execute, split_rows
+from appellate.experiments.runner import run_all
+from appellate.experiments.store import Store
+from appellate.experiments.studies import sensitivity_methods, trace_methods
+from tests.experiments.small import METHODS, make_problem, make_runs, read_rows
+from tests.realdata.protocol import split
+
+
+@pytest.mark.parametrize("n", [1, 2, 61, 1122])
+def test_splits_are_those_of_the_reference_figures(n):
+    train, test = split_rows(n, 3)
+    for ours, theirs in zip((train, test), split(n, 3), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_scores_are_those_of_the_classifiers(problem):
+    train, test = split_rows(len(problem.X), 1)
+    model = PLCPClassifier(SUREClassifier()).fit(problem.X[train], problem.candidates[train])
+    scores = execute(Run("small", coupled("sure"), 1, 1), problem).scores
+    before, after = (labels == problem.truth[train] for labels in model.label_history_[[0, -1]])
+    assert scores["test"] == np.mean(model.predict(problem.X[test]) == problem.truth[test])
+    assert scores["transductive"] == after.mean()
+    assert scores["corrected"] == after[~before].mean()
+    assert scores["broken"] == (~after)[before].mean()
+    base = execute(Run("small", alone("sure"), 1, 1), problem).scores
+    assert base["transductive"] == before.mean()
+    assert "corrected" not in base
+
+
+def test_tolerances_add_kinder_scores():
+    problem = make_problem(tolerances=(1, 3))
+    scores = execute(Run("small", coupled("knn"), 0, 0), problem).scores
+    assert scores["test"] <= scores["test@1"] <= scores["test@3"] == 1
+    assert scores["transductive"] <= scores["transductive@1"]
+    assert "corrected@3" not in scores  # nothing was wrong
+
+
+def test_without_truth_only_scores_that_need_none(problem):
+    scores = execute(Run("small", coupled("knn"), 0, 0), replace(problem, truth=None)).scores
+    assert set(scores) == {"covering", "approximated", "ties"}
+    assert execute(Run("small", RANDOM, 0, 0), replace(problem, truth=None)).scores == {}
+
+
+def test_luck(problem):
+    random, lowest = (execute(Run("small", m, 0, 0), problem).scores for m in (RANDOM, LOWEST))
+    train, _ = split_rows(len(problem.X), 0)
+    sets, truth = problem.candidates[train], problem.truth[train]
+    assert random["transductive"] == pytest.approx(np.mean(1 / sets.sum(axis=1)))
+    assert lowest["transductive"] == np.mean(
+        [row.argmax() == t for row, t in zip(sets, truth, strict=True)]
+    )
+
+
+def test_random_bases_get_the_seed_alone_and_coupled():
+    assert alone("svm").build(5).random_state == 5
+    assert coupled("svm").build(5).estimator.random_state == 5
+    assert alone("svm", random_state=1).build(5).random_state == 1
+
+
+def test_a_method_that_fails_is_reported_not_stored(problem, tmp_path):
+    bad = alone("knn", n_neighbors=-1)
+    with Store(tmp_path / "a.sqlite") as store:
+        runs = make_runs(1, methods=(alone("knn"), bad))
+        summary = run_all(runs, {"small": problem}, store)
+    assert summary.computed == 1
+    (reason,) = summary.failures.values()
+    assert "n_neighbors" in reason
+
+
+def test_keys_know_all_that_matters(problem):
+    run = Run("small", coupled("sure"), 0, 0)
+    key = run.key("data", "1.0")
+    others = [
+        replace(run, split=1),
+        replace(run, seed=1),
+        replace(run, method=alone("sure")),
+        replace(run, method=coupled("sure", settings={"blur": None})),
+        replace(run, dataset="other"),
+    ]
+    keys = {other.key("data", "1.0") for other in others}
+    assert len(keys | {key, run.key("data", "1.1"), run.key("atad", "1.0")}) == 8
+    renamed = replace(run, method=replace(run.method, title="another title"))
+    assert renamed.key("data", "1.0") == key
+
+
+def test_fingerprints_know_the_data(problem):
+    X = problem.X.copy()
+    X[0, 0] += 1e-9
+    changed = [
+        replace(problem, X=X),
+        replace(problem, truth=None),
+        replace(problem, tolerances=(3,)),
+    ]
+    assert len({p.fingerprint() for p in (problem, *changed)}) == 4
+
+
+def test_two_workers_compute_the_same(problem, stored, tmp_path):
+    path = tmp_path / "two.sqlite"
+    with Store(path) as store:
+        run_all(make_runs(3), {"small": problem}, store, n_jobs=2)
+    assert read_rows(path) == read_rows(stored)
+
+
+def test_nothing_is_computed_twice(problem, stored):
+    with Store(stored) as store:
+        summary = run_all(make_runs(3), {"small": problem}, store)
+    assert (summary.found, summary.computed) == (summary.total, 0)
+
+
+def test_traces_sort_the_corrected(problem):
+    method = Method("traced", "plcp", "knn", trace=True)
+    details = execute(Run("small", method, 0, 0), problem).details
+    assert sum(details["counts"].values()) == details["corrected"] <= details["mislabeled"]
+    for kind, examples in details["examples"].items():
+        for each in examples:
+            false, true = each["false_confidence"], each["true_confidence"]
+            assert true[2] >= false[2]
+            assert (false[1] > false[0]) == (kind == "rises")
+
+
+def test_a_graph_start_is_that_of_aggd(problem):
+    model = PLCPClassifier(AGGDClassifier(), max_rounds=1).fit(problem.X, problem.candidates)
+    start = graph_confidence(problem.X, problem.candidates)
+    np.testing.assert_allclose(start, model.initial_confidence_, atol=1e-12)
+    own, graph = (Method("m", "plcp", "sure", start=s) for s in ("own", "graph"))
+    found = [execute(Run("small", m, 0, 0), problem) for m in (own, graph)]
+    assert [outcome.error for outcome in found] == [None, None]
+
+
+@pytest.mark.parametrize("text", ["knn:5", "knn:=5"])
+def test_settings_must_be_pairs(text):
+    with pytest.raises(ValueError, match="parameter=value"):
+        parse_method(text)
+
+
+def test_studies_share_the_default():
+    assert sensitivity_methods().count(coupled("aggd")) == 1
+    assert all(method.trace for method in trace_methods().values())
+    assert len(set(METHODS)) == len(METHODS)
+
+
+class Prior:
+    """A third party's base: it says how frequent labels are, and has no predict."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def set_params(self, **_):
+        return self
+
+    def fit(self, X, candidates, supervision=None):
+        shares = candidates if supervision is None else supervision
+        self.prior_ = shares.mean(axis=0) / shares.mean(axis=0).sum()
+        self.training_output_ = np.tile(self.prior_, (len(X), 1))
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.prior_, (len(X), 1))
+
+
+def test_third_parties_run_alone_and_coupled(problem, monkeypatch):
+    monkeypatch.setitem(registry._OURS, "prior", f"{__name__}:Prior")
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[Prior.__module__])
+    before, after = (execute(Run("small", m("prior"), 0, 0), problem) for m in (alone, coupled))
+    assert (before.error, after.error) == (None, None)
+    train, test = split_rows(len(problem.X), 0)
+    prior = problem.candidates[train].mean(axis=0)
+    assert before.scores["test"] == np.mean(problem.truth[test] == prior.argmax())
+    best = np.where(problem.candidates[train], prior, -1).argmax(axis=1)
+    assert before.scores["transductive"] == np.mean(best == problem.truth[train])
+    assert after.scores["test"] > before.scores["test"]

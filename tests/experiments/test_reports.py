@@ -1,0 +1,142 @@
+"""Tables and pages: numbers of the store, the paper's beside them, everything escaped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from appellate.experiments.figures import draw_table
+from appellate.experiments.methods import BASES, alone, coupled
+from appellate.experiments.page import render_page
+from appellate.experiments.paper import figures, inconsistent_corrections, lookup
+from appellate.experiments.problems import resolve
+from appellate.experiments.reports import Report, Sheet, p_value, report_table, share
+from appellate.experiments.results import Results, fill
+from appellate.experiments.store import Store
+from appellate.experiments.tables import COLUMNS, TABLES, Column, Line, Table, make_table
+from appellate.experiments.writing import to_csv, to_latex, to_markdown
+
+TABLE = Table(
+    "small",
+    "Small",
+    "A caption.",
+    "test_accuracy",
+    (
+        Line("SURE", alone("sure"), "test", "SURE"),
+        Line("SURE-PLCP", coupled("sure"), "test", "SURE-PLCP", (coupled("sure"), alone("sure"))),
+        Line("absent", alone("lalo"), "test"),
+    ),
+    pairs=(("SURE", alone("sure"), coupled("sure")),),
+)
+
+
+@pytest.fixture
+def results(stored, problem):
+    with Store(stored) as store:
+        return Results(store, {"small": problem}, range(3))
+
+
+@pytest.fixture
+def filled(results):
+    return fill(TABLE, results, [Column("Lost", "small")])
+
+
+def test_cells_are_means_over_splits(filled, results):
+    scores = results.scores("small", coupled("sure"), "test")
+    base = results.scores("small", alone("sure"), "test")
+    cell = filled.cells[TABLE.lines[1], filled.columns[0]]
+    assert cell.mean == scores.mean()
+    assert cell.std == scores.std(ddof=1)
+    assert cell.comparison.difference == pytest.approx(np.mean(scores - base))
+    assert cell.paper.mean == 0.719
+    assert cell.paper_gain == pytest.approx(0.719 - 0.709)
+    assert cell.difference == pytest.approx(scores.mean() - 0.719)
+    assert sum(filled.counts(TABLE.lines[1])) == 1
+    assert filled.paper_counts(TABLE.lines[1]) == (1, 0, 0)
+    assert filled.improvement(TABLE.lines[1], paper=True) == pytest.approx(0.719 / 0.709 - 1)
+    assert filled.improvement(TABLE.lines[1]) == pytest.approx(scores.mean() / base.mean() - 1)
+
+
+def test_missing_runs_are_gaps_not_numbers(filled, results):
+    cell = filled.cells[TABLE.lines[2], filled.columns[0]]
+    assert (cell.mean, cell.std, cell.comparison) == (None, None, None)
+    report = report_table(filled, results, {})
+    assert report.sheets[0].rows[-1] == ("absent", "ours", "-")
+    assert draw_table(filled).axes
+
+
+def test_other_data_have_no_scores(stored, problem):
+    changed = replace(problem, X=problem.X + 1)
+    with Store(stored) as store:
+        results = Results(store, {"small": changed}, range(3))
+    assert results.scores("small", alone("sure"), "test") is None
+
+
+def test_a_report_in_three_formats(filled, results):
+    report = report_table(filled, results, {"far": "far away"})
+    assert "| SURE-PLCP | paper | 0.719 ± 0.021 • |" in to_markdown(report)
+    assert "- Left out: far away" in to_markdown(report)
+    header, *lines = to_csv(report).splitlines()
+    assert header.startswith("table,method,column,score,paper_mean")
+    assert len(lines) == len(TABLE.lines)
+    assert r"\bullet" in to_latex(report)
+    assert to_latex(report).count("{") == to_latex(report).count("}")
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_escapes_everything():
+    bad = "<script>alert('&')</script>"
+    sheet = Sheet(bad, (bad,), ((bad,),))
+    page = render_page(
+        [Report(bad, bad, bad, (sheet, sheet), (), (bad,))],
+        {},
+        title=bad,
+        lead=bad,
+        missing=[bad],
+    )
+    assert "<script" not in page
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    assert "table" in reader.tags
+
+
+@pytest.mark.parametrize("name", TABLES[:5])
+def test_every_printed_figure_has_its_line(name):
+    table = make_table(name, list(BASES))
+    lines = {line.paper for line in table.lines if line.paper is not None}
+    printed = {method for source, method, _ in figures() if source == table.source}
+    assert printed <= lines
+    for line in table.lines:
+        found = [lookup(table.source, line.paper, column.title) for column in COLUMNS]
+        assert all(found) or not any(found)
+
+
+def test_the_papers_numbers():
+    assert lookup("correction_ratio_percent", "SURE", "Lost").mean == pytest.approx(0.0667)
+    assert lookup("test_accuracy", "nothing", "Lost") is None
+    everywhere = inconsistent_corrections([column.title for column in COLUMNS])
+    assert len(everywhere) == 22
+
+
+def test_small_texts():
+    assert (p_value(0.0001), p_value(0.04), p_value(float("nan"))) == ("< 0.001", "0.040", "-")
+    assert share(0.0, sign=True) == "+0.000"
+    with pytest.raises(ValueError, match=r"unknown table 'zzz'. Known are a, b"):
+        resolve("zzz", ["a", "b"], "table")
