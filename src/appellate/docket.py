@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, cast
 
 import narwhals as nw
@@ -13,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SEPARATORS = ("|", ";", "\t", "\x1f")
+_N_SHOWN = 10  # rows in a notebook
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,8 @@ class Docket:
         Names of the samples.
     truth : array-like, shape (n,), or None
         True labels, where known.
+    rounds : sequence of ndarray, shape (n, l), or None
+        Confidence of the partner after each round, if the model kept it.
 
     Notes
     -----
@@ -62,6 +70,7 @@ class Docket:
     label_history: NDArray[np.intp]
     ids: Any = None
     truth: Any = None
+    rounds: Sequence[NDArray[Any]] | None = None
 
     def __post_init__(self) -> None:
         """Check that names and truth, if given, are one a sample."""
@@ -149,6 +158,40 @@ class Docket:
         lists = {name: _plain(column) for name, column in columns.items()}
         return nw.from_dict(lists, backend=cast(Any, backend)).to_native()
 
+    def to_html(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write the docket as one self-contained page to look at and to review.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        **options
+            Title, neighbours, texts and pictures, see `appellate.report.write_page`.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        report = importlib.import_module("appellate.report")  # it lies above this module
+        written: Path = report.write_page(self, path, **options)
+        return written
+
+    def _repr_html_(self) -> str:
+        """Show a summary and the first rows in a notebook."""
+        table = {name: column[:_N_SHOWN] for name, column in self.columns().items()}
+        head = "".join(f"<th>{escape(name)}</th>" for name in table)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(_short(cell))}</td>" for cell in row) + "</tr>"
+            for row in zip(*table.values(), strict=True)
+        )
+        n, changed = len(self.candidates), int(np.count_nonzero(self.overturned))
+        return (
+            f"<p>Docket of {n} samples: {changed} verdicts overturned, {n - changed} upheld.</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+            + (f"<p>{n - _N_SHOWN} more rows</p>" if n > _N_SHOWN else "")
+        )
+
     def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
         names = [str(name) for name in self.class_names.tolist()]
         free = (s for s in (separator, *_SEPARATORS) if not any(s in name for name in names))
@@ -188,3 +231,8 @@ def _plain(column: NDArray[Any]) -> Any:
         return column
     values = column.tolist()
     return values if len({type(v) for v in values}) <= 1 else [str(v) for v in values]
+
+
+def _short(cell: Any) -> str:
+    text = f"{cell:.3g}" if isinstance(cell, (float, np.floating)) else str(cell)
+    return text if len(text) <= 60 else text[:59] + "…"

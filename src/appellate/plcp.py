@@ -310,15 +310,16 @@ class PLCPClassifier(PartialLabelClassifier):
             fitted, else 0 .. n - 1.
         truth : array-like, shape (n,), default=None
             True labels, where they are known; adds what was right before and after.
-        output : {"auto", "pandas", "polars", "dict"}, default="auto"
+        output : {"auto", "pandas", "polars", "dict", "docket"}, default="auto"
             A data frame of the kind that was fitted; after fitting arrays whichever of
-            pandas and polars is installed, else a dict of arrays.
+            pandas and polars is installed, else a dict of arrays. ``"docket"`` returns the
+            `appellate.docket.Docket` itself, for its `to_html` and arrays.
         separator : str, default="|"
             Between the labels in the column of candidates.
 
         Returns
         -------
-        DataFrame or dict of ndarray
+        DataFrame, dict of ndarray, or Docket
             Columns as `appellate.docket.Docket` describes.
         """
         check_is_fitted(self)
@@ -330,7 +331,10 @@ class PLCPClassifier(PartialLabelClassifier):
             label_history=self.label_history_,
             ids=self.ids_ if ids is None else ids,
             truth=truth,
+            rounds=[c for r in self.history_ if (c := r.partner_confidence) is not None] or None,
         )
+        if output == "docket":
+            return table
         return table.to_frame(self._backend if output == "auto" else output, separator=separator)
 
     # -- parts of a round ---------------------------------------------------------------

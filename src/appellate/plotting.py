@@ -127,6 +127,7 @@ def plot_trajectories(
     for panel, row, lines in zip(panels, rows, drawn, strict=True):
         _draw_panel(panel, lines)
         _entitle(panel, f"sample {names[row]}", lines)
+    panels[0].set_ylim(bottom=0)  # shared, so only when every curve is there
     _draw_legend(panels[0].figure, {line.role for lines in drawn for line in lines})
     return panels
 
@@ -225,7 +226,6 @@ def _draw_panel(panel: Axes, lines: list[Trajectory]) -> None:
         panel.plot(rounds, line.base, color=color, zorder=3, linewidth=1.8, **_BASE)
     panel.set_xticks(rounds, ["start", *map(str, rounds[1:])])
     panel.set_xlim(-0.25, last + 0.25)
-    panel.set_ylim(bottom=0)
     panel.grid(axis="y", color="#E3E3E3", linewidth=0.7)
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)

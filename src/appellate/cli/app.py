@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 import click
 
+from appellate.cli.check import check
+from appellate.cli.compare import compare
+from appellate.cli.datasets import datasets
 from appellate.cli.demo import demo
+from appellate.cli.generate import generate
+from appellate.cli.predict import predict
+from appellate.cli.rectify import rectify
+from appellate.cli.reproduce import reproduce
+from appellate.cli.serve import serve
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -15,6 +23,8 @@ Examples:
   appellate demo                     see what appeals change, on digits
   appellate demo --flip 0.3          the same with smaller candidate sets
   appellate demo --json | jq .table  the numbers alone
+  appellate check my.csv             is this my problem?
+  appellate datasets list            data sets to learn from
 """
 
 
@@ -49,7 +59,8 @@ def app() -> None:
     """
 
 
-app.add_command(demo)
+for command in (demo, check, rectify, predict, serve, datasets, generate, reproduce, compare):
+    app.add_command(command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,276 @@
+"""Fit base and partner to a table: the pipeline that is saved, and the docket it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from appellate.cli.errors import UserError
+from appellate.cli.roles import Case
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from appellate.cli.decisions import Decisions
+    from appellate.docket import Docket
+
+LARGE = 12_000  # samples above which the n x n kernel matrix is given up
+N_COMPONENTS = 300
+N_SHOWN_NEIGHBORS = 5
+_SAMPLE = 2_000
+_SEARCH_COMPONENTS = 32
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to fit.
+
+    Attributes
+    ----------
+    base : str
+        Short name of the base classifier.
+    kernel : {"exact", "nystroem"}
+        Whether the kernel matrix is formed or approximated.
+    seed : int
+        Of everything random.
+    why : str
+        Why these were chosen, for the user.
+    params : dict or None
+        Parameters of PLCP, where they were selected.
+    """
+
+    base: str
+    kernel: str
+    seed: int
+    why: str
+    params: dict[str, Any] | None = None
+
+
+def choose(n: int, base: str | None, kernel: str, seed: int) -> Setting:
+    """Settle base and kernel for a number of samples; what the user names is kept."""
+    large = n > LARGE if kernel == "auto" else kernel == "nystroem"
+    if not large:
+        return Setting(base or "aggd", "exact", seed, f"{n} samples: exact Gaussian kernel")
+    why = (
+        f"{n} samples: the exact kernel would need {3 * n * n * 8 / 1e9:.1f} GB, so "
+        f"{N_COMPONENTS} Nystroem features stand in for it"
+    )
+    if base is None:
+        why += "; SURE as base, because PL-AGGD's neighbour graph is slow at this size"
+    if base in ("knn", "svm"):
+        why += f"; the base {base} works on the same features"
+    return Setting(base or "sure", "nystroem", seed, why)
+
+
+def make_frame(case: Case) -> Any:
+    """Return the features as a data frame with their names, embeddings as an array."""
+    kind = _dtype(case)
+    if case.embeddings is not None:
+        return case.embeddings.astype(kind, copy=False)
+    return frame_of(
+        {k: v if v.dtype == object else v.astype(kind) for k, v in case.features.items()}
+    )
+
+
+def frame_of(columns: dict[str, NDArray[Any]]) -> Any:
+    """Make a data frame with pandas, or polars if that is all there is."""
+    from importlib.util import find_spec
+
+    import narwhals as nw
+
+    backend = next(filter(find_spec, ("pandas", "polars")), None)
+    if backend is None:
+        raise UserError("rectify and predict need pandas or polars: pip install 'appellate[io]'")
+    data = {k: v.tolist() if v.dtype == object else v for k, v in columns.items()}
+    chosen: Any = backend
+    return nw.from_dict(data, backend=chosen).to_native()
+
+
+def build(case: Case, frame: Any, setting: Setting) -> Any:
+    """Build the pipeline: imputation, scaling, one-hot columns, kernel features, PLCP."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    from appellate.plcp import PLCPClassifier
+    from appellate.registry import make_base
+
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    if case.embeddings is not None:
+        prepare: Any = numbers
+    else:
+        categories = OneHotEncoder(
+            handle_unknown="ignore", sparse_output=False, dtype=_dtype(case)
+        )
+        texts = [name for name, values in case.features.items() if values.dtype == object]
+        plain = [name for name in case.features if name not in texts]
+        parts = [("numbers", numbers, plain), ("categories", categories, texts)]
+        prepare = ColumnTransformer([part for part in parts if part[2]])
+    steps = [("prepare", prepare)]
+    options: dict[str, Any] = {"keep_confidences": True, "random_state": setting.seed}
+    options |= setting.params or {}
+    base = _tied(setting)
+    if setting.kernel == "nystroem":
+        width = options.pop("bandwidth", 1.0)
+        gamma = _gamma(prepare, frame, setting.seed) / width**2
+        components = min(N_COMPONENTS, len(case))
+        steps.append(("kernel", Nystroem(gamma=gamma, n_components=components, random_state=0)))
+        options |= {"kernel": "linear", "partner_tol": 1e-4}
+        base.pop("bandwidth", None)
+        base |= {} if setting.base == "knn" else {"kernel": "linear"}
+    try:
+        steps.append(("plcp", PLCPClassifier(make_base(setting.base, **base), **options)))
+    except (ValueError, ImportError, TypeError) as error:
+        raise UserError(f"--base {setting.base}: {error}") from error
+    return Pipeline(steps)
+
+
+def _tied(setting: Setting) -> dict[str, Any]:
+    """Selected width and ridge, for a base that shares them with the partner."""
+    params = setting.params or {}
+    names = () if setting.base == "knn" else ("bandwidth", "regularization")
+    return {name: params[name] for name in names if name in params}
+
+
+def _dtype(case: Case) -> Any:
+    """Half the memory and twice the speed where there are many samples."""
+    import numpy as np
+
+    return np.float32 if len(case) > LARGE else np.float64
+
+
+def _gamma(prepare: Any, frame: Any, seed: int) -> float:
+    """Gaussian width from the mean distance of a sample of rows."""
+    import numpy as np
+    from sklearn.base import clone
+
+    from appellate.numerics.kernels import mean_distance, squared_distances
+
+    chosen = np.random.default_rng(seed).permutation(len(frame))[:_SAMPLE]
+    sample = clone(prepare).fit_transform(take(frame, chosen))
+    width = mean_distance(squared_distances(sample))
+    return float(1 / (2 * np.square(width)))
+
+
+@dataclass
+class Hearing:
+    """A fitted pipeline and what it says of its training samples.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        To be saved.
+    docket : Docket
+        All samples, also those that a review excluded from training.
+    """
+
+    pipeline: Any
+    docket: Docket
+
+
+def hear(
+    case: Case, frame: Any, setting: Setting, truth: Any = None, decisions: Decisions | None = None
+) -> Hearing:
+    """Fit and tabulate; reviewed rows are certain, those of which no label is true left out."""
+    import numpy as np
+
+    pipeline = build(case, frame, setting)
+    sets, kept = case.sets, np.ones(len(case), dtype=bool)
+    if decisions is not None:
+        sets, kept = decisions.apply(sets)
+    rows = np.flatnonzero(kept)
+    try:
+        pipeline.fit(take(frame, rows), sets[rows])
+    except np.linalg.LinAlgError as error:
+        raise UserError(f"{error} Try another --base.") from error
+    model = pipeline[-1]
+    docket = model.docket(ids=[case.ids[i] for i in rows.tolist()], output="docket")
+    full = _restore(docket, case, frame, pipeline, kept) if decisions is not None else docket
+    model.history_ = [
+        replace(each, base_confidence=None, partner_confidence=None) for each in model.history_
+    ]
+    model.ids_ = None
+    return Hearing(pipeline, replace(full, truth=truth))
+
+
+def take(frame: Any, rows: NDArray[np.intp]) -> Any:
+    """Return rows of a data frame or an array."""
+    import narwhals as nw
+    import numpy as np
+
+    if isinstance(frame, np.ndarray):
+        return frame[rows]
+    return nw.from_native(frame, eager_only=True)[rows.tolist()].to_native()
+
+
+def _restore(
+    docket: Docket, case: Case, frame: Any, pipeline: Any, kept: NDArray[np.bool_]
+) -> Docket:
+    """Put excluded rows back into the docket, with what the model says of them."""
+    import numpy as np
+
+    out = np.flatnonzero(~kept)
+    shares = np.zeros((len(case), case.sets.shape[1]), dtype=docket.appeal_confidence.dtype)
+    if out.size:
+        guess = np.where(case.sets.matrix[out], pipeline.predict_proba(take(frame, out)), 0)
+        guess += 1e-12 * case.sets.matrix[out]
+        shares[out] = guess / guess.sum(axis=1, keepdims=True)
+
+    def fill(part: NDArray[Any]) -> NDArray[Any]:
+        whole = shares.copy()
+        whole[kept] = part
+        return whole
+
+    labels = np.tile(shares.argmax(axis=1), (len(docket.label_history), 1))
+    labels[:, kept] = docket.label_history
+    return replace(
+        docket,
+        candidates=case.sets.matrix | (fill(docket.appeal_confidence) > 0),
+        verdict_confidence=fill(docket.verdict_confidence),
+        appeal_confidence=fill(docket.appeal_confidence),
+        label_history=labels,
+        ids=case.ids,
+        rounds=None if docket.rounds is None else tuple(fill(r) for r in docket.rounds),
+    )
+
+
+def find_neighbors(pipeline: Any, frame: Any, k: int = N_SHOWN_NEIGHBORS) -> NDArray[Any]:
+    """Nearest other samples of every sample, (n, k), in the scaled features.
+
+    Many samples with many features are compared by their first principal components.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.neighbors import NearestNeighbors
+
+    rows = pipeline[0].transform(frame)
+    if len(rows) > LARGE and rows.shape[1] > _SEARCH_COMPONENTS:
+        rows = PCA(_SEARCH_COMPONENTS, random_state=0).fit_transform(rows)
+    search = NearestNeighbors(n_neighbors=min(k, len(rows) - 1)).fit(rows)
+    found: NDArray[Any] = search.kneighbors(return_distance=False)
+    return found
+
+
+def suggest(docket: Docket, neighbors: NDArray[Any], most: int, reviewed: Any) -> NDArray[np.intp]:
+    """Order the rows whose review would help most, the best first.
+
+    A row counts for its own doubt (one minus its margin) and for the doubt of the rows that
+    have it among their nearest neighbours, which its certain label would inform. Neighbours of
+    a chosen row count half from then on, so that the list does not dwell in one place.
+    """
+    import numpy as np
+
+    doubt = np.where(docket.candidates.sum(axis=1) > 1, 1 - docket.margin, 0.0)
+    doubt[reviewed] = 0.0
+    influence = np.zeros(len(doubt))
+    np.add.at(influence, neighbors, np.broadcast_to(doubt[:, None], neighbors.shape))
+    score = doubt * (1 + influence / max(neighbors.shape[1], 1))
+    chosen: list[int] = []
+    while len(chosen) < most and score.max(initial=0.0) > 0:
+        best = int(score.argmax())
+        chosen.append(best)
+        score[best] = 0.0
+        score[neighbors[best]] *= 0.5
+    return np.array(chosen, dtype=np.intp)

@@ -1,0 +1,137 @@
+"""``appellate predict``: a saved model on new rows."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from appellate.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from appellate.cli.tables_in import Table
+
+_EPILOG = """\b
+Examples:
+  appellate predict birds/model new.csv
+  appellate predict birds/model new.csv --proba --out labelled.csv
+  appellate predict images/model - --embeddings new.npy < new.csv
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="Label new rows with a saved model.")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", metavar="DATA")
+@click.option("--proba", is_flag=True, help="Add the probability of every label.")
+@click.option(
+    "--embeddings", type=click.Path(path_type=Path), metavar="FILE.npy", help="Features of DATA."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="CSV; standard output if none."
+)
+def predict(
+    model: Path, data: str, proba: bool, embeddings: Path | None, out: Path | None
+) -> None:
+    """Label the rows of DATA with MODEL, the folder that rectify wrote.
+
+    The result is DATA with the columns label and confidence, and with --proba one column for
+    every label.
+    """
+    from appellate.cli.tables_in import read_table
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UserError(f"cannot write '{out}': there is no folder '{out.absolute().parent}'.")
+    folder = model / "model" if (model / "run.json").is_file() else model
+    pipeline, meta = _load(folder)
+    table = read_table(data)
+    X = _features(table, meta, embeddings)
+    probabilities = pipeline.predict_proba(X)
+    labels = pipeline.predict(X).tolist()
+    added: dict[str, Any] = {
+        "label": labels,
+        "confidence": [round(float(p), 6) for p in probabilities.max(axis=1)],
+    }
+    if proba:
+        for name, column in zip(pipeline.classes_.tolist(), probabilities.T, strict=True):
+            added[f"p({name})"] = [round(float(p), 6) for p in column]
+    _write(table, added, out)
+
+
+def _load(folder: Path) -> tuple[Any, dict[str, Any]]:
+    from appellate.io import ModelFileError, load_model, read_meta
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            meta, pipeline = read_meta(folder), load_model(folder)
+    except (ModelFileError, FileNotFoundError, OSError, ImportError) as error:
+        raise UserError(str(error)) from error
+    for warning in {str(w.message) for w in caught}:
+        click.echo(f"appellate: {warning}", err=True)
+    if "columns" not in meta:
+        raise UserError(f"'{folder}' was not written by rectify; load it in Python.")
+    return pipeline, meta
+
+
+def _features(table: Table, meta: dict[str, Any], embeddings: Path | None) -> Any:
+    import numpy as np
+
+    from appellate.cli.cells import as_text, is_empty
+    from appellate.cli.hearing import frame_of
+    from appellate.cli.roles import FROM_ZERO, as_numbers, read_embeddings
+    from appellate.cli.tables_in import name_some
+
+    if meta["columns"] is None:
+        if embeddings is None:
+            raise UserError("this model learned from embeddings; give --embeddings FILE.npy.")
+        rows = read_embeddings(embeddings, len(table))
+        if rows.shape[1] != meta["n_embeddings"]:
+            raise UserError(
+                f"'{embeddings}' has {rows.shape[1]} columns, but the model learned from "
+                f"{meta['n_embeddings']}."
+            )
+        return rows
+    lacking = [name for name in meta["columns"] if name not in table.columns]
+    if lacking:
+        raise UserError(
+            f"{table.source} lacks columns that the model learned from: {name_some(lacking)}. "
+            f"It has: {name_some(table.columns)}."
+        )
+    extra = [name for name in table.columns if name not in meta["columns"]]
+    if extra:
+        click.echo(f"not used by the model: {name_some(extra)}", err=True)
+    columns: dict[str, Any] = {}
+    for name, kind in meta["columns"].items():
+        cells = table.columns[name]
+        if kind == "number":
+            numbers, (row, _) = as_numbers(cells)
+            if numbers is None or np.isinf(numbers).any():
+                row = row if numbers is None else int(np.flatnonzero(np.isinf(numbers))[0])
+                raise UserError(
+                    f"{table.source}, column '{name}': row {row} holds {as_text(cells[row])!r}, "
+                    f"but the model learned from finite numbers there {FROM_ZERO}."
+                )
+            columns[name] = numbers
+        else:
+            texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
+            columns[name] = np.array(texts, dtype=object)
+    return frame_of(columns)
+
+
+def _write(table: Table, added: dict[str, Any], out: Path | None) -> None:
+    from appellate.cli.cells import neutralize, safe_texts
+    from appellate.cli.files import staged
+    from appellate.cli.outputs import write_rectified
+
+    if out is not None:
+        with staged(out.absolute().parent) as stage:
+            write_rectified(table, added, stage / out.name)
+        return
+    columns = [safe_texts(c) for c in (*table.columns.values(), *added.values())]
+    writer = csv.writer(sys.stdout, delimiter=table.delimiter, lineterminator="\n")
+    writer.writerow([neutralize(name) for name in (*table.columns, *added)])
+    writer.writerows(zip(*columns, strict=True))

@@ -1,0 +1,256 @@
+"""``appellate rectify``: from a table with candidate labels to one label a row, and a model."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from appellate.cli.errors import UserError
+from appellate.cli.progress import steps
+
+if TYPE_CHECKING:
+    from appellate.cli.decisions import Decisions
+    from appellate.cli.hearing import Hearing, Setting
+    from appellate.cli.roles import Case, Labels
+    from appellate.cli.tables_in import Table
+
+_EPILOG = """\b
+Examples:
+  appellate rectify birds.csv --candidates names --out birds
+  appellate rectify crowd.csv --annotators 'worker*' --id file --out crowd
+  appellate rectify answers.csv --long image,label,worker \\
+      --embeddings vgg.npy --out images
+  appellate rectify birds.csv --candidates names --out birds \\
+      --decisions decisions.csv --suggest 20
+"""
+
+
+def _split_long(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    parts = () if value is None else tuple(part.strip() for part in value.split(","))
+    if value is not None and (len(parts) not in (2, 3) or not all(parts)):
+        raise click.BadParameter("give ITEM,LABEL or ITEM,LABEL,ANNOTATOR.")
+    return parts
+
+
+@click.command(epilog=_EPILOG, short_help="Find the label of every row of a table.")
+@click.argument("data", metavar="DATA")
+@click.option("--candidates", metavar="COLUMN", help="Column of candidates, such as 'cat|dog'.")
+@click.option("--separator", default="|", show_default=True, help="Between two candidates.")
+@click.option("--annotators", multiple=True, metavar="COL", help="One column a person; or 'w*'.")
+@click.option(
+    "--long",
+    callback=_split_long,
+    metavar="ITEM,LABEL[,WHO]",
+    help="Columns of a table of answers.",
+)
+@click.option(
+    "--rule", default="union", show_default=True, help="Answers that count: votes:k, share:p."
+)
+@click.option("--missing", multiple=True, metavar="TEXT", help="An answer not given, such as -1.")
+@click.option("--features", multiple=True, metavar="PATTERN", help="Columns to learn from.")
+@click.option(
+    "--embeddings", type=click.Path(path_type=Path), metavar="FILE.npy", help="Features instead."
+)
+@click.option("--id", "id_column", metavar="COL", help="Column that names the rows.")
+@click.option("--truth", metavar="COL", help="Column of true labels, to score with; never used.")
+@click.option("--image", metavar="COL", help="Column of picture files, shown on the page.")
+@click.option("--text", metavar="COL", help="Column of text, shown on the page.")
+@click.option("--base", metavar="NAME", help="Base classifier: aggd, sure, knn, svm, lalo, plcl.")
+@click.option("--select", is_flag=True, help="Choose base and settings; uses no truth.")
+@click.option(
+    "--kernel",
+    type=click.Choice(["auto", "exact", "nystroem"]),
+    default="auto",
+    show_default=True,
+    help="Whole kernel matrix, or features that approximate it.",
+)
+@click.option(
+    "--decisions",
+    "decided",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Reviewed rows, taken as certain.",
+)
+@click.option(
+    "--suggest", type=click.IntRange(0), default=0, metavar="N", help="List N rows to review next."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="N"
+)
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Folder to write; appears whole or not at all.",
+)
+@click.option("--force", is_flag=True, help="Write into a folder that has other files.")
+@click.option("--json", "as_json", is_flag=True, help="Print run.json, nothing else.")
+def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -> None:
+    """Give every row of DATA its label, by a base classifier and its partner.
+
+    DATA is a CSV, TSV, Parquet or JSON lines file, or - for the standard input. DIR gets
+    rectified.csv (your table and the labels), docket.csv, docket.html (the page to review),
+    model (for appellate predict) and run.json.
+    """
+    from appellate.cli.outputs import check_out
+    from appellate.cli.roles import Labels
+
+    ways = [given["candidates"], given["annotators"], given["long"]]
+    if sum(map(bool, ways)) != 1:
+        raise UserError(
+            "say where the labels are, in one way: --candidates COLUMN, --annotators COL (again "
+            "for each), or --long ITEM,LABEL[,ANNOTATOR]."
+        )
+    if given["features"] and given["embeddings"]:
+        raise UserError("give --features or --embeddings, not both.")
+    check_out(folder, force)
+    labels = Labels(
+        given["candidates"],
+        given["annotators"],
+        given["long"],
+        given["separator"],
+        given["rule"],
+        given["missing"],
+    )
+    document = _Run(data, folder, labels, given, as_json).run()
+    if as_json:
+        _print_json(document)
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    import json
+
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+class _Run:
+    """One run, step by step; each step is timed."""
+
+    def __init__(
+        self, data: str, folder: Path, labels: Labels, given: dict[str, Any], quiet: bool
+    ) -> None:
+        self.data, self.folder, self.labels, self.given = data, folder, labels, given
+        self.quiet = quiet
+        self.timings: dict[str, float] = {}
+
+    def run(self) -> dict[str, Any]:
+        from appellate.cli import hearing, roles, selection, show_run
+        from appellate.cli.tables_in import read_table
+
+        given = self.given
+        started = time.perf_counter()
+        table = read_table(self.data)
+        asides = [c for c in (given["truth"], given["image"], given["text"]) if c]
+        for name, option in ((given[o], f"--{o}") for o in ("truth", "image", "text")):
+            if name:
+                table.column(name, option)
+        case = roles.understand(
+            table,
+            self.labels,
+            id_column=given["id_column"],
+            set_aside=asides,
+            patterns=given["features"],
+            embeddings=given["embeddings"],
+        )
+        decisions = self._decisions(case)
+        setting = hearing.choose(len(case), given["base"], given["kernel"], given["seed"])
+        show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
+        self.timings["read"] = time.perf_counter() - started
+        with steps(4 + (decisions is not None)) as begin:
+            begin("selecting base and settings" if given["select"] else "preparing")
+            frame = hearing.make_frame(case)
+            truth = self._truth(table, case)
+            if given["select"]:
+                started = time.perf_counter()
+                setting = selection.select(case, frame, setting, given["base"])
+                self.timings["selecting"] = time.perf_counter() - started
+            before = None
+            if decisions is not None:
+                before = self._timed(
+                    begin,
+                    "hearing without the decisions",
+                    lambda: hearing.hear(case, frame, setting, truth),
+                )
+            heard = self._timed(
+                begin,
+                "hearing verdicts and appeals",
+                lambda: hearing.hear(case, frame, setting, truth, decisions),
+            )
+            neighbors = self._timed(
+                begin, "finding neighbours", lambda: hearing.find_neighbors(heard.pipeline, frame)
+            )
+            begin("writing")
+            return self._write(table, case, setting, heard, before, decisions, neighbors)
+
+    def _say(self, line: str) -> None:
+        click.echo(line, err=self.quiet)
+
+    def _timed(self, begin: Any, what: str, work: Any) -> Any:
+        begin(what)
+        started = time.perf_counter()
+        result = work()
+        self.timings[what] = time.perf_counter() - started
+        return result
+
+    def _decisions(self, case: Case) -> Decisions | None:
+        from appellate.cli.decisions import read_decisions
+
+        path = self.given["decided"]
+        return None if path is None else read_decisions(path, case)
+
+    def _truth(self, table: Table, case: Case) -> Any:
+        import numpy as np
+
+        from appellate.cli.cells import as_text, is_empty
+
+        if not self.given["truth"]:
+            return None
+        cells = case.per_sample(table.columns[self.given["truth"]])
+        known = {str(name): name for name in case.sets.class_names.tolist()}
+        texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
+        return np.array([known.get(t, t) if t is not None else None for t in texts], dtype=object)
+
+    def _write(
+        self,
+        table: Table,
+        case: Case,
+        setting: Setting,
+        heard: Hearing,
+        before: Hearing | None,
+        decisions: Decisions | None,
+        neighbors: Any,
+    ) -> dict[str, Any]:
+        from appellate.cli import show_run
+        from appellate.cli.outputs import whole_folder, write_json
+
+        started = time.perf_counter()
+        suggested = show_run.suggested(heard, neighbors, self.given["suggest"], decisions)
+        with whole_folder(self.folder) as stage:
+            names = show_run.write_tables(stage, table, case, heard, decisions, suggested)
+            show_run.write_page(
+                stage / "docket.html",
+                self.folder,
+                self.data,
+                table,
+                case,
+                heard,
+                decisions,
+                neighbors,
+                suggested,
+                self.given,
+            )
+            show_run.write_model(stage / "model", table, case, setting, heard)
+            self.timings["write"] = time.perf_counter() - started
+            document = show_run.run_document(
+                sys.argv, table, case, setting, heard, before, decisions, self.timings, self.given
+            )
+            document["columns"] = names
+            write_json(document, stage / "run.json")
+        show_run.say_result(self._say, self.folder, document, suggested, case)
+        return document

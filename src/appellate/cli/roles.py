@@ -1,0 +1,351 @@
+"""What the columns of a table are: candidates, features, names, truth; said before the work."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from appellate.cli.cells import as_text, is_empty
+from appellate.cli.errors import UserError
+from appellate.cli.tables_in import Table, name_some
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from appellate.candidates import CandidateSets
+
+MOST_CATEGORIES = 50
+_LARGEST = 50_000_000  # rows times classes
+FROM_ZERO = "(rows are counted from 0, after the header)"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How the user names the columns of labels; one of the three ways.
+
+    Attributes
+    ----------
+    candidates : str or None
+        Column of candidate sets.
+    annotators : tuple of str
+        Names or patterns of one column a person.
+    long : tuple of str
+        Columns item, label and, optionally, annotator of a table of answers.
+    separator, rule, missing : str, str, tuple of str
+        As in `appellate.as_candidates`.
+    """
+
+    candidates: str | None = None
+    annotators: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
+    separator: str = "|"
+    rule: str = "union"
+    missing: tuple[str, ...] = ()
+
+
+@dataclass
+class Case:
+    """A table understood: candidate sets and features of n samples.
+
+    Attributes
+    ----------
+    sets : CandidateSets
+        Candidates of the samples.
+    features : dict of str to ndarray
+        Numbers (NaN where missing) and texts (None where missing), by column.
+    embeddings : ndarray, shape (n, q), or None
+        Features from a file of their own.
+    ids : list
+        Names of the samples.
+    owner : ndarray of int, shape (rows of the table,)
+        The sample that a row of the table belongs to.
+    first : ndarray of int, shape (n,)
+        The first row of the table that belongs to a sample.
+    votes : list or None
+        Majority vote of every sample, where the table holds answers.
+    ignored : dict of str to str
+        Columns that are no features, and why.
+    """
+
+    sets: CandidateSets
+    features: dict[str, NDArray[Any]]
+    embeddings: NDArray[Any] | None
+    ids: list[Any]
+    owner: NDArray[np.intp]
+    first: NDArray[np.intp]
+    votes: list[Any] | None = None
+    ignored: dict[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.sets)
+
+    def per_sample(self, column: list[Any]) -> list[Any]:
+        """Return a column of the table, one cell a sample."""
+        return [column[i] for i in self.first.tolist()]
+
+
+def expand(table: Table, patterns: Sequence[str], option: str) -> list[str]:
+    """Return the columns that names or patterns such as ``x*`` stand for, in their order."""
+    found: list[str] = []
+    for pattern in patterns:
+        names = [pattern] if pattern in table.columns else fnmatch.filter(table.columns, pattern)
+        if not names:
+            table.column(pattern, option)
+        found += [name for name in names if name not in found]
+    return found
+
+
+def understand(
+    table: Table,
+    labels: Labels,
+    *,
+    id_column: str | None,
+    set_aside: Sequence[str],
+    patterns: Sequence[str],
+    embeddings: Path | None,
+) -> Case:
+    """Read candidates and features from a table.
+
+    Parameters
+    ----------
+    table : Table
+        The user's.
+    labels : Labels
+        Where the labels are.
+    id_column : str or None
+        Column that names the samples.
+    set_aside : sequence of str
+        Further columns that are no features: truth, picture, text.
+    patterns : sequence of str
+        Columns to take as features; empty for all that can be.
+    embeddings : Path or None
+        File of features, one row a sample.
+    """
+    import numpy as np
+
+    used = [*set_aside, *([id_column] if id_column else [])]
+    sets, owner, votes, mine = _read_labels(table, labels)
+    used += mine
+    _check_sets(table, sets)
+    first = np.full(len(sets), len(table), dtype=np.intp)
+    np.minimum.at(first, owner, np.arange(len(table)))
+    case = Case(sets, {}, None, [], owner, first, votes)
+    case.ids = _ids(table, case, labels, id_column)
+    if embeddings is not None:
+        case.embeddings = read_embeddings(embeddings, len(case))
+    else:
+        _choose_features(table, case, used, patterns)
+    return case
+
+
+def _read_labels(
+    table: Table, labels: Labels
+) -> tuple[CandidateSets, NDArray[np.intp], list[Any] | None, list[str]]:
+    import numpy as np
+
+    from appellate.candidates import as_candidates
+
+    everyone = np.arange(len(table))
+    missing = list(labels.missing) or None
+    try:
+        if labels.candidates is not None:
+            cells = table.column(labels.candidates, "--candidates")
+            listed = any(isinstance(cell, (list, tuple)) for cell in cells)
+            rows = [([] if cell is None else cell) if listed else as_text(cell) for cell in cells]
+            sets = as_candidates(rows, layout="sets", separator=labels.separator)
+            return sets, everyone, None, [labels.candidates]
+        if labels.annotators:
+            names = expand(table, labels.annotators, "--annotators")
+            answers = [[_answer(c) for c in table.columns[name]] for name in names]
+            people = [list(row) for row in zip(*answers, strict=True)]
+            sets = as_candidates(people, layout="annotators", rule=labels.rule, missing=missing)
+            return sets, everyone, _majority(people, labels.missing), names
+        return _read_long(table, labels, missing)
+    except (ValueError, TypeError) as error:
+        where = labels.candidates or name_some(labels.annotators or labels.long)
+        raise UserError(f"{table.source}, labels in {where}: {error} {FROM_ZERO}") from error
+
+
+def _read_long(
+    table: Table, labels: Labels, missing: list[str] | None
+) -> tuple[CandidateSets, NDArray[np.intp], list[Any] | None, list[str]]:
+    import numpy as np
+
+    from appellate.candidates import as_candidates
+
+    columns = [[_answer(c) for c in table.column(name, "--long")] for name in labels.long]
+    empty = [i for i, item in enumerate(columns[0]) if item is None]
+    if empty:
+        raise UserError(
+            f"{table.source}, column '{labels.long[0]}': row {empty[0]} names no item {FROM_ZERO}."
+        )
+    items = list(dict.fromkeys(columns[0]))
+    number = {item: i for i, item in enumerate(items)}
+    sets = as_candidates(
+        [list(row) for row in zip(*columns, strict=True)],
+        layout="long",
+        rule=labels.rule,
+        missing=missing,
+        items=items,
+    )
+    owner = np.array([number[item] for item in columns[0]], dtype=np.intp)
+    answers: list[list[Any]] = [[] for _ in items]
+    for i, label in zip(owner.tolist(), columns[1], strict=True):
+        answers[i].append(label)
+    return sets, owner, _majority(answers, labels.missing), list(labels.long)
+
+
+def _answer(cell: Any) -> Any:
+    return None if is_empty(cell) else as_text(cell)
+
+
+def _majority(answers: list[list[Any]], missing: Sequence[str]) -> list[Any]:
+    """Most frequent answer of every sample; the first in order among equals."""
+    from collections import Counter
+
+    winners = []
+    for row in answers:
+        counts = Counter(a for a in row if a is not None and a not in missing)
+        winners.append(min(counts, key=lambda a: (-counts[a], a)) if counts else None)
+    return winners
+
+
+def _check_sets(table: Table, sets: CandidateSets) -> None:
+    n, l = sets.shape
+    if n < 2:
+        raise UserError(f"{table.source} has one sample only; nothing can be compared with it.")
+    if l < 2:
+        raise UserError(
+            f"{table.source}: every row has the one label {name_some(sets.class_names)}, so there "
+            "is nothing to decide. Is it the right column, and the right --separator?"
+        )
+    if l > max(50, n // 2):
+        raise UserError(
+            f"{table.source} has {l} different labels in {n} rows, e.g. "
+            f"{name_some(sets.class_names[:3])}; labels that hardly ever recur cannot be learned. "
+            "Is it the right column, and the right --separator?"
+        )
+    if n * l > _LARGEST:
+        raise UserError(
+            f"{table.source}: {n} rows x {l} labels are too many for this machine's memory "
+            f"(about {n * l * 8 * 15 / 1e9:.0f} GB). Merge rare labels or take fewer rows."
+        )
+
+
+def _ids(table: Table, case: Case, labels: Labels, id_column: str | None) -> list[Any]:
+    if id_column is None:
+        if case.sets.ids is not None and labels.long:
+            return list(case.sets.ids.tolist())
+        return list(range(len(case)))
+    from collections import Counter
+
+    cells = [as_text(cell) for cell in case.per_sample(table.column(id_column, "--id"))]
+    twice = [cell for cell, count in Counter(cells).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"{table.source}, column '{id_column}' (--id): {name_some(twice, 3)} occurs more than "
+            "once. Give every row its own id; if a row is one answer of several, use --long."
+        )
+    return cells
+
+
+def read_embeddings(path: Path, n: int) -> NDArray[Any]:
+    """Read features from a ``.npy`` file, one row a sample; pickled objects are refused."""
+    import numpy as np
+
+    try:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise UserError(f"there is no file '{path}' (--embeddings).") from error
+    except (ValueError, OSError, EOFError) as error:
+        raise UserError(
+            f"'{path}' cannot be read as a .npy file of numbers: {error}. Write it with "
+            "numpy.save."
+        ) from error
+    if not isinstance(matrix, np.ndarray) or matrix.ndim < 2 or matrix.dtype.kind not in "biuf":
+        raise UserError(f"'{path}' must hold a matrix of numbers, one row a sample.")
+    if len(matrix) != n:
+        raise UserError(f"'{path}' has {len(matrix)} rows, but the table has {n} samples.")
+    rows = np.array(matrix.reshape(n, -1), dtype=np.float64)
+    bad = np.argwhere(np.isinf(rows))
+    if len(bad):
+        raise UserError(f"'{path}': row {bad[0][0]} holds an infinite number {FROM_ZERO}.")
+    return rows
+
+
+def _choose_features(
+    table: Table, case: Case, used: Sequence[str], patterns: Sequence[str]
+) -> None:
+    wanted = expand(table, patterns, "--features")
+    overlap = [name for name in wanted if name in used] if set(wanted) <= set(used) else []
+    if overlap:
+        raise UserError(f"column '{overlap[0]}' holds labels or names; it can be no feature.")
+    for name in wanted or table.columns:
+        if name not in used:
+            values, reason = read_feature(
+                case.per_sample(table.columns[name]), name, table.source, forced=bool(wanted)
+            )
+            if values is None:
+                case.ignored[name] = reason
+            else:
+                case.features[name] = values
+    if not case.features:
+        why = "; ".join(f"'{name}': {reason}" for name, reason in list(case.ignored.items())[:5])
+        raise UserError(
+            f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
+            "features with --features, or give --embeddings FILE.npy."
+        )
+
+
+def read_feature(
+    cells: list[Any], name: str, source: str, *, forced: bool = False
+) -> tuple[NDArray[Any] | None, str]:
+    """Read a column as numbers, else as categories; None and a reason if it is neither."""
+    import numpy as np
+
+    numbers, wrong = as_numbers(cells)
+    filled = [cell for cell in cells if not is_empty(cell)]
+    if not filled:
+        return None, "empty"
+    if numbers is not None:
+        infinite = np.flatnonzero(np.isinf(numbers))
+        if infinite.size:
+            raise UserError(
+                f"{source}, column '{name}': row {infinite[0]} holds an infinite number "
+                f"{FROM_ZERO}. Correct it or leave the cell empty."
+            )
+        constant = bool(np.nanmin(numbers) == np.nanmax(numbers))
+        return (None, "the same in all rows") if constant else (numbers, "")
+    texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
+    kinds = len(set(texts) - {None})
+    if kinds == 1 and None not in texts:
+        return None, "the same in all rows"
+    if kinds > MOST_CATEGORIES or (kinds > 10 and kinds > len(filled) / 2 and not forced):
+        row, cell = wrong
+        return (
+            None,
+            f"text with {kinds} different values, e.g. {as_text(cell)[:30]!r} in row {row}",
+        )
+    return np.array(texts, dtype=object), ""
+
+
+def as_numbers(cells: list[Any]) -> tuple[NDArray[Any] | None, tuple[int, Any]]:
+    """Return numbers with NaN for empty cells, or None and the first cell that is no number."""
+    import numpy as np
+
+    try:
+        return np.array(cells, dtype=float), (0, None)
+    except (ValueError, TypeError):
+        pass
+    out = np.empty(len(cells))
+    for i, cell in enumerate(cells):
+        try:
+            out[i] = np.nan if is_empty(cell) else float(cell)
+        except (ValueError, TypeError):
+            return None, (i, cell)
+    return out, (0, None)

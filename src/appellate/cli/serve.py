@@ -1,0 +1,57 @@
+"""``appellate serve``: the docket page on localhost, with decisions saved to disk at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from appellate.cli.errors import UserError
+
+_EPILOG = """\b
+Examples:
+  appellate serve birds
+  appellate serve birds --port 9000 --open
+  appellate serve birds --host 0.0.0.0 --token "$(openssl rand -hex 16)"
+"""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command(epilog=_EPILOG, short_help="Review a docket in the browser, saved to disk.")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8088, show_default=True, help="0 for any."
+)
+@click.option("--token", metavar="TEXT", help="Secret of the address; needed beyond loopback.")
+@click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
+def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -> None:
+    """Serve the docket page of DIR; decisions are appended to DIR/decisions.csv.
+
+    The page is served on this machine only. Any other address needs --host and --token. No
+    file outside DIR is ever served.
+    """
+    from appellate.cli.server import make_server
+
+    if not (folder / "docket.html").is_file():
+        raise UserError(f"'{folder}' has no docket.html. Name a folder that rectify wrote.")
+    if host not in _LOOPBACK and not token:
+        raise UserError(
+            f"'{host}' may be reached from other machines; give --token TEXT (16 characters or "
+            "more), which becomes part of the address."
+        )
+    if token is not None and len(token) < 16:
+        raise UserError("--token must have 16 characters or more, so that it cannot be guessed.")
+    try:
+        server = make_server(folder, host, port, token)
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}. Choose another --port."
+        ) from error
+    address = server.address()
+    click.echo(f"{address}\ndecisions are saved in '{folder / 'decisions.csv'}'; Ctrl-C ends")
+    if browse:
+        click.launch(address)
+    with server:
+        server.serve_forever()

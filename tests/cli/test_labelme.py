@@ -1,0 +1,61 @@
+"""LabelMe from its files to rectified labels by the commands of the guide."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from appellate.cli.app import run
+from appellate.datasets import load_labelme
+from appellate.io import load_model
+from tests.cli.tables import read_rows, write_rows
+
+pytestmark = pytest.mark.realdata
+pytest.importorskip("skops")
+pytest.importorskip("jinja2")
+
+# base: verdict and appeal on the training images, base alone and coupled on the test images
+GUIDE = {
+    "aggd": (0.828, 0.846, 0.843, 0.844),
+    "sure": (0.834, 0.844, 0.842, 0.843),
+    "knn": (0.837, 0.844, 0.792, 0.847),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The tables that the guide makes."""
+    home = tmp_path_factory.mktemp("labelme")
+    data = load_labelme()
+    names = [*data.class_names.tolist(), ""]  # -1, not asked, is the last
+    rows = [
+        {f"w{j}": names[a] for j, a in enumerate(row)} | {"truth": names[t]}
+        for row, t in zip(data.answers.tolist(), data.y_true.tolist(), strict=True)
+    ]
+    write_rows(home / "train.csv", rows)
+    write_rows(home / "test.csv", [{"truth": names[t]} for t in data.y_test.tolist()])
+    np.save(home / "train.npy", data.X)
+    np.save(home / "test.npy", data.X_test)
+    return home, data
+
+
+@pytest.mark.parametrize("base", GUIDE)
+def test_figures_of_the_guide(base, files, tmp_path):
+    home, data = files
+    arguments = [str(home / "train.csv"), "--annotators", "w*", "--embeddings"]
+    arguments += [str(home / "train.npy"), "--truth", "truth", "--base", base, "--out"]
+    assert run(["rectify", *arguments, str(tmp_path / "o")]) == 0
+    scores = json.loads((tmp_path / "o/run.json").read_text())["result"]["accuracy"]
+    assert scores["truth_among_candidates"] == 0.889
+    assert scores["majority_vote"] == pytest.approx(0.769, abs=0.01)
+    arguments = [str(home / "test.csv"), "--embeddings", str(home / "test.npy"), "--out"]
+    assert run(["predict", str(tmp_path / "o"), *arguments, str(tmp_path / "test.csv")]) == 0
+    rows = read_rows(tmp_path / "test.csv")
+    coupled = np.mean([r["label"] == r["truth"] for r in rows])
+    pipeline = load_model(tmp_path / "o/model")
+    alone = pipeline[-1].estimator.fit(pipeline[0].transform(data.X), data.candidates)
+    found = alone.predict(pipeline[0].transform(data.X_test))
+    figures = scores["verdict"], scores["appeal"], np.mean(found == data.y_test), coupled
+    np.testing.assert_allclose(figures, GUIDE[base], atol=0.006)
