@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -100,3 +101,16 @@ def test_mistakes_end_with_2(tmp_path, text, options, message, capsys):
     assert message in said.err
     assert "Traceback" not in said.err
     assert not said.out
+
+
+def test_the_command_to_type_next_runs(tmp_path, monkeypatch, capsys):
+    """Where one column holds the candidates, the printed command is a real one."""
+    sets = ["b", "a;b", "b;c"]
+    rows = [f"{i % 3},{i / 7},{sets[i % 3]},b" for i in range(30)]
+    (tmp_path / "own data.csv").write_text("\n".join(["width,height,names,truth", *rows]))
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", "own data.csv"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    (line,) = [text.strip() for text in said if "appellate rectify" in text]
+    assert run(shlex.split(line)[1:]) == 0
+    assert (tmp_path / "own data" / "rectified.csv").is_file()

@@ -21,9 +21,9 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _EPILOG = """\b
 Examples:
   appellate demo                     see what appeals change, on digits
-  appellate demo --flip 0.3          the same with smaller candidate sets
-  appellate demo --json | jq .table  the numbers alone
   appellate check my.csv             is this my problem?
+  appellate rectify my.csv --candidates names --out result
+  appellate reproduce test-accuracy  the paper's Table 2, ours beside it
   appellate datasets list            data sets to learn from
 """
 

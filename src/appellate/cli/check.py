@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,8 +109,24 @@ def _show(file: Path, found: Diagnosis) -> None:
         click.echo("\nMend first (rows count from 0, without the header):")
         for problem in found.problems:
             click.echo(f"  - {problem}")
-    click.echo("\nNext, in Python:\n")
+    command = _rectify_command(file, found)
+    if command:
+        click.echo("\nNext, in the terminal:\n")
+        click.secho(f"    {command}", fg="cyan")
+    click.echo("\nNext, in Python:\n" if not command else "\nOr in Python:\n")
     click.secho("\n".join(f"    {line}".rstrip() for line in found.next.splitlines()), fg="cyan")
+
+
+def _rectify_command(file: Path, found: Diagnosis) -> str | None:
+    """Return the command that rectifies the file, where one column holds its candidates."""
+    if found.kind != "partial-label" or len(found.columns) != 1 or not found.separator:
+        return None
+    words = ["appellate", "rectify", str(file), "--candidates", found.columns[0]]
+    if found.separator != "|":
+        words += ["--separator", found.separator]
+    words += ["--truth", found.truth] if found.truth else []
+    words += ["--id", found.ids] if found.ids else []
+    return shlex.join([*words, "--out", file.stem])
 
 
 def _read(found: Diagnosis) -> str:
