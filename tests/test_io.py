@@ -151,3 +151,12 @@ def test_without_skops_the_extra_is_named(rows, tmp_path, monkeypatch):
     monkeypatch.setattr("appellate.io.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"appellate\[io\]"):
         save_model(fitted(rows), tmp_path / "m")
+
+
+def test_deep_models_are_told_where_to_go(tmp_path):
+    pytest.importorskip("torch")
+    from appellate.deep import PRODENClassifier
+
+    model = PRODENClassifier("linear", n_epochs=1).fit([[0.0], [1.0]], ["a", "b"])
+    with pytest.raises(ModelFileError, match=r"appellate\.deep\.save_model"):
+        save_model(model, tmp_path / "model")

@@ -195,7 +195,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "give candidate sets, or one label a row."
             )
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = self._check_rows(X, reset=True)
         sets = as_candidates(_ravel_column(y))
         check_length(sets, len(X))
         self.classes_ = sets.class_names
@@ -216,7 +216,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _scores(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
-        return self._decision(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+        return self._decision(self._check_rows(X, reset=False))
+
+    def _check_rows(self, X: Any, reset: bool) -> Any:
+        """Validate features; `reset` remembers their number and names, else they are compared."""
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         return project_rows(scores)

@@ -85,6 +85,10 @@ def save_model(
     target = Path(path)
     if target.exists() and not _is_model(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
+    if type(model).__module__.startswith("appellate.deep."):
+        raise ModelFileError(
+            "a deep classifier is one safetensors file; write it with appellate.deep.save_model."
+        )
     content = skops.dumps(model)
     strange = _untrusted(skops, content)
     if strange:

@@ -9,6 +9,7 @@ import click
 from appellate.cli.check import check
 from appellate.cli.compare import compare
 from appellate.cli.datasets import datasets
+from appellate.cli.deep import deep
 from appellate.cli.demo import demo
 from appellate.cli.generate import generate
 from appellate.cli.predict import predict
@@ -59,7 +60,18 @@ def app() -> None:
     """
 
 
-for command in (demo, check, rectify, predict, serve, datasets, generate, reproduce, compare):
+for command in (
+    demo,
+    check,
+    rectify,
+    predict,
+    serve,
+    datasets,
+    generate,
+    reproduce,
+    compare,
+    deep,
+):
     app.add_command(command)
 
 

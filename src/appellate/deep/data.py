@@ -1,0 +1,213 @@
+"""Training and test inputs as batches of tensors: arrays, memory-mapped arrays, datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+Rows = NDArray[np.intp]
+
+
+class Inputs(Protocol):
+    """Rows that can be fetched in batches.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of one row as the network sees it: features, or channels, height, width.
+    dtype : dtype
+        Of what is computed from them.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
+        """Yield the rows of each batch as float32 on the device."""
+        ...
+
+
+class ArrayInputs:
+    """Rows of an array, which may be a memory-mapped file: only a batch is ever read.
+
+    Parameters
+    ----------
+    X : ndarray
+        Vectors (n, q), grey images (n, h, w), or colour images (n, c, h, w) or (n, h, w, c).
+        Bytes are divided by 255.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ArrayInputs(np.zeros((5, 28, 28), dtype=np.uint8)).shape
+    (1, 28, 28)
+    >>> ArrayInputs(np.zeros((5, 32, 32, 3), dtype=np.uint8)).shape
+    (3, 32, 32)
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self._X = X
+        self._last = X.ndim == 4 and X.shape[1] not in (1, 3) and X.shape[3] in (1, 3)
+        if X.ndim == 3:
+            self.shape: tuple[int, ...] = (1, *X.shape[1:])
+        elif self._last:
+            self.shape = (X.shape[3], X.shape[1], X.shape[2])
+        else:
+            self.shape = X.shape[1:]
+        self._kept: tuple[torch.device, Tensor] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._X)
+
+    def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
+        """Yield the rows of each batch as float32 on the device."""
+        whole = self._whole(device)
+        for rows in batches:
+            if whole is None:
+                batch = torch.from_numpy(np.ascontiguousarray(self._X[rows])).to(device)
+            else:
+                batch = whole[torch.from_numpy(rows).to(device)]
+            scale = 255 if batch.dtype == torch.uint8 else 1
+            batch = batch.to(torch.float32) / scale
+            if self._last:  # torch's convolutions can crash on strides of channels last
+                batch = batch.movedim(-1, 1).contiguous()
+            yield batch.reshape(-1, *self.shape)
+
+    def _whole(self, device: torch.device) -> Tensor | None:
+        """All rows on the device, unless they are on disk."""
+        if _is_mapped(self._X):
+            return None
+        if self._kept is None or self._kept[0] != device:
+            self._kept = device, torch.from_numpy(np.ascontiguousarray(self._X)).to(device)
+        return self._kept[1]
+
+
+class DatasetInputs:
+    """Rows of a torch dataset, whose items are an input or begin with one.
+
+    Parameters
+    ----------
+    dataset : torch.utils.data.Dataset
+        With a length. Its labels, if it has some, are ignored.
+    n_workers : int, default=0
+        Processes that read ahead.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, dataset: Dataset[Any], n_workers: int = 0) -> None:
+        self._dataset, self._n_workers = dataset, n_workers
+        self._n = len(dataset)  # type: ignore[arg-type]
+        self.shape = tuple(_input_of(dataset[0]).shape)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._n
+
+    def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
+        """Yield the rows of each batch as float32 on the device."""
+        loader = DataLoader(
+            self._dataset,
+            batch_sampler=[rows.tolist() for rows in batches],
+            num_workers=self._n_workers,
+            collate_fn=_stack,
+            generator=torch.Generator(),
+        )
+        for batch in loader:
+            yield batch.to(device, torch.float32)
+
+
+def open_inputs(X: Any, n_workers: int = 0) -> Inputs:
+    """Take an array or a dataset as inputs; inputs stay what they are."""
+    if isinstance(X, np.ndarray):
+        return ArrayInputs(X)
+    return DatasetInputs(X, n_workers) if isinstance(X, Dataset) else cast(Inputs, X)
+
+
+class Scaling:
+    """Mean and deviation of the inputs: of each feature, or of each channel of images."""
+
+    def __init__(self, mean: Tensor, deviation: Tensor) -> None:
+        self.mean, self.deviation = mean, deviation
+
+    @classmethod
+    def none(cls) -> Scaling:
+        """Leave the inputs as they are."""
+        return cls(torch.zeros(1), torch.ones(1))
+
+    @classmethod
+    def of(cls, inputs: Inputs, batch_size: int = 4096) -> Scaling:
+        """Measure all rows, block by block, in float64."""
+        axes = (0,) if len(inputs.shape) == 1 else (0, 2, 3)
+        total = square = torch.zeros(inputs.shape[0], dtype=torch.float64)
+        count = 0
+        for batch in inputs.batches(in_order(len(inputs), batch_size), torch.device("cpu")):
+            block = batch.to(torch.float64)
+            total = total + block.sum(dim=axes)
+            square = square + (block**2).sum(dim=axes)
+            count += block.numel() // inputs.shape[0]
+        mean = total / count
+        deviation = (square / count - mean**2).clamp(min=0).sqrt()
+        constant = deviation <= 1e-7 * (1 + mean.abs())
+        shape = (1, -1) if len(inputs.shape) == 1 else (1, -1, 1, 1)
+        deviation = torch.where(constant, 1.0, deviation)
+        return cls(mean.float().reshape(shape), deviation.float().reshape(shape))
+
+    def to(self, device: torch.device) -> Scaling:
+        """Move to a device."""
+        return Scaling(self.mean.to(device), self.deviation.to(device))
+
+    def __call__(self, batch: Tensor) -> Tensor:
+        """Centre and scale a batch."""
+        return (batch - self.mean) / self.deviation
+
+
+def in_order(n: int, batch_size: int) -> list[Rows]:
+    """Cut 0 .. n - 1 into batches."""
+    return [np.arange(start, min(start + batch_size, n)) for start in range(0, n, batch_size)]
+
+
+def cut(order: Rows, batch_size: int) -> list[Rows]:
+    """Cut an order of rows into batches of at least two rows.
+
+    A last row alone joins the batch before it, and a data set of one row is taken twice:
+    batch normalisation cannot learn from one row.
+    """
+    if len(order) == 1:
+        return [np.repeat(order, 2)]
+    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    if len(batches[-1]) == 1 and len(batches) > 1:
+        last = batches.pop()
+        batches[-1] = np.concatenate([batches[-1], last])
+    return batches
+
+
+def _is_mapped(X: NDArray[Any]) -> bool:
+    """Whether an array, or what it is a view of, lies in a mapped file."""
+    base: Any = X
+    while base is not None:
+        if isinstance(base, np.memmap):
+            return True
+        base = getattr(base, "base", None)
+    return False
+
+
+def _input_of(item: Any) -> Tensor:
+    return torch.as_tensor(item[0] if isinstance(item, tuple | list) else item)
+
+
+def _stack(items: list[Any]) -> Tensor:
+    return torch.stack([_input_of(item) for item in items])

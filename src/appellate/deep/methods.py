@@ -1,0 +1,381 @@
+"""What is trained: PRODEN and PiCO, alone or with a second network beside them.
+
+A method is a module whose forward pass takes a batch, updates the method's own state (its
+confidence in the candidates, its queue, its prototypes) and returns the loss. All of the state
+is in buffers, so ``state_dict`` holds everything that a checkpoint must.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from appellate.deep.losses import (
+    blur,
+    collaborative_loss,
+    contrastive_loss,
+    inner_products,
+    instance_loss,
+    noncandidate_confidence,
+    noncandidate_loss,
+    normalize_over,
+    soft_cross_entropy,
+)
+from appellate.deep.processes import gather
+
+
+class Batch(NamedTuple):
+    """Some training rows.
+
+    Attributes
+    ----------
+    rows : Tensor of int, shape (m,)
+        Their numbers.
+    views : tuple of Tensor
+        Inputs of the network, one or more augmented versions of each row.
+    candidates : Tensor of bool, shape (m, l)
+        Their candidate sets.
+    """
+
+    rows: Tensor
+    views: tuple[Tensor, ...]
+    candidates: Tensor
+
+
+class Step(NamedTuple):
+    """What a method makes of a batch: the loss, its parts for the log, and the logits."""
+
+    loss: Tensor
+    parts: dict[str, Tensor]
+    logits: Tensor
+
+
+class Method(nn.Module):
+    """What the trainer asks of a method.
+
+    Attributes
+    ----------
+    confidence : Tensor, shape (n, l)
+        Confidence in the candidates of every training row, rows summing to one.
+    n_views : int
+        Augmented versions that it wants of every row.
+    """
+
+    confidence: Tensor
+    n_views: int = 1
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Return the loss on a batch, and learn from it what is not learnt by gradient."""
+        raise NotImplementedError
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities of new inputs, (m, l), by every network that can predict."""
+        raise NotImplementedError
+
+    def _store(self, rows: Tensor, confidence: Tensor) -> None:
+        """Keep the confidence of a batch, in all processes."""
+        self.confidence[gather(rows)] = gather(confidence.to(self.confidence.dtype))
+
+
+class Proden(Method):
+    """Progressive identification: the network's own probabilities become its targets.
+
+    Parameters
+    ----------
+    network : Module
+        Gives logits, (m, l).
+    confidence : Tensor, shape (n, l)
+        To start from.
+    """
+
+    def __init__(self, network: nn.Module, confidence: Tensor) -> None:
+        super().__init__()
+        self.network = network
+        self.register_buffer("confidence", confidence.clone())
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Cross entropy against the confidence, which then becomes ``rownorm(y * g)``."""
+        logits = self.network(batch.views[0]).float()
+        loss = soft_cross_entropy(logits, self.confidence[batch.rows])
+        probabilities = torch.softmax(logits.detach(), dim=1)
+        self._store(batch.rows, normalize_over(probabilities, batch.candidates))
+        return Step(loss, {"loss_base": loss.detach()}, logits)
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by the network."""
+        return {"base": torch.softmax(self.network(x).float(), dim=1)}
+
+
+@dataclass(frozen=True)
+class PicoSettings:
+    """Constants of PiCO, with the values of its authors' runs on CIFAR-10.
+
+    Attributes
+    ----------
+    projection_size : int
+        Length of the embedding that is contrasted.
+    queue_size : int
+        Embeddings kept from earlier batches.
+    temperature : float
+        Of the contrast.
+    contrast_weight : float
+        Weight of the contrastive loss.
+    key_momentum, prototype_momentum : float
+        Share of the old key network and of the old prototypes that is kept.
+    prototype_start : int
+        First epoch in which prototypes say what is a positive and what is the target; before
+        it, each sample is contrasted with itself alone.
+    target_momentum : tuple of float
+        Share of the old confidence that is kept, in the second and at the end of the last
+        epoch; the first epoch keeps 0.99.
+    """
+
+    projection_size: int = 128
+    queue_size: int = 8192
+    temperature: float = 0.07
+    contrast_weight: float = 0.5
+    key_momentum: float = 0.999
+    prototype_momentum: float = 0.99
+    prototype_start: int = 1
+    target_momentum: tuple[float, float] = (0.95, 0.8)
+
+    def keep(self, epoch: int, n_epochs: int) -> float:
+        """Share of the old confidence that an epoch keeps (phi)."""
+        first, last = self.target_momentum
+        return 0.99 if epoch == 0 else first + (last - first) * (epoch - 1) / n_epochs
+
+
+class ContrastNetwork(nn.Module):
+    """An encoder with a classifier and a projection to unit length on top."""
+
+    def __init__(self, encoder: nn.Module, n_features: int, n_classes: int, size: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.classifier = nn.Linear(n_features, n_classes)
+        self.projection = nn.Sequential(
+            nn.Linear(n_features, n_features), nn.ReLU(), nn.Linear(n_features, size)
+        )
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, (m, l), and embeddings, (m, d)."""
+        features = self.encoder(x)
+        embedding = F.normalize(self.projection(features).float(), dim=1)
+        return self.classifier(features).float(), embedding
+
+
+class Pico(Method):
+    """Contrastive label disambiguation: class prototypes of embeddings choose the targets.
+
+    Parameters
+    ----------
+    network : ContrastNetwork
+        The query network; the key network starts as its copy.
+    confidence : Tensor, shape (n, l)
+        To start from.
+    settings : PicoSettings
+        Its constants.
+    """
+
+    n_views = 2
+    queue: Tensor
+    queue_labels: Tensor
+    position: Tensor
+    prototypes: Tensor
+
+    def __init__(
+        self, network: ContrastNetwork, confidence: Tensor, settings: PicoSettings
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.query = network
+        self.key = copy.deepcopy(network).requires_grad_(False)
+        size, n_labels = settings.projection_size, confidence.shape[1]
+        queue = F.normalize(torch.randn(settings.queue_size, size), dim=1)
+        self.register_buffer("confidence", confidence.clone())
+        self.register_buffer("queue", queue)
+        self.register_buffer("queue_labels", torch.full((settings.queue_size,), -1))
+        self.register_buffer("position", torch.zeros((), dtype=torch.long))
+        self.register_buffer("prototypes", torch.zeros(n_labels, size))
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Classify the weak view and contrast it with the strong one."""
+        s = self.settings
+        logits, embedding = self.query(batch.views[0])
+        with torch.no_grad():
+            guess = _best_candidate(torch.softmax(logits, dim=1), batch.candidates)
+            nearest = _best_candidate(inner_products(embedding, self.prototypes), batch.candidates)
+            self._update_prototypes(gather(embedding), gather(guess))
+            self._update_key()
+            keys = self.key(batch.views[1])[1]
+        if epoch >= s.prototype_start:
+            chosen = F.one_hot(nearest, logits.shape[1])
+            keep = s.keep(epoch, n_epochs)
+            target = keep * self.confidence[batch.rows] + (1 - keep) * chosen
+            self._store(batch.rows, target)
+            contrast = torch.cat([embedding, keys, self.queue])
+            labels = torch.cat([guess, guess, self.queue_labels])
+            positives = guess[:, None] == labels
+            contrasted = contrastive_loss(embedding, contrast, positives, s.temperature)
+        else:
+            contrasted = instance_loss(embedding, keys, self.queue.clone(), s.temperature)
+        self._enqueue(gather(keys), gather(guess))
+        classified = soft_cross_entropy(logits, self.confidence[batch.rows])
+        loss = classified + s.contrast_weight * contrasted
+        parts = {"loss_base": classified.detach(), "loss_contrast": contrasted.detach()}
+        return Step(loss, parts, logits)
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by the query network's classifier."""
+        return {"base": torch.softmax(self.query(x)[0], dim=1)}
+
+    def _update_prototypes(self, embedding: Tensor, labels: Tensor) -> None:
+        """Move each prototype towards its samples one after another, all at once.
+
+        Of t samples of a class the r-th from the end enters with weight
+        ``(1 - momentum) momentum^r``, the old prototype with ``momentum^t``.
+        """
+        momentum = self.settings.prototype_momentum
+        member = F.one_hot(labels, len(self.prototypes)).to(embedding.dtype)
+        later = member.flip(0).cumsum(0).flip(0) - member
+        weight = (1 - momentum) * momentum**later * member
+        kept = momentum ** member.sum(dim=0)
+        moved = kept[:, None] * self.prototypes + inner_products(weight.T, embedding.T)
+        self.prototypes.copy_(F.normalize(moved, dim=1))
+
+    def _update_key(self) -> None:
+        momentum = self.settings.key_momentum
+        for key, query in zip(self.key.parameters(), self.query.parameters(), strict=True):
+            key.lerp_(query, 1 - momentum)
+
+    def _enqueue(self, keys: Tensor, labels: Tensor) -> None:
+        """Write keys over the oldest of the queue, which is a ring."""
+        size = len(self.queue)
+        keys, labels = keys[-size:], labels[-size:]
+        places = (self.position + torch.arange(len(keys), device=keys.device)) % size
+        self.queue[places], self.queue_labels[places] = keys, labels
+        self.position.copy_((self.position + len(keys)) % size)
+
+
+@dataclass(frozen=True)
+class CouplingSettings:
+    """How base and partner hear each other.
+
+    Attributes
+    ----------
+    collaboration : float
+        Weight of the collaborative loss (mu).
+    blur : float or None
+        Temperature of the blur (k).
+    output, reduction : str
+        Reading of the partner's logits, and how its loss is reduced over the labels.
+    direction : {"both", "to_base", "to_partner"}
+        Whom the collaborative loss teaches.
+    """
+
+    collaboration: float = 0.5
+    blur: float | None = -1.0
+    output: str = "complement"
+    reduction: str = "auto"
+    direction: str = "both"
+
+
+class Coupled(Method):
+    """A base and a partner network that learns what a sample is not.
+
+    ``L = L_base + L_com + collaboration * L_col``: the partner's own loss on non-candidates,
+    and the disagreement of both blurred confidences. The base's targets stay its own.
+    """
+
+    def __init__(self, base: Method, partner: nn.Module, settings: CouplingSettings) -> None:
+        super().__init__()
+        self.base, self.partner, self.settings = base, partner, settings
+        self.n_views = base.n_views
+
+    @property
+    def confidence(self) -> Tensor:  # type: ignore[override]
+        """Confidence of the base."""
+        return self.base.confidence
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Sum the losses of base and partner and their disagreement."""
+        step = self.base(batch, epoch, n_epochs)
+        own, belief, parts = self._hear(batch)
+        s = self.settings
+        from_base = blur(torch.softmax(step.logits, dim=1), batch.candidates, s.blur)
+        from_partner = blur(belief, batch.candidates, s.blur)
+        parts["agreement"] = (from_base.argmax(1) == from_partner.argmax(1)).float().mean()
+        if s.direction == "to_base":
+            from_partner = from_partner.detach()
+        elif s.direction == "to_partner":
+            from_base = from_base.detach()
+        collaborative = collaborative_loss(from_base, from_partner)
+        parts["loss_collaborative"] = collaborative.detach()
+        loss = step.loss + own + s.collaboration * collaborative
+        return Step(loss, {**step.parts, **parts}, step.logits)
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by base, partner and the mean of both."""
+        base = self.base.heads(x)["base"]
+        belief = 1 - noncandidate_confidence(self.partner(x), self.settings.output)
+        partner = normalize_over(belief, torch.ones_like(belief, dtype=torch.bool))
+        return {"base": base, "partner": partner, "mean": (base + partner) / 2}
+
+    def _hear(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Return the partner's own loss, and what it believes each label to be worth."""
+        s = self.settings
+        logits = self.partner(batch.views[0])
+        own = noncandidate_loss(logits, batch.candidates, s.output, s.reduction)
+        parts = {"loss_partner": own.detach()}
+        return own, 1 - noncandidate_confidence(logits, s.output), parts
+
+
+class CoupledTwin(Coupled):
+    """Ablation: the partner is an ordinary classifier with PRODEN's targets (the paper's "O")."""
+
+    def __init__(self, base: Method, partner: nn.Module, settings: CouplingSettings) -> None:
+        super().__init__(base, Proden(partner, base.confidence), settings)
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by base, partner and the mean of both."""
+        return _mean_of(self.base.heads(x)["base"], self.partner.heads(x)["base"])  # type: ignore[operator]
+
+    def _hear(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        step = self.partner(batch, 0, 1)
+        return step.loss, torch.softmax(step.logits, dim=1), {"loss_partner": step.loss.detach()}
+
+
+class Ensemble(Method):
+    """Control: two methods of the same kind, trained at the same time, that never meet."""
+
+    def __init__(self, base: Method, second: Method) -> None:
+        super().__init__()
+        self.base, self.second, self.n_views = base, second, base.n_views
+
+    @property
+    def confidence(self) -> Tensor:  # type: ignore[override]
+        """Confidence of the first."""
+        return self.base.confidence
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Sum the losses of both."""
+        one, two = (each(batch, epoch, n_epochs) for each in (self.base, self.second))
+        parts = {**one.parts, "loss_partner": two.loss.detach()}
+        return Step(one.loss + two.loss, parts, one.logits)
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by the first, the second and the mean of both."""
+        return _mean_of(self.base.heads(x)["base"], self.second.heads(x)["base"])
+
+
+def _mean_of(base: Tensor, partner: Tensor) -> dict[str, Tensor]:
+    return {"base": base, "partner": partner, "mean": (base + partner) / 2}
+
+
+def _best_candidate(scores: Tensor, candidates: Tensor) -> Tensor:
+    """Label of the largest score among the candidates, (m,)."""
+    return torch.where(candidates, scores, -torch.inf).argmax(dim=1)

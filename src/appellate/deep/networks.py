@@ -1,0 +1,379 @@
+"""Networks by name, or by a user's factory, for samples of any shape.
+
+A network is an encoder, which turns a batch into features of shape (m, n_features), followed by
+one linear classifier. :func:`make_network` gives both, or the encoder alone for the methods
+that put something else on it (PiCO: a classifier and a projection head).
+
+============ ====================================================== ================ ==========
+name         encoder                                                samples          features
+============ ====================================================== ================ ==========
+``linear``   the flattened sample                                   any              all values
+``mlp``      fully connected, PRODEN's 300-301-302-303 [1]_         any              303
+``convnet``  nine convolutions, PRODEN's ConvNet [1]_               image, >= 28x28  128
+``resnet18`` ResNet-18 without its first pooling, PiCO's [2]_ [3]_  image            512
+``resnet32`` ResNet of 6n + 2 layers, 16-32-64 channels [3]_        image            64
+============ ====================================================== ================ ==========
+
+References
+----------
+.. [1] Lv, Xu, Feng, Niu, Geng, Sugiyama: Progressive identification of true labels for
+       partial-label learning. ICML 2020.
+.. [2] Wang, Xiao, Li, Feng, Niu, Chen, Zhao: PiCO: contrastive label disambiguation for partial
+       label learning. ICLR 2022.
+.. [3] He, Zhang, Ren, Sun: Deep residual learning for image recognition. CVPR 2016.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, pairwise
+from numbers import Integral, Real
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Shape: TypeAlias = tuple[int, ...]
+NetworkFactory: TypeAlias = Callable[[Shape, int | None], nn.Module]
+Encoder: TypeAlias = tuple[nn.Module, int]
+"""An encoder and the number of its features."""
+
+_CONVNET_SMALLEST = 28
+
+
+def make_network(
+    network: str | NetworkFactory,
+    input_shape: Sequence[int],
+    n_outputs: int | None,
+    **options: object,
+) -> nn.Module:
+    """Build a network with fresh weights, drawn from torch's global generator.
+
+    Parameters
+    ----------
+    network : {'linear', 'mlp', 'convnet', 'resnet18', 'resnet32'} or callable
+        A name, or ``factory(input_shape, n_outputs)`` that returns a :class:`torch.nn.Module`.
+        A factory's module is tried on two samples of zeros, in evaluation mode.
+    input_shape : sequence of int
+        Shape of one sample, such as ``(48,)`` or ``(3, 32, 32)``: channels, height, width.
+    n_outputs : int or None
+        Number of classes. None asks for the encoder alone, which returns features of shape
+        (m, n_features); for the same seed its weights are those of the whole network.
+    **options : dict
+        Of the named network:
+
+        - ``mlp``: ``hidden``, the sizes of the hidden layers, ``(300, 301, 302, 303)``, and
+          ``norm``, whether each is normalised ``"before"`` or ``"after"`` its activation;
+        - ``convnet``, ``resnet18``, ``resnet32``: ``width``, a factor on the number of
+          channels of every layer, ``1.0``.
+
+    Returns
+    -------
+    torch.nn.Module
+        From a batch of samples, the batch axis first, to logits of shape (m, n_outputs), or to
+        features if ``n_outputs`` is None.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from appellate.deep.networks import make_network
+    >>> network = make_network("mlp", (48,), 5, hidden=(300, 300, 300))
+    >>> network(torch.zeros(8, 48)).shape
+    torch.Size([8, 5])
+    >>> encoder = make_network("resnet18", (3, 32, 32), None, width=0.25)
+    >>> encoder(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 128])
+    """
+    shape = _check_shape(input_shape)
+    if n_outputs is not None and not (isinstance(n_outputs, Integral) and n_outputs >= 1):
+        raise ValueError(f"n_outputs must be a positive integer or None, got {n_outputs!r}.")
+    if not isinstance(network, str):
+        return _from_factory(network, shape, n_outputs, options)
+    if network not in _ENCODERS:
+        raise ValueError(
+            f"There is no network named {network!r}. Names are {', '.join(_ENCODERS)}; or give "
+            "a factory(input_shape, n_outputs) that returns a torch module."
+        )
+    _check_options(network, options)
+    encoder, n_features = _ENCODERS[network](shape, **options)
+    if n_outputs is None:
+        return encoder
+    classifier = nn.Linear(n_features, int(n_outputs))
+    if network == "mlp":
+        nn.init.xavier_uniform_(classifier.weight)
+    return nn.Sequential(OrderedDict(encoder=encoder, classifier=classifier))
+
+
+def count_features(encoder: nn.Module, input_shape: Sequence[int]) -> int:
+    """Number of features, or of outputs, that a network has for samples of a given shape.
+
+    Two samples of zeros are passed through it in evaluation mode and without gradient. Modes,
+    BatchNorm statistics and the state of torch's generators are afterwards what they were.
+
+    Parameters
+    ----------
+    encoder : torch.nn.Module
+        The network.
+    input_shape : sequence of int
+        Shape of one sample.
+
+    Returns
+    -------
+    int
+        The size of the second axis of what the network returns.
+
+    Examples
+    --------
+    >>> from appellate.deep.networks import count_features, make_network
+    >>> count_features(make_network("resnet32", (1, 28, 28), None), (1, 28, 28))
+    64
+    """
+    shape = _check_shape(input_shape)
+    tensors: Iterable[Tensor] = chain(encoder.parameters(), encoder.buffers())
+    first = next((tensor for tensor in tensors if tensor.is_floating_point()), torch.empty(0))
+    batch = torch.zeros(2, *shape, dtype=first.dtype, device=first.device)
+    with _evaluating(encoder), torch.no_grad(), _generators_kept(first.device):
+        try:
+            output = encoder(batch)
+        except Exception as error:
+            raise ValueError(
+                f"The network failed on a batch of two samples of shape {shape}: {error}. "
+                "Check that it was made for samples of this shape."
+            ) from error
+    if not isinstance(output, Tensor):
+        raise ValueError(
+            f"The network returned {type(output).__name__} instead of a tensor for samples of "
+            f"shape {shape}."
+        )
+    if output.ndim != 2 or output.shape[0] != 2:
+        raise ValueError(
+            f"The network returned a tensor of shape {tuple(output.shape)} for two samples of "
+            f"shape {shape}; it must return one row of numbers for each, (2, number). Flatten "
+            "or average what it returns."
+        )
+    return output.shape[1]
+
+
+def _from_factory(
+    factory: NetworkFactory, shape: Shape, n_outputs: int | None, options: dict[str, object]
+) -> nn.Module:
+    """A user's module, tried on two samples."""
+    if not callable(factory) or isinstance(factory, nn.Module):
+        raise TypeError(
+            "network must be a name or a factory(input_shape, n_outputs) that returns a new "
+            f"torch module, got {type(factory).__name__}. A method needs fresh weights, so a "
+            "module cannot be given itself."
+        )
+    if options:
+        raise TypeError(
+            f"Options ({', '.join(options)}) are for a network given by name; bind those of a "
+            "factory with functools.partial."
+        )
+    module = factory(shape, n_outputs)
+    if not isinstance(module, nn.Module):
+        raise TypeError(
+            f"The network factory must return a torch.nn.Module, got {type(module).__name__}."
+        )
+    found = count_features(module, shape)
+    if n_outputs is not None and found != n_outputs:
+        raise ValueError(
+            f"The network factory was asked for {n_outputs} outputs and its network has {found} "
+            f"for samples of shape {shape}. Its last layer must have n_outputs units."
+        )
+    return module
+
+
+def _linear(shape: Shape) -> Encoder:
+    return nn.Flatten(), math.prod(shape)
+
+
+def _mlp(
+    shape: Shape, hidden: Sequence[int] = (300, 301, 302, 303), norm: str = "before"
+) -> Encoder:
+    """Linear without bias, then BatchNorm before or after ReLU, for each hidden size."""
+    if norm not in ("before", "after"):
+        raise ValueError(f"norm must be 'before' or 'after' the activation, got {norm!r}.")
+    sizes = tuple(hidden) if isinstance(hidden, Iterable) else ()
+    if not sizes or not all(isinstance(size, Integral) and size >= 1 for size in sizes):
+        raise ValueError(
+            f"hidden must be a sequence of positive sizes such as (300, 300), got {hidden!r}. "
+            "The network without hidden layer is 'linear'."
+        )
+    layers: list[nn.Module] = [nn.Flatten()]
+    for n_in, n_out in pairwise((math.prod(shape), *map(int, sizes))):
+        dense = nn.Linear(n_in, n_out, bias=False)
+        nn.init.xavier_uniform_(dense.weight)
+        rest = [nn.BatchNorm1d(n_out), nn.ReLU()]
+        layers += [dense, *(rest if norm == "before" else reversed(rest))]
+    return nn.Sequential(*layers), int(sizes[-1])
+
+
+def _convnet(shape: Shape, width: float = 1.0) -> Encoder:
+    """Three convolutions at full, three at half, three unpadded ones at a quarter of the side.
+
+    The convolutions have no bias: the BatchNorm behind each would take it out again.
+    """
+    _check_image("convnet", shape, smallest=_CONVNET_SMALLEST)
+    channels = _scaled(width, 128, 128, 128, 256, 256, 256, 512, 256, 128)
+    layers: list[nn.Module] = []
+    for place, (n_in, n_out) in enumerate(pairwise((shape[0], *channels))):
+        convolution = nn.Conv2d(n_in, n_out, 3, padding=int(place < 6), bias=False)
+        nn.init.kaiming_normal_(convolution.weight, a=0.01, nonlinearity="leaky_relu")
+        layers += [convolution, nn.BatchNorm2d(n_out), nn.LeakyReLU(0.01, inplace=True)]
+        if place in (2, 5):
+            layers += [nn.MaxPool2d(2), nn.Dropout2d(0.25)]
+    return nn.Sequential(*layers, _GlobalAverage()), channels[-1]
+
+
+def _resnet18(shape: Shape, width: float = 1.0) -> Encoder:
+    _check_image("resnet18", shape)
+    return _resnet(shape[0], _scaled(width, 64, 128, 256, 512), n_blocks=2, projection=True)
+
+
+def _resnet32(shape: Shape, width: float = 1.0) -> Encoder:
+    _check_image("resnet32", shape)
+    return _resnet(shape[0], _scaled(width, 16, 32, 64), n_blocks=5, projection=False)
+
+
+def _resnet(n_in: int, stages: Shape, n_blocks: int, projection: bool) -> Encoder:
+    """A 3x3 convolution of stride 1, then stages of blocks; every later stage halves the side."""
+    layers: list[nn.Module] = [
+        nn.Conv2d(n_in, stages[0], 3, padding=1, bias=False),
+        nn.BatchNorm2d(stages[0]),
+        nn.ReLU(inplace=True),
+    ]
+    n_before = stages[0]
+    for stage, n_channels in enumerate(stages):
+        for block in range(n_blocks):
+            stride = 2 if stage > 0 and block == 0 else 1
+            layers.append(_ResidualBlock(n_before, n_channels, stride, projection))
+            n_before = n_channels
+    encoder = nn.Sequential(*layers, _GlobalAverage())
+    for module in encoder.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    return encoder, stages[-1]
+
+
+class _ResidualBlock(nn.Module):
+    """Two 3x3 convolutions and a shortcut around them.
+
+    Where side and channels change, the shortcut is a 1x1 convolution with BatchNorm
+    (``projection``), or every second pixel with the new channels zero, which has no weights.
+    """
+
+    def __init__(self, n_in: int, n_out: int, stride: int, projection: bool) -> None:
+        super().__init__()
+        self.stride = stride
+        self.n_new = n_out - n_in
+        self.convolution1 = nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(n_out)
+        self.convolution2 = nn.Conv2d(n_out, n_out, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(n_out)
+        self.projection: nn.Module | None = None
+        if projection and stride > 1:
+            self.projection = nn.Sequential(
+                nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = functional.relu(self.norm1(self.convolution1(x)))
+        inner = self.norm2(self.convolution2(inner))
+        return functional.relu(inner + self._shortcut(x))
+
+    def _shortcut(self, x: Tensor) -> Tensor:
+        if self.projection is not None:
+            return self.projection(x)
+        if self.stride == 1:
+            return x
+        kept = x[:, :, :: self.stride, :: self.stride]
+        return functional.pad(kept, (0, 0, 0, 0, 0, self.n_new))
+
+
+class _GlobalAverage(nn.Module):
+    """Mean over the pixels; torch's adaptive pooling is not deterministic on a GPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(dim=(2, 3))  # (m, channels)
+
+
+_ENCODERS: dict[str, Callable[..., Encoder]] = {
+    "linear": _linear,
+    "mlp": _mlp,
+    "convnet": _convnet,
+    "resnet18": _resnet18,
+    "resnet32": _resnet32,
+}
+
+
+def _scaled(width: float, *channels: int) -> Shape:
+    """The channels of every layer times the width, at least one."""
+    if not (isinstance(width, Real) and 0 < width < math.inf):
+        raise ValueError(f"width must be a positive number such as 0.25, got {width!r}.")
+    return tuple(max(1, round(width * n)) for n in channels)
+
+
+def _check_shape(input_shape: Sequence[int]) -> Shape:
+    sizes = tuple(input_shape) if isinstance(input_shape, Iterable) else ()
+    if not sizes or not all(isinstance(size, Integral) and size >= 1 for size in sizes):
+        raise ValueError(
+            "input_shape must hold the sizes of one sample, such as (48,) or (3, 32, 32), "
+            f"got {input_shape!r}."
+        )
+    return tuple(int(size) for size in sizes)
+
+
+def _check_image(network: str, shape: Shape, smallest: int = 1) -> None:
+    if len(shape) == 2:
+        raise ValueError(
+            f"The network {network!r} takes images of shape (channels, height, width), got "
+            f"{shape}. Add the channel axis: {(1, *shape)}."
+        )
+    if len(shape) != 3:
+        raise ValueError(
+            f"The network {network!r} takes images of shape (channels, height, width), got "
+            f"{shape}. Reshape the samples to images, or use 'mlp' or 'linear'."
+        )
+    if min(shape[1:]) < smallest:
+        raise ValueError(
+            f"The network {network!r} takes images of at least {smallest}x{smallest} pixels, "
+            f"because its last convolutions are not padded, got {shape}. Enlarge the images, or "
+            "use 'resnet18' or 'resnet32'."
+        )
+
+
+def _check_options(network: str, options: dict[str, object]) -> None:
+    known = list(inspect.signature(_ENCODERS[network]).parameters)[1:]
+    wrong = [name for name in options if name not in known]
+    if wrong:
+        raise TypeError(
+            f"The network {network!r} has no option {', '.join(map(repr, wrong))}. Its options "
+            f"are: {', '.join(known) or 'none'}."
+        )
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; each submodule then gets its own mode back."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+@contextmanager
+def _generators_kept(device: torch.device) -> Iterator[None]:
+    """The state of the CPU's generator, and of the device's, is afterwards what it was."""
+    on_cpu = device.type in ("cpu", "meta")
+    with torch.random.fork_rng(
+        devices=[] if on_cpu else [device], device_type="cuda" if on_cpu else device.type
+    ):
+        yield

@@ -1,0 +1,435 @@
+"""`appellate deep`: a run from configuration to results, stopped, resumed, and misused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from appellate.cli import deep_data, deep_runs
+from appellate.cli.app import run
+from appellate.deep import load_model
+
+SMALL = ["--set", "network=mlp", "--set", "network_options.hidden=[8]", "--set", "batch_size=16"]
+COUPLED = ["--config", "proden-plcp-cifar10", *SMALL, "--epochs", "4"]
+
+
+def make_arrays(n=60, n_test=30, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n + n_test)
+    X = (rng.normal(size=(len(y), 4)) + 3 * np.eye(3, 4)[y]).astype(np.float32)
+    candidates = rng.random((n, 3)) < 0.3
+    candidates[np.arange(n), y[:n]] = True
+    return {
+        "X": X[:n],
+        "candidates": candidates,
+        "y_true": y[:n],
+        "X_test": X[n:],
+        "y_test": y[n:],
+        "class_names": np.array(["ant", "bee", "cow"]),
+    }
+
+
+@pytest.fixture(scope="module")
+def npz(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "small.npz"
+    np.savez(path, **make_arrays())
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(npz, tmp_path_factory):
+    """A coupled run that was not stopped."""
+    folder = tmp_path_factory.mktemp("run") / "whole"
+    assert run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def images(monkeypatch):
+    """Let the image sets be small."""
+
+    def load(source, home):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 256, (48, 3, 32, 32), dtype=np.uint8)
+        y = np.arange(48) % 10
+        given = rng.random((48, 10)) < 0.2 if source == "cifar10n" else None
+        if given is not None:
+            given[np.arange(48), y] = True
+        return deep_data.DeepData(X, given, np.arange(10).astype(str), y, X[:20], y[:20])
+
+    monkeypatch.setattr(deep_data, "_load_images", load)
+
+
+def read(folder):
+    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+
+
+def same_run(one, two):
+    first, second = read(one), read(two)
+    assert first["results"] == second["results"]
+    assert (one / "docket.csv").read_bytes() == (two / "docket.csv").read_bytes()
+    (left, right) = (load_model(folder / "model.safetensors") for folder in (one, two))
+    X = make_arrays()["X"]
+    assert np.array_equal(left.predict_proba(X), right.predict_proba(X))
+
+
+def test_the_folder_of_a_run(whole):
+    assert {*deep_runs.FILES} <= {path.name for path in whole.iterdir()}
+    record = read(whole)
+    assert record["settings"]["network_options"] == {"hidden": [8]}
+    assert record["settings"]["momentum"] == 0.9
+    assert record["candidates"]["truth_coverage"] == 1
+    assert len(record["candidates"]["sha256"]) == 64
+    assert record["sessions"][0]["versions"]["torch"]
+    assert record["paper"] is None  # other data
+    results = record["results"]
+    assert set(results["test"]["accuracy"]) == {"base", "partner", "mean"}
+    assert results["selected_by"] is None
+    appeals, scores = results["training"]["appeals"], results["training"]["accuracy"]
+    gain = (appeals["corrected"] - appeals["broken"]) / 60
+    assert scores["mean"] - scores["base"] == pytest.approx(gain)
+    log = (whole / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["epoch"] for line in log] == [1, 2, 3, 4]
+    with (whole / "docket.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 60
+    assert {row["truth"] for row in rows} == {"ant", "bee", "cow"}
+
+
+def test_results_can_be_recomputed(whole, capsys, npz, tmp_path):
+    assert run(["deep", "evaluate", str(whole), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == read(whole)
+    assert run(["deep", "evaluate", str(whole)]) == 0
+    said = capsys.readouterr().out
+    for part in ("base", "partner", "(predicts)", "appeals:", "covering rate", "epoch 4 of 4"):
+        assert part in said
+    other = tmp_path / "other.npz"
+    arrays = make_arrays(seed=1)
+    np.savez(other, X=arrays["X"], candidates=arrays["candidates"], y_true=arrays["y_true"])
+    assert run(["deep", "evaluate", str(whole), "--data", str(other)]) == 0
+    unnamed = capsys.readouterr().out
+    assert "accuracy on other.npz, 60 rows:" in unnamed
+    turned = {  # the same classes in another order
+        "X": arrays["X"],
+        "candidates": arrays["candidates"][:, ::-1],
+        "y_true": 2 - arrays["y_true"],
+        "class_names": arrays["class_names"][::-1],
+    }
+    np.savez(other, **turned)
+    assert run(["deep", "evaluate", str(whole), "--data", str(other)]) == 0
+    assert capsys.readouterr().out == unnamed
+    np.savez(other, **turned | {"class_names": np.array(["cow", "bee", "dog"])})
+    assert run(["deep", "evaluate", str(whole), "--data", str(other)]) == 2
+    assert "cow, bee, dog" in capsys.readouterr().err
+
+
+def test_a_finished_run_says_so(whole, capsys, npz):
+    assert run(["deep", "resume", str(whole)]) == 0
+    said = capsys.readouterr()
+    assert "is finished already" in said.err
+    assert "test accuracy" in said.out
+    assert run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(whole)]) == 2
+    assert f"appellate deep evaluate {whole}" in capsys.readouterr().err
+
+
+class Killed(BaseException):
+    """What nobody catches."""
+
+
+def stop_at(monkeypatch, epoch, how):
+    @contextmanager
+    def epochs(total, done):
+        def listen(record):
+            if record["epoch"] == epoch:
+                how()
+
+        yield listen
+
+    monkeypatch.setattr(deep_runs, "epochs", epochs)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_and_resumed(sign, whole, npz, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "stopped run"
+    with monkeypatch.context() as patch:
+        stop_at(patch, 2, lambda: signal.raise_signal(sign))
+        assert run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(folder)]) == 130
+    said = capsys.readouterr().err
+    assert "stopped after 2 of 4 epochs" in said
+    assert f"appellate deep resume '{folder}'" in said
+    assert run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(folder)]) == 2
+    assert "appellate deep resume" in capsys.readouterr().err
+    assert run(["deep", "evaluate", str(folder)]) == 2
+    assert "is not finished (2 of 4 epochs)" in capsys.readouterr().err
+    assert run(["deep", "resume", str(folder)]) == 0
+    assert "epoch 3/4: loss" in capsys.readouterr().err
+    same_run(whole, folder)
+    assert len(read(folder)["sessions"]) == 2
+
+
+def test_killed_and_resumed(whole, npz, tmp_path, monkeypatch):
+    def die():
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        stop_at(patch, 3, die)
+        with pytest.raises(Killed):
+            run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(tmp_path / "run")])
+    (tmp_path / "run" / "checkpoint.safetensors.part").write_bytes(b"half")
+    assert run(["deep", "resume", str(tmp_path / "run")]) == 0
+    same_run(whole, tmp_path / "run")
+
+
+def test_other_data_are_not_taken_up(npz, tmp_path, capsys, monkeypatch):
+    mine = tmp_path / "mine.npz"
+    mine.write_bytes(npz.read_bytes())
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        stop_at(patch, 1, lambda: signal.raise_signal(signal.SIGINT))
+        run(["deep", "train", *COUPLED, "--data", str(mine), "--out", str(folder)])
+    capsys.readouterr()
+    np.savez(mine, **make_arrays(seed=3))
+    assert run(["deep", "resume", str(folder)]) == 2
+    assert "candidate sets" in capsys.readouterr().err
+    np.savez(mine, **make_arrays() | {"X": make_arrays(seed=3)["X"]})
+    assert run(["deep", "resume", str(folder)]) == 2
+    assert "other data or settings" in capsys.readouterr().err
+
+
+def test_an_epoch_selected_without_the_truth(npz, tmp_path, capsys):
+    more = ["--set", "validation_fraction=0.25", "--set", "selection=approximated_accuracy"]
+    arguments = [*COUPLED, *more, "--data", str(npz), "--out", str(tmp_path / "run")]
+    assert run(["deep", "train", *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "selected by approximated_accuracy without the truth" in said
+    assert "test accuracy, last epoch" in said
+    assert "held-out rows" in said
+    results = read(tmp_path / "run")["results"]
+    assert 1 <= results["epoch"] <= 4
+    assert results["held_out"]["covering_rate"] <= 1
+    if results["epoch"] == 4:
+        assert results["test"] == results["test_last_epoch"]
+
+
+def test_without_truth(tmp_path, capsys):
+    arrays = make_arrays()
+    path = tmp_path / "plain.npz"
+    np.savez(path, X=arrays["X"], candidates=arrays["candidates"])
+    arguments = ["--config", "proden-cifar10", *SMALL, "--epochs", "1", "--data", str(path)]
+    assert run(["deep", "train", *arguments, "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "no test rows" in said
+    assert "no true labels" in said
+    assert "covering rate" in said
+
+
+def test_smoke_with_base_and_coupled_on_the_same_candidates(images, tmp_path, capsys):
+    more = ["--smoke", "--epochs", "1", "--set", "network_options.width=0.02", "--flip", "0.3"]
+    records = {}
+    for name in ("pico-cifar10", "pico-plcp-cifar10"):
+        assert run(["deep", "train", "--config", name, *more, "--out", str(tmp_path / name)]) == 0
+        said = capsys.readouterr()
+        assert "SMOKE RUN" in said.err
+        assert "SMOKE RUN" in said.out
+        records[name] = read(tmp_path / name)
+    base, coupled = records.values()
+    assert base["candidates"] == coupled["candidates"]
+    assert coupled["paper"] == {"mean": 94.53, "deviation": 0.1}
+    assert "94.53 ± 0.10 %" in said.out
+    assert "not comparable" in said.out
+    assert coupled["smoke"]
+    assert coupled["settings"]["queue_size"] == 512
+    lines = (tmp_path / name / "docket.csv").read_text(encoding="utf-8").splitlines()
+    ids = [row["id"] for row in csv.DictReader(lines)]
+    assert sorted(map(int, ids)) == list(range(48))
+    assert ids != sorted(ids, key=int)  # a random part, under its own row numbers
+
+
+def test_candidate_sets_of_people_and_flips(images, tmp_path, capsys):
+    def sets(*more):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        small = ["--smoke", "--epochs", "1", "--set", "network=linear", "--out", str(folder)]
+        assert run(["deep", "train", "--config", "proden-cifar10", *small, *more]) == 0
+        return read(folder)
+
+    people = sets("--data", "CIFAR-10N")
+    assert people["data"]["flip"] is None
+    first, other = sets(), sets("--seed", "1")
+    assert first["data"]["flip"] == 0.1  # the least of the configuration
+    assert first["candidates"]["sha256"] != other["candidates"]["sha256"]
+    supervised = sets("--flip", "0", "--partner", "independent")
+    assert supervised["candidates"]["mean_size"] == 1
+    assert supervised["paper"]["mean"] == 90.03
+    assert 'partner = "independent"' in supervised["changes"]
+    assert sets("--data", "fashion-mnist")["paper"] is None
+
+
+def test_two_processes(npz, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "appellate", "deep", "train", *COUPLED, "--epochs", "2"]
+    processes = [
+        subprocess.Popen(
+            [*command, "--data", str(npz), "--out", str(tmp_path / "run")],
+            env=os.environ
+            | {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+            | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    (first, told), (second, silent) = (each.communicate(timeout=240) for each in processes)
+    assert [each.returncode for each in processes] == [0, 0], told + silent
+    assert "epoch 2/2: loss" in told
+    assert "test accuracy" in first
+    assert second == ""
+    assert "epoch" not in silent
+    assert read(tmp_path / "run")["sessions"][0]["processes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--config", "proden-cifar"], "Did you mean 'proden-cifar10'?"),
+        (["--config", "none.toml"], "cannot read 'none.toml'"),
+        (["--set", "learning_rte=1"], "Did you mean 'learning_rate'?"),
+        (["--set", "learning_rate"], "not of the form key=value"),
+        (["--set", "learning_rate=-1"], "learning_rate"),
+        (["--set", "network=resnet19"], "no network named 'resnet19'"),
+        (["--set", "network=convnet"], "The rows are vectors"),
+        (["--data", "cifar11"], "unknown data set 'cifar11'. Did you mean"),
+        (["--data", "none.npz"], "there is no file"),
+        (["--flip", "0.1"], "has candidate sets of its own"),
+        (["--flip", "nan", "--data", "cifar10"], "no probability"),
+        (["--device", "warp"], "warp"),
+        (["--partner", "both"], "'both' is not one of"),
+        (["--data", "cifar10", "--data-home", "/nowhere"], "cifar"),
+    ],
+)
+def test_mistakes(arguments, message, npz, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("appellate.datasets.images.require_files", missing_files)
+    folder = tmp_path / "run"
+    given = ["--config", "proden-cifar10", "--data", str(npz), *SMALL, *arguments]
+    assert run(["deep", "train", *given, "--out", str(folder)]) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert not said.out
+    assert not folder.exists()
+
+
+def missing_files(*_, **__):
+    raise FileNotFoundError("the files of cifar10 are not in the data home.")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": None}, "has no array 'X'"),
+        ({"candidates": None}, "has no array 'candidates'"),
+        ({"X": np.zeros((59, 4))}, "X has 59 rows, but candidates 60"),
+        ({"X": np.zeros(60)}, "has shape (60,)"),
+        ({"X": np.full((60, 4), np.nan)}, "NaN or infinite values in rows 0, 1"),
+        ({"X": np.full((60, 4), "a")}, "not numbers"),
+        ({"X": np.full((60, 4), None)}, "cannot be read"),
+        ({"candidates": np.zeros((60, 3))}, "candidates"),
+        ({"candidates": np.full((60, 3), 0.5)}, "candidates"),
+        ({"y_true": np.full(60, 3)}, "no class of that name in rows 0"),
+        ({"y_true": np.zeros((60, 2))}, "one label a row"),
+        ({"y_test": None}, "must be given together"),
+        ({"X_test": np.zeros((30, 5))}, "rows of X_test have shape (5,)"),
+        ({"class_names": np.array(["a", "a", "b"])}, "3 different names"),
+    ],
+)
+def test_bad_arrays(change, message, tmp_path, capsys):
+    arrays = {k: v for k, v in (make_arrays() | change).items() if v is not None}
+    path = tmp_path / "bad.npz"
+    np.savez(path, **arrays)
+    given = ["--config", "proden-cifar10", "--data", str(path), *SMALL]
+    assert run(["deep", "train", *given, "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "bad.npz" in said
+
+
+def test_labels_by_name_or_number(tmp_path):
+    arrays = make_arrays()
+    for labels in (arrays["y_true"], arrays["class_names"][arrays["y_true"]]):
+        path = tmp_path / "names.npz"
+        np.savez(path, **arrays | {"y_true": labels})
+        assert np.array_equal(deep_data.load(str(path), None).truth, arrays["y_true"])
+
+
+def test_no_npz(tmp_path, capsys):
+    given = ["deep", "train", "--config", "proden-cifar10", "--out", str(tmp_path / "run")]
+    (tmp_path / "text.npz").write_text("no archive")
+    assert run([*given, "--data", str(tmp_path / "text.npz")]) == 2
+    assert "cannot be read as an NPZ file" in capsys.readouterr().err
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    assert run([*given, "--data", str(tmp_path / "one.npy")]) == 2
+    assert "numpy.savez" in capsys.readouterr().err
+
+
+def test_folders_that_will_not_do(npz, tmp_path, capsys):
+    given = ["deep", "train", *COUPLED, "--data", str(npz), "--out"]
+    (tmp_path / "file").write_text("")
+    assert run([*given, str(tmp_path / "file")]) == 2
+    assert "is a file, not a folder" in capsys.readouterr().err
+    (tmp_path / "checkpoint.safetensors").write_text("")
+    assert run([*given, str(tmp_path)]) == 2
+    assert "the checkpoint of another run" in capsys.readouterr().err
+    for command in ("resume", "evaluate"):
+        assert run(["deep", command, str(tmp_path / "none")]) == 2
+        assert "holds no run" in capsys.readouterr().err
+        (tmp_path / "run.json").write_text("{")
+        assert run(["deep", command, str(tmp_path)]) == 2
+        assert "cannot read" in capsys.readouterr().err
+        (tmp_path / "run.json").write_text("{}")
+        assert run(["deep", command, str(tmp_path)]) == 2
+        assert "no record of a deep run" in capsys.readouterr().err
+
+
+def test_a_loss_that_explodes(npz, tmp_path, capsys):
+    given = [*COUPLED, "--data", str(npz), "--out", str(tmp_path / "run")]
+    assert run(["deep", "train", *given, "--set", "learning_rate=1e30"]) == 2
+    assert "Lower learning_rate" in capsys.readouterr().err
+
+
+def test_without_torch(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert run(["deep", "resume", str(tmp_path)]) == 2
+    assert "pip install 'appellate[deep]'" in capsys.readouterr().err
+
+
+def test_configurations_are_listed_and_shown(capsys):
+    assert run(["deep", "configs"]) == 0
+    assert "proden-plcp-cifar100\n  PRODEN-PLCP; paper: flip 0: 65.52 %" in capsys.readouterr().out
+    assert run(["deep", "configs", "pico-cifar100"]) == 0
+    said = capsys.readouterr().out
+    assert 'network = "resnet18"' in said
+    assert "flip 0.1: paper 69.91 ± 0.24 %, prototype_start = 100" in said
+
+
+def test_help_and_list_do_not_load_torch():
+    code = (
+        "import sys\n"
+        "from appellate.cli.app import run\n"
+        "assert run(['deep', '--help']) == run(['deep', 'train', '--help']) == 0\n"
+        "assert 'numpy' not in sys.modules\n"
+        "assert run(['deep', 'configs']) == 0\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert max(map(len, said.stdout.splitlines())) <= 99

@@ -1,0 +1,98 @@
+"""Tiny problems, and ways to compare two runs, for the tests of this folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from appellate.deep import PiCOClassifier, PRODENClassifier
+from appellate.deep.data import ArrayInputs, Scaling
+from appellate.deep.runs import CLOCK_KEYS
+from appellate.deep.streams import Streams
+from appellate.deep.trainer import Trainer, TrainingSettings
+from tests.problems import random_candidates
+
+CPU = torch.device("cpu")
+
+
+def make_table(n=40, n_labels=4, seed=0):
+    """Overlapping classes with candidate sets: (X, candidates, truth)."""
+    rng = np.random.RandomState(seed)
+    truth = rng.randint(n_labels, size=n)
+    X = rng.normal(size=(n_labels, 6))[truth] + rng.normal(scale=0.7, size=(n, 6))
+    candidates = random_candidates(rng, n, n_labels, 0.3)
+    candidates[np.arange(n), truth] = True
+    return X.astype(np.float32), candidates, truth
+
+
+def make_images(n=12, side=8, channels=3, n_labels=3, seed=0):
+    """Random bytes, channels first; (X, candidates)."""
+    rng = np.random.RandomState(seed)
+    X = rng.randint(256, size=(n, channels, side, side)).astype(np.uint8)
+    return X, random_candidates(rng, n, n_labels, 0.4)
+
+
+def proden(**options):
+    usual = {"network": "mlp", "network_options": {"hidden": (8,)}, "n_epochs": 4}
+    usual |= {"batch_size": 16, "learning_rate": 0.05, "device": "cpu", "random_state": 0}
+    return PRODENClassifier(**(usual | options))
+
+
+def pico(**options):
+    usual = {"network": "mlp", "network_options": {"hidden": (8,)}, "n_epochs": 4}
+    usual |= {"batch_size": 16, "learning_rate": 0.05, "device": "cpu", "random_state": 0}
+    usual |= {"weak_augmentation": "none", "strong_augmentation": "none"}
+    usual |= {"queue_size": 24, "projection_size": 4, "key_momentum": 0.9}
+    return PiCOClassifier(**(usual | options))
+
+
+MAKERS = {"proden": proden, "pico": pico}
+
+
+def make_trainer(method, X, candidates, views=None, **settings):
+    usual = {"n_epochs": 2, "batch_size": 4, "learning_rate": 0.1}
+    usual |= {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01}
+    return Trainer(
+        method,
+        ArrayInputs(X),
+        torch.from_numpy(candidates),
+        TrainingSettings(**(usual | settings)),
+        streams=Streams(0),
+        views=views or [lambda x: x],
+        scaling=Scaling.none(),
+        device=CPU,
+    )
+
+
+def even(candidates):
+    y = torch.from_numpy(candidates).float()
+    return y / y.sum(dim=1, keepdim=True)
+
+
+def state_of(model, part=""):
+    """Weights and buffers of a fitted classifier whose names begin with `part`, without it."""
+    state = model._method.state_dict()
+    return {k.removeprefix(part): v for k, v in state.items() if k.startswith(part)}
+
+
+def assert_same_state(one, other):
+    """Equal to the bit."""
+    assert one.keys() == other.keys()
+    assert one
+    for name, value in one.items():
+        assert torch.equal(value, other[name]), name
+
+
+def timeless(history):
+    return [{k: v for k, v in record.items() if k not in CLOCK_KEYS} for record in history]
+
+
+def assert_same_run(one, other, X):
+    """Two fitted classifiers that did the same, to the bit."""
+    assert_same_state(state_of(one), state_of(other))
+    assert timeless(one.history_) == timeless(other.history_)
+    assert one.best_epoch_ == other.best_epoch_
+    np.testing.assert_array_equal(one.confidence_, other.confidence_)
+    np.testing.assert_array_equal(one.training_output_, other.training_output_)
+    for name, probabilities in one.predict_heads(X).items():
+        np.testing.assert_array_equal(probabilities, other.predict_heads(X)[name])
