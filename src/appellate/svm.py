@@ -81,9 +81,10 @@ class PLSVMClassifier(PartialLabelClassifier):
 
     Notes
     -----
-    `predict_proba` is the softmax of the margins: it keeps their order and is never exactly
-    0 or 1, as the projection onto the simplex would be wherever the margin holds. It is not
-    calibrated.
+    `predict_proba` is the softmax of the margins, which keeps their order and is never exactly
+    0 or 1, as the projection onto the simplex would be wherever the margin holds. They are
+    scaled so that a label ahead of all others by the margin, 1, has the probability 0.99,
+    however many labels there are. It is not calibrated.
 
     References
     ----------
@@ -153,7 +154,8 @@ class PLSVMClassifier(PartialLabelClassifier):
         return self._regressor.predict(X)
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(softmax(scores, axis=1))
+        rivals = max(scores.shape[1] - 1, 1)
+        return np.asarray(softmax(scores * scores.dtype.type(np.log(99 * rivals)), axis=1))
 
     def _train(
         self, geometry: Geometry, candidates: NDArray[np.bool_]
