@@ -24,6 +24,7 @@ from appellate.base import (
 )
 from appellate.candidates import CandidateSets
 from appellate.confidence import blur_entries, smooth_entries
+from appellate.costs import describe_cost
 from appellate.docket import Docket, frame_backend, row_index
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
@@ -111,6 +112,11 @@ class PLCPClassifier(PartialLabelClassifier):
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
         Passed to the base if it is random.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates as verdict and as appeal. None: the most likely one.
+        It governs base and partner; the base has none of its own.
 
     Attributes
     ----------
@@ -120,6 +126,8 @@ class PLCPClassifier(PartialLabelClassifier):
         The partner of the last round, fitted.
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     verdict_ : ndarray, shape (n,)
@@ -164,6 +172,7 @@ class PLCPClassifier(PartialLabelClassifier):
     """
 
     _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
         "estimator": [object],
         "smoothing": [Interval(Real, 0, 1, closed="left")],
         "collaboration": [Interval(Real, 0, None, closed="left")],
@@ -201,6 +210,7 @@ class PLCPClassifier(PartialLabelClassifier):
         partner_max_iter: int = 10_000,
         keep_confidences: bool = False,
         random_state: Any = None,
+        cost: Any = None,
     ) -> None:
         self.estimator = estimator
         self.smoothing = smoothing
@@ -218,6 +228,7 @@ class PLCPClassifier(PartialLabelClassifier):
         self.partner_max_iter = partner_max_iter
         self.keep_confidences = keep_confidences
         self.random_state = random_state
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
@@ -230,14 +241,14 @@ class PLCPClassifier(PartialLabelClassifier):
             heard = disambiguate(base, geometry, entries, supervision)  # M
             if number == 1:
                 confidence, verdict = heard.initial, heard
-                labels = [entries.argmax(verdict.scores)]
+                labels = [entries.argmax(self._rank(entries, verdict))]
             confidence = smooth_entries(confidence, heard.output, self.smoothing)  # P
             from_base = blur_entries(confidence, entries, self.blur)  # O
             replied = disambiguate(partner, geometry, entries, from_base)  # 1 - M^
             doubt = smooth_entries(doubt, 1 - replied.output, self.smoothing)  # P^
             supervision = blur_entries(1 - doubt, entries, self.blur)  # O^
 
-            labels.append(entries.argmax(replied.output))
+            labels.append(entries.argmax(self._rank(entries, replied)))
             kept = [entries.scatter(v) for v in (confidence, 1 - doubt) if self.keep_confidences]
             history.append(self._record(labels, heard, replied, kept))
             if self._settled(history):
@@ -332,10 +343,16 @@ class PLCPClassifier(PartialLabelClassifier):
             ids=self.ids_ if ids is None else ids,
             truth=truth,
             rounds=[c for r in self.history_ if (c := r.partner_confidence) is not None] or None,
+            cost=self.cost_,
+            cost_name=describe_cost(self._cost_in_use()),
         )
         if output == "docket":
             return table
         return table.to_frame(self._backend if output == "auto" else output, separator=separator)
+
+    def _cost_in_use(self) -> Any:
+        """The cost that `cost_` was made of."""
+        return self.cost
 
     # -- parts of a round ---------------------------------------------------------------
 
@@ -354,6 +371,11 @@ class PLCPClassifier(PartialLabelClassifier):
             base.set_params(random_state=seed)
         if isinstance(base, PartialLabelClassifier):
             base._validate_params()
+            if base.cost is not None:
+                raise ValueError(
+                    f"the base {type(base).__name__} has a cost of its own, which nothing would "
+                    "follow. Give it to the coupled classifier: PLCPClassifier(base, cost=...)."
+                )
         return base
 
     def _make_partner(self) -> PartnerClassifier:

@@ -61,11 +61,17 @@ class PLSVMClassifier(PartialLabelClassifier):
         `regularization`, or 1 at the largest of all labels and 0 elsewhere.
     random_state : int, RandomState instance or None, default=None
         Order of the visits.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
 
     Attributes
     ----------
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     confidence_ : ndarray, shape (n, l)
@@ -102,6 +108,7 @@ class PLSVMClassifier(PartialLabelClassifier):
     """
 
     _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
         "regularization": [Interval(Real, 0, None, closed="neither")],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
@@ -119,6 +126,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         bandwidth: float = 1.0,
         output: str = "margin",
         random_state: Any = None,
+        cost: Any = None,
     ) -> None:
         self.regularization = regularization
         self.n_epochs = n_epochs
@@ -126,6 +134,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         self.bandwidth = bandwidth
         self.output = output
         self.random_state = random_state
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
