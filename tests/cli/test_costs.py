@@ -182,3 +182,20 @@ def test_an_order_may_name_labels_that_no_row_has(shirts):
     assert rectify(shirts, "size", "--cost", "within:1", "--order", ",".join(order)) == 0
     meta = json.loads((shirts / "o" / "model" / "meta.json").read_text())
     assert meta["classes"] == ["XS", *SIZES, "3,XL"]
+
+
+@pytest.mark.parametrize(
+    ("more", "code"), [("5", 0), ("2.5", 2), ("old", 2)], ids=["number", "fraction", "text"]
+)
+def test_an_order_of_numbers_stays_one_of_numbers(more, code, tmp_path, capsys):
+    rows = [{"x": i, "y": [i % 3, (i + 1) % 3]} for i in range(12)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = ["rectify", str(tmp_path / "t.jsonl"), "--candidates", "y", "--base", "sure"]
+    arguments += ["--cost", "absolute", "--order", f"0,1,2,{more}", "--out", str(tmp_path / "o")]
+    assert run(arguments) == code
+    if code:
+        assert f"'{more}' is no whole number" in capsys.readouterr().err
+    else:
+        model = load_model(tmp_path / "o" / "model")[-1]
+        assert model.classes_.tolist() == [0, 1, 2, 5]
+        assert model.cost_[0].tolist() == [0, 1, 2, 5]

@@ -70,19 +70,29 @@ def _reorder(case: Case, order: tuple[str, ...]) -> Case:
 
     from appellate.candidates import CandidateSets
 
-    known = {str(name): j for j, name in enumerate(case.sets.class_names.tolist())}
+    found = case.sets.class_names.tolist()
+    known = {str(name): j for j, name in enumerate(found)}
     lacking = [name for name in known if name not in order]
     if lacking:
         raise UserError(f"--order lacks labels of the table: {', '.join(map(repr, lacking[:8]))}.")
     matrix = np.zeros((len(case), len(order)), dtype=bool)
-    names: list[Any] = list(order)
+    names = np.empty(len(order), dtype=object)
     for j, name in enumerate(order):
         if name in known:
             matrix[:, j] = case.sets.matrix[:, known[name]]
-            names[j] = case.sets.class_names[known[name]]
-    kind = case.sets.class_names.dtype.kind
-    labels = np.array(names, dtype=object if kind == "O" else None)
+        names[j] = found[known[name]] if name in known else _like(name, found)
+    labels = names if case.sets.class_names.dtype == object else np.array(names.tolist())
     return replace(case, sets=CandidateSets(matrix, labels, case.sets.ids))
+
+
+def _like(name: str, labels: list[Any]) -> Any:
+    """Read a label that no row has as what the others are: a number among numbers."""
+    kind = type(labels[0])
+    try:
+        return kind(name) if kind in (int, float) else name
+    except ValueError:
+        what = "whole number" if kind is int else "number"
+        raise UserError(f"--order: '{name}' is no {what}, but the labels are.") from None
 
 
 def _read_file(path: str, names: list[Any]) -> Any:
