@@ -225,6 +225,18 @@ def test_ties_are_counted():
     assert entries.count_ties(ranking) == 2
 
 
+@pytest.mark.parametrize("block", [1, 7, 20, 10**6])
+def test_blocks_do_not_matter(block, monkeypatch):
+    rng = np.random.default_rng(0)
+    candidates = rng.uniform(size=(9, 4)) < 0.5
+    candidates[:, 0] = True
+    values, entries = inside(rng.dirichlet(np.ones(4), size=9), candidates)
+    cost = rng.uniform(size=(4, 4))
+    expected = entries.gather(entries.scatter(values) @ cost)
+    monkeypatch.setattr("appellate.costs._BLOCK", block)
+    np.testing.assert_allclose(candidate_costs(values, entries, cost), expected, atol=1e-12)
+
+
 # -- in the classifiers -------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ ORDERED = ("absolute", "within", "ordinal")
 #: All words that a cost may begin with.
 WORDS = (*ORDERED, "tree")
 _FORMS = "'absolute', 'within:3', 'ordinal:3', 'tree'"
+_BLOCK = 1 << 22  # entries of a block of expected costs
 _ROUNDING = 64  # costs that differ by as many units in the last place are tied
 
 
@@ -126,9 +127,18 @@ def expected_costs(probabilities: NDArray[Any], matrix: NDArray[Any]) -> NDArray
 def candidate_costs(
     confidence: Values, entries: CandidateEntries, matrix: NDArray[Any]
 ) -> NDArray[Any]:
-    """Compute the expected costs of every sample's candidates, as entries; ties as above."""
-    shares = entries.to_sparse(confidence)
-    costs = entries.gather(np.asarray(shares @ matrix.astype(confidence.dtype, copy=False)))
+    """Compute the expected costs of every sample's candidates, as entries; ties as above.
+
+    Block by block of rows, so that no (n, l) matrix is formed.
+    """
+    shares, matrix = entries.to_sparse(confidence), matrix.astype(confidence.dtype, copy=False)
+    costs = np.empty_like(confidence)
+    n, l = entries.shape
+    step = max(1, _BLOCK // l)
+    for start in range(0, n, step):
+        part = slice(entries.indptr[start], entries.indptr[min(start + step, n)])
+        block = np.asarray(shares[start : start + step] @ matrix)
+        costs[part] = block[entries.rows[part] - start, entries.labels[part]]
     least = entries.spread(np.minimum.reduceat(costs, entries.indptr[:-1]))
     return np.where(costs <= least + _rounding(matrix, costs.dtype), least, costs)
 
