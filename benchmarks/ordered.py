@@ -154,14 +154,15 @@ def table(head, rows):
 
 def comparison(scores, side):
     """Plain against three decisions, all methods."""
-    shown = [(None, "plain"), ("within:3", "within:3"), ("within:5", "within:5")]
-    shown += [("candidate_likelihood", "chosen")]
-    head = ["method"] + [f"{m}: {name}" for m in MEASURES[:4] for _, name in shown]
+    shown = {"plain": None, "within:3": "within:3", "within:5": "within:5"}
+    shown["chosen"] = "candidate_likelihood"
     rows = [
-        [m.title] + [against(scores, m.title, d, side, k) for k in range(4) for d, _ in shown]
+        [m.title if name == "plain" else "", name]
+        + [against(scores, m.title, d, side, k) for k in range(4)]
         for m in METHODS
+        for name, d in shown.items()
     ]
-    return table(head, rows)
+    return table(["method", "decision", *MEASURES[:4]], rows)
 
 
 def widths(scores, title):
