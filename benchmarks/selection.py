@@ -28,7 +28,13 @@ from appellate.model_selection import PLCPClassifierCV, get_scorer, get_scorer_n
 
 SPLITS = 3
 LOADERS = {"Lost": load_lost, "MSRCv2": load_msrcv2, "FG-NET": load_fgnet}
-PAPER = {"bandwidth": 1.0, "regularization": 0.05, "collaboration": 2.0, "blur": -1.0}
+PAPER = {
+    "bandwidth": 1.0,
+    "regularization": 0.05,
+    "collaboration": 2.0,
+    "blur": -1.0,
+    "cost": None,
+}
 WITHIN_3 = "FG-NET, within 3"
 
 

@@ -55,14 +55,28 @@ COUPLED = [
     PLCPClassifier(PLKNNClassifier(), head="base", link="aggressive", target="candidate"),
     PLCPClassifier(SUREClassifier(bandwidth=2.0), kernel="linear", keep_confidences=True),
 ]
+# scikit-learn's checks take the most likely label to be the prediction, which under a cost it
+# need not be: they get costs that are nearly 0/1.
+NEARLY_PLAIN = [
+    SUREClassifier(cost="ordinal:0.1"),
+    PLKNNClassifier(cost="ordinal:0.1"),
+    PLCPClassifier(SUREClassifier(), cost="ordinal:0.1"),
+]
+WITH_COST = [
+    SUREClassifier(cost="absolute"),
+    PLKNNClassifier(cost="ordinal:0.5"),
+    SoftLabelClassifier(LogisticRegression(), n_rounds=1, n_folds=2, cost="absolute"),
+    PLCPClassifier(SUREClassifier(), cost="absolute"),
+    PLCPClassifier(PLKNNClassifier(), head="base", cost="ordinal:1"),
+]
 
 
-@parametrize_with_checks([*BASES, *PARTNERS, *COUPLED])
+@parametrize_with_checks([*BASES, *PARTNERS, *COUPLED, *NEARLY_PLAIN])
 def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_pll_checks([*BASES, *PARTNERS, *COUPLED])
+@parametrize_with_pll_checks([*BASES, *PARTNERS, *COUPLED, *WITH_COST])
 def test_pll_checks(estimator, check):
     check(estimator)
 

@@ -153,6 +153,21 @@ def test_without_skops_the_extra_is_named(rows, tmp_path, monkeypatch):
         save_model(fitted(rows), tmp_path / "m")
 
 
+@pytest.mark.parametrize(
+    "cost", ["within:1", 1 - np.eye(3), {"cat": "pet/cat", "cow": "farm/cow", "dog": "pet/dog"}]
+)
+def test_costs_are_kept(cost, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), ["cat|dog", "cow", "dog|cow"] * 4
+    model = PLCPClassifier(make_base("sure"), cost=cost).fit(X, y)
+    loaded = load_model(save_model(model, tmp_path / "m"))
+    np.testing.assert_array_equal(loaded.cost_, model.cost_)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(
+        loaded.docket(output="dict")["margin"], model.docket(output="dict")["margin"]
+    )
+
+
 def test_deep_models_are_told_where_to_go(tmp_path):
     pytest.importorskip("torch")
     from appellate.deep import PRODENClassifier

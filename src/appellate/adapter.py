@@ -56,6 +56,10 @@ class SoftLabelClassifier(PartialLabelClassifier):
         Number of such models, at most one a row. All pairs of a row are in one fold.
     random_state : int, RandomState instance or None, default=None
         Makes the folds, and replaces the `random_state` of the classifier if it has one.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
 
     Attributes
     ----------
@@ -64,6 +68,8 @@ class SoftLabelClassifier(PartialLabelClassifier):
         `DummyClassifier` where only one label is left.
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     confidence_ : ndarray, shape (n, l)
@@ -94,6 +100,7 @@ class SoftLabelClassifier(PartialLabelClassifier):
     """
 
     _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
         "estimator": [object],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "out_of_fold": ["boolean"],
@@ -109,12 +116,14 @@ class SoftLabelClassifier(PartialLabelClassifier):
         out_of_fold: bool = True,
         n_folds: int = 5,
         random_state: Any = None,
+        cost: Any = None,
     ) -> None:
         self.estimator = estimator
         self.n_rounds = n_rounds
         self.out_of_fold = out_of_fold
         self.n_folds = n_folds
         self.random_state = random_state
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 from appellate._compat import Interval
 from appellate.base import Disambiguation
@@ -46,11 +47,17 @@ class AGGDClassifier(KernelClassifier):
         training rows.
     max_iter : int, default=10
         Turns.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
 
     Attributes
     ----------
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     confidence_ : ndarray, shape (n, l)
@@ -96,6 +103,7 @@ class AGGDClassifier(KernelClassifier):
         kernel: str = "rbf",
         bandwidth: float = 1.0,
         max_iter: int = 10,
+        cost: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.feature_weight = feature_weight
@@ -104,6 +112,7 @@ class AGGDClassifier(KernelClassifier):
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.max_iter = max_iter
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import fit_context
 from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+from appellate.costs import candidate_costs, cost_matrix, expected_costs
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.simplex import project_entries, project_rows
@@ -96,7 +97,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     candidate entries, `_conclude` keeps what prediction needs, `_decision` scores new rows.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {}
+    _parameter_constraints: dict[str, list[Any]] = {"cost": [None, str, dict, "array-like"]}
+
+    # Every wrong label costs the same, for a subclass without the parameter.
+    cost: Any = None
+    cost_: NDArray[np.float64] | None = None
 
     # -- what a method implements -------------------------------------------------------
 
@@ -140,6 +145,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self
         """
         X, sets = self._open(X, y)
+        self.cost_ = cost_matrix(self.cost, self.classes_)
         entries = CandidateEntries(sets.matrix)
         start = None if supervision is None else check_supervision(supervision, entries, X.dtype)
         geometry = Geometry(X)
@@ -149,24 +155,31 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score new rows; predictions are the largest score.
 
+        With a `cost`, the score of a label is minus its expected cost.
+
         Returns
         -------
         ndarray, shape (m, l), or (m,) for two classes
             With two classes the score of the second minus that of the first, as in
             scikit-learn.
         """
-        scores = self._scores(X)
+        scores = self._weigh(self._scores(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probabilities of every label for new rows, (m, l).
 
-        The scores of a row are projected onto the simplex, which keeps their order.
+        The scores of a row are projected onto the simplex, which keeps their order. A `cost`
+        changes nothing here.
         """
         return self._probabilities(self._scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Most likely label of new rows, (m,); ties go to the first class."""
+        """Label of new rows, (m,); ties go to the first class.
+
+        The most likely label, or with a `cost` the one of the smallest expected cost,
+        ``argmin over j of (predict_proba(X) @ cost_)[:, j]``.
+        """
         columns = self._predict_columns(X)
         labels: NDArray[Any] = self.classes_[columns]
         return labels
@@ -207,12 +220,25 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Set the fitted attributes from a finished disambiguation."""
         self.training_output_ = self._conclude(geometry, entries, result)
         self.confidence_ = entries.scatter(result.confidence)
-        self.transduction_ = self.classes_[entries.argmax(result.scores)]
-        self.n_ties_ = entries.count_ties(result.scores)
+        ranking = self._rank(entries, result)
+        self.transduction_ = self.classes_[entries.argmax(ranking)]
+        self.n_ties_ = entries.count_ties(ranking)
         self.n_iter_ = result.n_iter
 
     def _predict_columns(self, X: Any) -> NDArray[np.intp]:
-        return np.argmax(self._scores(X), axis=1)
+        return np.argmax(self._weigh(self._scores(X)), axis=1)
+
+    def _weigh(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Scores whose largest is the label: as they are, or minus the expected costs, (m, l)."""
+        if self.cost_ is None:
+            return scores
+        return -expected_costs(self._probabilities(scores), self.cost_)
+
+    def _rank(self, entries: CandidateEntries, result: Disambiguation) -> Values:
+        """Weigh the candidates of training rows likewise, as entries."""
+        if self.cost_ is None:
+            return result.scores
+        return -candidate_costs(result.distribution(entries), entries, self.cost_)
 
     def _scores(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
@@ -259,13 +285,15 @@ def conclude(
 ) -> None:
     """Make a classifier that `disambiguate` trained as good as fitted on the owner's data.
 
-    Only ours need it: a third party's `fit` has done so itself.
+    Its labels follow the owner's cost. Only ours need it: a third party's `fit` has done so
+    itself.
     """
     if not isinstance(classifier, PartialLabelClassifier):
         return
     for name in ("classes_", "candidates_", "ids_", "n_features_in_", "feature_names_in_"):
         if hasattr(owner, name):
             setattr(classifier, name, getattr(owner, name))
+    classifier.cost_ = owner.cost_
     classifier._keep(geometry, entries, result)
 
 

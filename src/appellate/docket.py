@@ -17,6 +17,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.costs import candidate_costs
+from appellate.numerics.entries import CandidateEntries
+
 _SEPARATORS = ("|", ";", "\t", "\x1f")
 _N_SHOWN = 10  # rows in a notebook
 
@@ -41,6 +44,10 @@ class Docket:
         True labels, where known.
     rounds : sequence of ndarray, shape (n, l), or None
         Confidence of the partner after each round, if the model kept it.
+    cost : ndarray, shape (l, l), or None
+        Costs by which the labels were decided, the smallest 0 (`appellate.costs`).
+    cost_name : str
+        What they are called.
 
     Notes
     -----
@@ -55,7 +62,9 @@ class Docket:
     outcome             ``upheld`` or ``overturned``; a single candidate is never overturned
     verdict_confidence  confidence of the base in the verdict
     appeal_confidence   confidence of the partner in the appeal
-    margin              appeal confidence minus that of the next candidate; 1 if there is none
+    margin              appeal confidence minus that of the next candidate; 1 if there is none.
+                        With a cost, how much more the next candidate is expected to cost, as a
+                        share of the largest cost; for 0/1 costs these are the same
     round               round from which on the label stayed the appeal; 0 if it never changed
     truth               (only with truth) the true label
     verdict_correct     (only with truth) whether the verdict is true
@@ -71,6 +80,8 @@ class Docket:
     ids: Any = None
     truth: Any = None
     rounds: Sequence[NDArray[Any]] | None = None
+    cost: NDArray[Any] | None = None
+    cost_name: str = ""
 
     def __post_init__(self) -> None:
         """Check that names and truth, if given, are one a sample."""
@@ -99,11 +110,22 @@ class Docket:
 
     @cached_property
     def margin(self) -> NDArray[Any]:
-        """Confidence of the appeal minus that of the next candidate, (n,)."""
+        """Confidence of the appeal minus that of the next candidate, (n,); or their costs."""
+        if self.cost is not None:
+            return self._cost_margin(self.cost)
         if self.candidates.shape[1] == 1:
             return np.ones(len(self.candidates), dtype=self.appeal_confidence.dtype)
         top = np.partition(self.appeal_confidence, -2, axis=1)[:, -2:]
         return top[:, 1] - top[:, 0]
+
+    def _cost_margin(self, cost: NDArray[Any]) -> NDArray[Any]:
+        entries = CandidateEntries(self.candidates)
+        costs = candidate_costs(entries.gather(self.appeal_confidence), entries, cost)
+        table = np.full(entries.shape, np.inf, dtype=costs.dtype)
+        table[entries.rows, entries.labels] = costs
+        first, second = np.partition(table, 1, axis=1)[:, :2].T
+        share = (second - first) / (cost.max() or 1)
+        return np.where(entries.counts > 1, share, 1).astype(costs.dtype)
 
     @cached_property
     def round_of_change(self) -> NDArray[np.intp]:

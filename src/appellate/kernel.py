@@ -28,6 +28,7 @@ class KernelClassifier(PartialLabelClassifier):
     regularization: float
 
     _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
         "kernel": [StrOptions({"rbf", "linear"})],
         "bandwidth": [Interval(Real, 0, None, closed="neither")],
         "regularization": [Interval(Real, 0, None, closed="neither")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -45,11 +46,17 @@ class LALOClassifier(KernelClassifier):
         Largest number of turns.
     tol : float, default=1e-3
         Stop when the confidence changes by less (Frobenius norm).
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
 
     Attributes
     ----------
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     confidence_ : ndarray, shape (n, l)
@@ -95,6 +102,7 @@ class LALOClassifier(KernelClassifier):
         bandwidth: float = 1.0,
         max_iter: int = 30,
         tol: float = 1e-3,
+        cost: Any = None,
     ) -> None:
         self.laplacian_weight = laplacian_weight
         self.n_neighbors = n_neighbors
@@ -103,6 +111,7 @@ class LALOClassifier(KernelClassifier):
         self.bandwidth = bandwidth
         self.max_iter = max_iter
         self.tol = tol
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

@@ -33,11 +33,17 @@ class PLKNNClassifier(PartialLabelClassifier):
         Neighbours that vote; all others where there are fewer.
     weights : {"uniform", "distance"}, default="uniform"
         One vote each, or ``1 - d_i / sum of d`` as in the original paper.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
 
     Attributes
     ----------
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     confidence_ : ndarray, shape (n, l)
@@ -66,13 +72,17 @@ class PLKNNClassifier(PartialLabelClassifier):
     """
 
     _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"uniform", "distance"})],
     }
 
-    def __init__(self, n_neighbors: int = 10, *, weights: str = "uniform") -> None:
+    def __init__(
+        self, n_neighbors: int = 10, *, weights: str = "uniform", cost: Any = None
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

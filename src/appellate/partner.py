@@ -56,11 +56,17 @@ class PartnerClassifier(KernelClassifier):
         Stop when a projected gradient step changes no confidence by more.
     max_iter : int, default=10_000
         Largest number of steps. Stopping early changes the answer; for studies only.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
 
     Attributes
     ----------
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     confidence_ : ndarray, shape (n, l)
@@ -111,6 +117,7 @@ class PartnerClassifier(KernelClassifier):
         bandwidth: float = 1.0,
         tol: float = 1e-6,
         max_iter: int = 10_000,
+        cost: Any = None,
     ) -> None:
         self.collaboration = collaboration
         self.regularization = regularization
@@ -120,6 +127,7 @@ class PartnerClassifier(KernelClassifier):
         self.bandwidth = bandwidth
         self.tol = tol
         self.max_iter = max_iter
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

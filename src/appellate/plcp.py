@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from appellate._compat import Interval, StrOptions
+from appellate.appeal import AppealClassifier
 from appellate.base import (
     Disambiguation,
     PartialLabelClassifier,
@@ -24,7 +25,6 @@ from appellate.base import (
 )
 from appellate.candidates import CandidateSets
 from appellate.confidence import blur_entries, smooth_entries
-from appellate.docket import Docket, frame_backend, row_index
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 from appellate.partner import PartnerClassifier
@@ -55,7 +55,7 @@ class Round:
     partner_confidence: NDArray[Any] | None = None
 
 
-class PLCPClassifier(PartialLabelClassifier):
+class PLCPClassifier(AppealClassifier):
     """Partial-label learning with a classifier as partner (PLCP).
 
     Any base classifier is coupled with a partner that learns which labels a sample does
@@ -111,6 +111,11 @@ class PLCPClassifier(PartialLabelClassifier):
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
         Passed to the base if it is random.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates as verdict and as appeal. None: the most likely one.
+        It governs base and partner; the base has none of its own.
 
     Attributes
     ----------
@@ -120,6 +125,8 @@ class PLCPClassifier(PartialLabelClassifier):
         The partner of the last round, fitted.
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     verdict_ : ndarray, shape (n,)
@@ -164,6 +171,7 @@ class PLCPClassifier(PartialLabelClassifier):
     """
 
     _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
         "estimator": [object],
         "smoothing": [Interval(Real, 0, 1, closed="left")],
         "collaboration": [Interval(Real, 0, None, closed="left")],
@@ -201,6 +209,7 @@ class PLCPClassifier(PartialLabelClassifier):
         partner_max_iter: int = 10_000,
         keep_confidences: bool = False,
         random_state: Any = None,
+        cost: Any = None,
     ) -> None:
         self.estimator = estimator
         self.smoothing = smoothing
@@ -218,6 +227,7 @@ class PLCPClassifier(PartialLabelClassifier):
         self.partner_max_iter = partner_max_iter
         self.keep_confidences = keep_confidences
         self.random_state = random_state
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
@@ -230,14 +240,14 @@ class PLCPClassifier(PartialLabelClassifier):
             heard = disambiguate(base, geometry, entries, supervision)  # M
             if number == 1:
                 confidence, verdict = heard.initial, heard
-                labels = [entries.argmax(verdict.scores)]
+                labels = [entries.argmax(self._rank(entries, verdict))]
             confidence = smooth_entries(confidence, heard.output, self.smoothing)  # P
             from_base = blur_entries(confidence, entries, self.blur)  # O
             replied = disambiguate(partner, geometry, entries, from_base)  # 1 - M^
             doubt = smooth_entries(doubt, 1 - replied.output, self.smoothing)  # P^
             supervision = blur_entries(1 - doubt, entries, self.blur)  # O^
 
-            labels.append(entries.argmax(replied.output))
+            labels.append(entries.argmax(self._rank(entries, replied)))
             kept = [entries.scatter(v) for v in (confidence, 1 - doubt) if self.keep_confidences]
             history.append(self._record(labels, heard, replied, kept))
             if self._settled(history):
@@ -298,54 +308,15 @@ class PLCPClassifier(PartialLabelClassifier):
             heard._probabilities(scores) if isinstance(heard, PartialLabelClassifier) else scores
         )
 
-    def docket(
-        self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"
-    ) -> Any:
-        """Tabulate verdict, appeal and outcome of every training sample.
-
-        Parameters
-        ----------
-        ids : array-like, shape (n,), default=None
-            Names of the samples; by default the index of the data frame or series that was
-            fitted, else 0 .. n - 1.
-        truth : array-like, shape (n,), default=None
-            True labels, where they are known; adds what was right before and after.
-        output : {"auto", "pandas", "polars", "dict", "docket"}, default="auto"
-            A data frame of the kind that was fitted; after fitting arrays whichever of
-            pandas and polars is installed, else a dict of arrays. ``"docket"`` returns the
-            `appellate.docket.Docket` itself, for its `to_html` and arrays.
-        separator : str, default="|"
-            Between the labels in the column of candidates.
-
-        Returns
-        -------
-        DataFrame, dict of ndarray, or Docket
-            Columns as `appellate.docket.Docket` describes.
-        """
-        check_is_fitted(self)
-        table = Docket(
-            candidates=self.candidates_,
-            class_names=self.classes_,
-            verdict_confidence=self.verdict_confidence_,
-            appeal_confidence=self.confidence_,
-            label_history=self.label_history_,
-            ids=self.ids_ if ids is None else ids,
-            truth=truth,
-            rounds=[c for r in self.history_ if (c := r.partner_confidence) is not None] or None,
-        )
-        if output == "docket":
-            return table
-        return table.to_frame(self._backend if output == "auto" else output, separator=separator)
-
     # -- parts of a round ---------------------------------------------------------------
 
     def _open(self, X: Any, y: Any) -> tuple[NDArray[Any], CandidateSets]:
         check_base(self.estimator)
-        self._backend = frame_backend(y, X)
-        index = row_index(X)
-        X, sets = super()._open(X, y)
-        self.ids_ = index if self.ids_ is None else self.ids_
-        return X, sets
+        return super()._open(X, y)
+
+    def _rounds(self) -> list[NDArray[Any]] | None:
+        kept = (each.partner_confidence for each in self.history_)
+        return [confidence for confidence in kept if confidence is not None] or None
 
     def _make_base(self) -> Any:
         base = clone(self.estimator)
@@ -354,6 +325,11 @@ class PLCPClassifier(PartialLabelClassifier):
             base.set_params(random_state=seed)
         if isinstance(base, PartialLabelClassifier):
             base._validate_params()
+            if base.cost is not None:
+                raise ValueError(
+                    f"the base {type(base).__name__} has a cost of its own, which nothing would "
+                    "follow. Give it to the coupled classifier: PLCPClassifier(base, cost=...)."
+                )
         return base
 
     def _make_partner(self) -> PartnerClassifier:

@@ -61,11 +61,17 @@ class PLSVMClassifier(PartialLabelClassifier):
         `regularization`, or 1 at the largest of all labels and 0 elsewhere.
     random_state : int, RandomState instance or None, default=None
         Order of the visits.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
 
     Attributes
     ----------
     classes_ : ndarray, shape (l,)
         Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
     candidates_ : ndarray of bool, shape (n, l)
         Candidate sets of the training rows.
     confidence_ : ndarray, shape (n, l)
@@ -81,9 +87,10 @@ class PLSVMClassifier(PartialLabelClassifier):
 
     Notes
     -----
-    `predict_proba` is the softmax of the margins: it keeps their order and is never exactly
-    0 or 1, as the projection onto the simplex would be wherever the margin holds. It is not
-    calibrated.
+    `predict_proba` is the softmax of the margins, which keeps their order and is never exactly
+    0 or 1, as the projection onto the simplex would be wherever the margin holds. They are
+    scaled so that a label ahead of all others by the margin, 1, has the probability 0.99,
+    however many labels there are. It is not calibrated.
 
     References
     ----------
@@ -101,6 +108,7 @@ class PLSVMClassifier(PartialLabelClassifier):
     """
 
     _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
         "regularization": [Interval(Real, 0, None, closed="neither")],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
@@ -118,6 +126,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         bandwidth: float = 1.0,
         output: str = "margin",
         random_state: Any = None,
+        cost: Any = None,
     ) -> None:
         self.regularization = regularization
         self.n_epochs = n_epochs
@@ -125,6 +134,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         self.bandwidth = bandwidth
         self.output = output
         self.random_state = random_state
+        self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
@@ -153,7 +163,8 @@ class PLSVMClassifier(PartialLabelClassifier):
         return self._regressor.predict(X)
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(softmax(scores, axis=1))
+        rivals = max(scores.shape[1] - 1, 1)
+        return np.asarray(softmax(scores * scores.dtype.type(np.log(99 * rivals)), axis=1))
 
     def _train(
         self, geometry: Geometry, candidates: NDArray[np.bool_]

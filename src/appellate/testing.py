@@ -22,6 +22,7 @@ from sklearn.base import clone
 
 from appellate.base import PartialLabelClassifier, check_base
 from appellate.confidence import blur, initial_confidence
+from appellate.costs import expected_costs
 from appellate.plcp import PLCPClassifier
 
 Check = Callable[[Any], None]
@@ -145,7 +146,10 @@ def check_deterministic(estimator: Any) -> None:
 def check_works_as_base(estimator: Any) -> None:
     """`PLCPClassifier` couples it, and no single candidate is overturned."""
     X, candidates, truth = make_clusters()
-    coupled = PLCPClassifier(clone(estimator), random_state=0).fit(X, candidates)
+    base, cost = clone(estimator), getattr(estimator, "cost", None)
+    if cost is not None:  # which the coupled classifier has for both
+        base.set_params(cost=None)
+    coupled = PLCPClassifier(base, random_state=0, cost=cost).fit(X, candidates)
     assert np.mean(coupled.predict(X) == truth) > 0.95
     assert not coupled.overturned_[candidates.sum(axis=1) == 1].any()
 
@@ -183,14 +187,37 @@ def check_class_names(estimator: Any) -> None:
 
 
 def check_probabilities(estimator: Any) -> None:
-    """Probabilities sum to one and their largest is the prediction."""
+    """Probabilities sum to one; the prediction is their largest, or costs least under them."""
     X, candidates, _ = make_clusters()
     fitted = _fit(estimator, X, candidates)
     new = np.random.RandomState(1).normal(scale=8, size=(40, 2))
     probabilities = fitted.predict_proba(new)
     assert (probabilities >= 0).all()
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
-    np.testing.assert_array_equal(fitted.predict(new), probabilities.argmax(axis=1))
+    if fitted.cost_ is None:
+        np.testing.assert_array_equal(fitted.predict(new), probabilities.argmax(axis=1))
+    else:
+        costs = expected_costs(probabilities, fitted.cost_)
+        np.testing.assert_array_equal(fitted.predict(new), costs.argmin(axis=1))
+
+
+def check_cost(estimator: Any) -> None:
+    """A cost moves labels as its expectation says, and no probability or confidence."""
+    if "cost" not in estimator.get_params():
+        return
+    X, candidates, _ = make_clusters(random_state=3)
+    new = np.random.RandomState(1).normal(scale=8, size=(40, 2))
+    dear = np.array([[0.0, 9.0, 9.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])  # to miss the first
+    plain, fitted = (
+        _fit(clone(estimator).set_params(cost=c), X, candidates) for c in (None, dear)
+    )
+    np.testing.assert_array_equal(fitted.confidence_, plain.confidence_)
+    np.testing.assert_array_equal(fitted.predict_proba(new), plain.predict_proba(new))
+    expected = fitted.predict_proba(new) @ dear
+    chosen = expected[np.arange(len(new)), fitted.predict(new)]
+    np.testing.assert_allclose(chosen, expected.min(axis=1), atol=1e-5)
+    assert np.mean(fitted.predict(new) == 0) >= np.mean(plain.predict(new) == 0)
+    assert candidates[np.arange(len(X)), fitted.transduction_].all()
 
 
 def check_permuted_classes(estimator: Any) -> None:
@@ -295,6 +322,7 @@ _CLASSIFIER_CHECKS: tuple[Check, ...] = (
     check_transduction_in_candidates,
     check_class_names,
     check_probabilities,
+    check_cost,
     check_permuted_classes,
     check_permuted_samples,
     check_unused_class,

@@ -402,3 +402,20 @@ def test_resume_asks_for_the_seed(tmp_path):
     model = PRODENClassifier("linear", run_dir=tmp_path, resume=True)
     with pytest.raises(ValueError, match="random_state"):
         model.fit([[0.0], [1.0]], ["a", "b"])
+
+
+def test_cost_decides_predictions_and_training_labels():
+    rng = np.random.default_rng(0)
+    X, candidates = rng.normal(size=(40, 3)), rng.random((40, 5)) < 0.6
+    candidates[:, 2] = True
+    model = PRODENClassifier("linear", n_epochs=3, partner="non-candidate", random_state=0)
+    plain = clone(model).fit(X, candidates)
+    ordered = model.set_params(cost="absolute").fit(X, candidates)
+    np.testing.assert_array_equal(ordered.predict_proba(X), plain.predict_proba(X))
+    costs = ordered.predict_proba(X) @ ordered.cost_
+    np.testing.assert_array_equal(ordered.predict(X), costs.argmin(axis=1))
+    inside = np.where(candidates, ordered.confidence_ @ ordered.cost_, np.inf)
+    np.testing.assert_array_equal(ordered.transduction_, inside.argmin(axis=1))
+    assert (ordered.transduction_ != plain.transduction_).any()
+    inside = np.where(candidates, ordered.verdict_confidence_ @ ordered.cost_, np.inf)
+    np.testing.assert_array_equal(ordered.verdict_, inside.argmin(axis=1))

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import save_file  # noqa: E402
 from torch import nn  # noqa: E402
 
-from appellate.deep import checkpoint, load_model, save_model  # noqa: E402
+from appellate.deep import PRODENClassifier, checkpoint, load_model, save_model  # noqa: E402
 from appellate.deep.checkpoint import CheckpointError, save_tree  # noqa: E402
 from tests.deep.small import (  # noqa: E402
     MAKERS,
@@ -194,3 +194,14 @@ def test_global_random_state_is_left_alone(tmp_path, fitted):
     state = torch.get_rng_state()
     load_model(path)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("cost", ["within:1", [[0.0, 1, 2], [1, 0, 1], [2, 1, 0]]])
+def test_costs_are_kept(cost, tmp_path):
+    X, y = [[0.0], [1.0], [2.0], [3.0]], ["0|1", "1|2", "0|2", "0|1|2"]
+    model = PRODENClassifier("linear", n_epochs=2, partner="non-candidate", cost=cost)
+    model.fit(X, y)
+    loaded = load_model(save_model(model, tmp_path / "m.safetensors"))
+    np.testing.assert_array_equal(loaded.cost_, model.cost_)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.docket(output="docket").cost_name == model.docket(output="docket").cost_name

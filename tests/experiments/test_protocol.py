@@ -77,6 +77,13 @@ def test_random_bases_get_the_seed_alone_and_coupled():
     assert alone("svm", random_state=1).build(5).random_state == 1
 
 
+def test_the_cost_of_a_base_governs_the_coupled_method():
+    base, settings = parse_method("sure:cost=within:3")
+    model = coupled(base, base_settings=settings).build(0)
+    assert model.cost == "within:3"
+    assert model.estimator.cost is None
+
+
 def test_a_method_that_fails_is_reported_not_stored(problem, tmp_path):
     bad = alone("knn", n_neighbors=-1)
     with Store(tmp_path / "a.sqlite") as store:

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import appellate.model_selection.search as search_module
 import appellate.numerics.geometry as geometry_module
 from appellate import AGGDClassifier, PLCPClassifier, PLKNNClassifier, SUREClassifier
+from appellate.metrics import candidate_likelihood
 from appellate.model_selection import (
     CandidateKFold,
     CandidateStratifiedKFold,
@@ -278,3 +279,96 @@ def test_head_without_leave_one_out_is_an_error(data):
     )
     with pytest.raises(TypeError, match="score held-out rows"):
         model.fit(*data[:2])
+
+
+# -- costs --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ordered():
+    """Ten ordered labels whose features are noisy and whose candidates are near the truth."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(10, size=80)
+    X = np.column_stack([truth + rng.normal(scale=2, size=80), rng.normal(size=80)])
+    candidates = np.abs(np.arange(10) - truth[:, None]) <= rng.integers(0, 3, size=(80, 1))
+    return X, candidates, truth
+
+
+COSTS = [None, "ordinal:1", np.abs(np.subtract.outer(np.arange(10.0), np.arange(10.0)))]
+
+
+@pytest.mark.parametrize("scoring", ["candidate_likelihood", "covering_rate"])
+@pytest.mark.parametrize("tol", [None, 0.1])
+def test_costs_are_scored_as_one_by_one(scoring, tol, ordered):
+    X, candidates, _ = ordered
+    options = {
+        "bandwidths": [1.0],
+        "regularizations": [0.05],
+        "blurs": [-1.0],
+        "collaborations": [2.0],
+    }
+    search = PLCPClassifierCV(
+        SUREClassifier(), **options, costs=COSTS, scoring=scoring, cv=3, tol=tol
+    ).fit(X, candidates)
+    folds = CandidateStratifiedKFold(3)
+    expected = [
+        cross_val_score(
+            PLCPClassifier(SUREClassifier(), cost=cost, tol=tol),
+            X,
+            candidates,
+            scoring=get_scorer(scoring),
+            cv=folds,
+        ).mean()
+        for cost in COSTS
+    ]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected, rtol=1e-9)
+    best = PLCPClassifier(SUREClassifier(), cost=COSTS[int(np.argmax(expected))], tol=tol)
+    best.fit(X, candidates)
+    np.testing.assert_array_equal(search.predict(X), best.predict(X))
+    np.testing.assert_array_equal(search.transduction_, best.transduction_)
+    np.testing.assert_array_equal(search.label_history_, best.label_history_)
+    np.testing.assert_array_equal(
+        search.docket(output="dict")["margin"], best.docket(output="dict")["margin"]
+    )
+
+
+def test_one_fit_serves_all_costs(ordered, monkeypatch):
+    X, candidates, _ = ordered
+    fits = []
+    original = PLCPClassifier._disambiguate
+
+    def counted(self, *args):
+        fits.append(self)
+        return original(self, *args)
+
+    monkeypatch.setattr(PLCPClassifier, "_disambiguate", counted)
+    options = {"bandwidths": [1.0], "regularizations": [0.05], "blurs": [-1.0, None], "cv": 2}
+    PLCPClassifierCV(SUREClassifier(), **options, collaborations=[2.0], costs=COSTS).fit(
+        X, candidates
+    )
+    assert len(fits) == 2 * 2 + 1  # blurs times folds, and the best
+
+
+def test_the_docket_names_the_chosen_cost(ordered):
+    X, candidates, _ = ordered
+    options = {
+        "bandwidths": [1.0],
+        "regularizations": [0.05],
+        "blurs": [-1.0],
+        "collaborations": [2.0],
+    }
+    model = PLCPClassifierCV(SUREClassifier(), **options, costs=["within:2"]).fit(X, candidates)
+    assert model.docket(output="docket").cost_name == "within:2"
+    assert model.best_params_["cost"] == "within:2"
+
+
+@pytest.mark.parametrize("scoring", ["leave_one_out_covering", "leave_one_out_likelihood"])
+def test_leave_one_out_scores_follow_the_cost(scoring, ordered):
+    X, candidates, _ = ordered
+    model = SUREClassifier(cost="ordinal:2").fit(X, candidates)
+    scores = -(model._probabilities(model.leave_one_out_decision()) @ model.cost_)
+    if scoring == "leave_one_out_covering":
+        expected = np.mean(candidates[np.arange(80), scores.argmax(axis=1)])
+    else:
+        expected = candidate_likelihood(candidates, scores)
+    assert get_scorer(scoring)(model) == pytest.approx(expected)

@@ -38,6 +38,8 @@ class Setting:
         Why these were chosen, for the user.
     params : dict or None
         Parameters of PLCP, where they were selected.
+    cost : object
+        What a wrong label costs, as `PLCPClassifier` takes it.
     """
 
     base: str
@@ -45,13 +47,15 @@ class Setting:
     seed: int
     why: str
     params: dict[str, Any] | None = None
+    cost: Any = None
 
 
-def choose(n: int, base: str | None, kernel: str, seed: int) -> Setting:
+def choose(n: int, base: str | None, kernel: str, seed: int, cost: Any = None) -> Setting:
     """Settle base and kernel for a number of samples; what the user names is kept."""
     large = n > LARGE if kernel == "auto" else kernel == "nystroem"
     if not large:
-        return Setting(base or "aggd", "exact", seed, f"{n} samples: exact Gaussian kernel")
+        why = f"{n} samples: exact Gaussian kernel"
+        return Setting(base or "aggd", "exact", seed, why, cost=cost)
     why = (
         f"{n} samples: the exact kernel would need {3 * n * n * 8 / 1e9:.1f} GB, so "
         f"{N_COMPONENTS} Nystroem features stand in for it"
@@ -60,7 +64,7 @@ def choose(n: int, base: str | None, kernel: str, seed: int) -> Setting:
         why += "; SURE as base, because PL-AGGD's neighbour graph is slow at this size"
     if base in ("knn", "svm"):
         why += f"; the base {base} works on the same features"
-    return Setting(base or "sure", "nystroem", seed, why)
+    return Setting(base or "sure", "nystroem", seed, why, cost=cost)
 
 
 def make_frame(case: Case) -> Any:
@@ -110,7 +114,11 @@ def build(case: Case, frame: Any, setting: Setting) -> Any:
         parts = [("numbers", numbers, plain), ("categories", categories, texts)]
         prepare = ColumnTransformer([part for part in parts if part[2]])
     steps = [("prepare", prepare)]
-    options: dict[str, Any] = {"keep_confidences": True, "random_state": setting.seed}
+    options: dict[str, Any] = {
+        "keep_confidences": True,
+        "random_state": setting.seed,
+        "cost": setting.cost,
+    }
     options |= setting.params or {}
     base = _tied(setting)
     if setting.kernel == "nystroem":
@@ -212,6 +220,8 @@ def _restore(
     """Put excluded rows back into the docket, with what the model says of them."""
     import numpy as np
 
+    from appellate.costs import expected_costs
+
     out = np.flatnonzero(~kept)
     shares = np.zeros((len(case), case.sets.shape[1]), dtype=docket.appeal_confidence.dtype)
     if out.size:
@@ -224,7 +234,10 @@ def _restore(
         whole[kept] = part
         return whole
 
-    labels = np.tile(shares.argmax(axis=1), (len(docket.label_history), 1))
+    labels = np.zeros((len(docket.label_history), len(case)), dtype=np.intp)
+    if out.size:
+        value = shares[out] if docket.cost is None else -expected_costs(shares[out], docket.cost)
+        labels[:, out] = np.where(case.sets.matrix[out], value, -np.inf).argmax(axis=1)
     labels[:, kept] = docket.label_history
     return replace(
         docket,

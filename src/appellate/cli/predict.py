@@ -51,9 +51,13 @@ def predict(
     X = _features(table, meta, embeddings)
     probabilities = pipeline.predict_proba(X)
     labels = pipeline.predict(X).tolist()
+    place = {name: j for j, name in enumerate(pipeline.classes_.tolist())}
     added: dict[str, Any] = {
         "label": labels,
-        "confidence": [round(float(p), 6) for p in probabilities.max(axis=1)],
+        "confidence": [
+            round(float(row[place[label]]), 6)
+            for row, label in zip(probabilities, labels, strict=True)
+        ],
     }
     if proba:
         for name, column in zip(pipeline.classes_.tolist(), probabilities.T, strict=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate.cli.errors import UserError
+from appellate.cli.labelcosts import COST_HELP, ORDER_HELP, split_order
 from appellate.cli.progress import steps
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ Examples:
       --embeddings vgg.npy --out images
   appellate rectify birds.csv --candidates names --out birds \\
       --decisions decisions.csv --suggest 20
+  appellate rectify shirts.csv --candidates size --cost absolute \\
+      --order S,M,L,XL --out shirts
 """
 
 
@@ -60,6 +63,8 @@ def _split_long(_: click.Context, __: click.Parameter, value: str | None) -> tup
 @click.option("--image", metavar="COL", help="Column of picture files, shown on the page.")
 @click.option("--text", metavar="COL", help="Column of text, shown on the page.")
 @click.option("--base", metavar="NAME", help="Base classifier: aggd, sure, knn, svm, lalo, plcl.")
+@click.option("--cost", metavar="COST", help=COST_HELP)
+@click.option("--order", callback=split_order, metavar="A,B,...", help=ORDER_HELP)
 @click.option("--select", is_flag=True, help="Choose base and settings; uses no truth.")
 @click.option(
     "--kernel",
@@ -140,7 +145,7 @@ class _Run:
         self.timings: dict[str, float] = {}
 
     def run(self) -> dict[str, Any]:
-        from appellate.cli import hearing, roles, selection, show_run
+        from appellate.cli import hearing, labelcosts, roles, selection, show_run
         from appellate.cli.tables_in import read_table
 
         given = self.given
@@ -158,8 +163,9 @@ class _Run:
             patterns=given["features"],
             embeddings=given["embeddings"],
         )
+        case, cost = labelcosts.settle(case, given["cost"], given["order"])
         decisions = self._decisions(case)
-        setting = hearing.choose(len(case), given["base"], given["kernel"], given["seed"])
+        setting = hearing.choose(len(case), given["base"], given["kernel"], given["seed"], cost)
         show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
         self.timings["read"] = time.perf_counter() - started
         with steps(4 + (decisions is not None)) as begin:

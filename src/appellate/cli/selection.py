@@ -46,9 +46,12 @@ def select(case: Case, frame: Any, setting: Setting, given: str | None) -> Setti
         bases = [given] if given else list(_BASES)
     found: list[tuple[float, str, dict[str, Any]]] = []
     for name in bases:
-        search = PLCPClassifierCV(make_base(name), scoring=SCORE, random_state=setting.seed)
+        search = PLCPClassifierCV(
+            make_base(name), costs=[setting.cost], scoring=SCORE, random_state=setting.seed
+        )
         search.fit(X, sets)
-        found.append((float(search.best_score_), name, dict(search.best_params_)))
+        chosen_params = {k: v for k, v in search.best_params_.items() if k != "cost"}
+        found.append((float(search.best_score_), name, chosen_params))
     _, base, params = max(found, key=lambda each: each[0])
     tried = ", ".join(f"{name} {value:.4f}" for value, name, _ in found)
     why = f"{setting.why}; chosen by {SCORE} on {len(chosen)} samples ({tried})"

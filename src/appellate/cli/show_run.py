@@ -54,6 +54,9 @@ def say_inferred(
     if len(case.ignored) > 8:
         say(f"            and {len(case.ignored) - 8} more columns")
     say(f"method      {setting.base} and its partner (PLCP). {setting.why}")
+    if given["cost"]:
+        ordered = f", in the order {name_some(given['order'], 8)}" if given["order"] else ""
+        say(f"cost        {given['cost']}: near misses count by it{ordered}")
     if decisions is not None:
         excluded = int((decisions.labels < 0).sum())
         said = f"decisions   {len(decisions.rows)} rows reviewed, {excluded} of them excluded"
@@ -152,6 +155,7 @@ def _relative(cell: str, home: Path, folder: Path) -> str:
 
 def write_model(path: Path, table: Table, case: Case, setting: Setting, heard: Hearing) -> None:
     """Write the pipeline with what `predict` needs to know of the columns."""
+    from appellate.costs import describe_cost
     from appellate.io import save_model
 
     kinds = {n: "category" if v.dtype == object else "number" for n, v in case.features.items()}
@@ -159,6 +163,7 @@ def write_model(path: Path, table: Table, case: Case, setting: Setting, heard: H
         "columns": None if case.embeddings is not None else kinds,
         "n_embeddings": None if case.embeddings is None else case.embeddings.shape[1],
         "base": setting.base,
+        "cost": describe_cost(setting.cost) or None,
         "data_sha256": table.sha256,
     }
     save_model(heard.pipeline, path, meta=meta)
@@ -188,6 +193,7 @@ def run_document(
             "base": setting.base,
             "kernel": setting.kernel,
             "seed": setting.seed,
+            "cost": given["cost"],
             "params": setting.params,
             "why": setting.why,
             "options": {

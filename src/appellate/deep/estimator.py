@@ -7,6 +7,7 @@ import json
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
 from appellate._compat import Interval, StrOptions
-from appellate.base import Disambiguation, PartialLabelClassifier
+from appellate.appeal import AppealClassifier
+from appellate.base import Disambiguation
 from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
 from appellate.deep.losses import PARTNER_OUTPUTS
@@ -35,7 +37,6 @@ from appellate.deep.runs import Record, RunFolder
 from appellate.deep.selection import SCORES, Selection
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import Trainer, TrainingSettings, predict
-from appellate.docket import Docket, frame_backend, row_index
 from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
@@ -43,6 +44,7 @@ from appellate.numerics.geometry import Geometry
 #: Parameters that change where and how a run is done, not what it computes.
 _SURROUNDINGS = (
     "checkpoint_every",
+    "cost",
     "device",
     "n_workers",
     "resume",
@@ -52,7 +54,7 @@ _SURROUNDINGS = (
 )
 
 
-class DeepClassifier(PartialLabelClassifier):
+class DeepClassifier(AppealClassifier):
     """Base class of `PRODENClassifier` and `PiCOClassifier`.
 
     A subclass says how its method is made (`_make_base`) and how many views it needs
@@ -60,6 +62,7 @@ class DeepClassifier(PartialLabelClassifier):
     """
 
     _parameter_constraints = {
+        **AppealClassifier._parameter_constraints,
         "network": [str, callable],
         "network_options": [dict, None],
         "partner": [StrOptions({"non-candidate", "candidate", "independent"}), None],
@@ -148,26 +151,28 @@ class DeepClassifier(PartialLabelClassifier):
             heads = trainer.predict(inputs)
         chosen_epoch = 0 if held_out is None else held_out.best_epoch
         self.best_epoch_ = chosen_epoch or trainer.epoch
-        self._heads = {name: _normalized(entries, p) for name, p in heads.items()}
         chosen = heads.get(self.head, heads["base"])
+        verdict, appeal = (_normalized(entries, each) for each in (heads["base"], chosen))
         return Disambiguation(
             initial=initial,
-            confidence=self._heads.get(self.head, self._heads["base"]),
+            confidence=appeal,
             output=entries.gather(chosen),
             n_iter=len(self.history_),
-            state=chosen,
+            ranking=appeal,
+            state=(verdict, chosen),
         )
 
     def _conclude(
         self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
     ) -> NDArray[Any]:
-        verdict = self._heads["base"]
+        verdict, output = result.state
         self.verdict_confidence_ = entries.scatter(verdict)
-        labels = [entries.argmax(verdict), entries.argmax(result.output)]
+        by_base = replace(result, confidence=verdict, ranking=verdict)
+        labels = [entries.argmax(self._rank(entries, each)) for each in (by_base, result)]
         self.label_history_ = np.array(labels)
         self.verdict_ = self.classes_[labels[0]]
         self.overturned_ = labels[0] != labels[1]
-        return np.asarray(result.state)
+        return np.asarray(output)
 
     def _decision(self, X: Any) -> NDArray[Any]:
         heads = self._predict_heads(X)
@@ -187,37 +192,7 @@ class DeepClassifier(PartialLabelClassifier):
         check_is_fitted(self)
         return self._predict_heads(self._check_rows(X, reset=False))
 
-    def docket(
-        self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"
-    ) -> Any:
-        """Tabulate verdict, appeal and outcome of every training sample.
-
-        The verdict is the label by the base network; the appeal is the label by the head that
-        predicts. Without a partner they are one, and nothing is overturned. Parameters and
-        columns are those of `PLCPClassifier.docket`.
-        """
-        check_is_fitted(self)
-        table = Docket(
-            candidates=self.candidates_,
-            class_names=self.classes_,
-            verdict_confidence=self.verdict_confidence_,
-            appeal_confidence=self.confidence_,
-            label_history=self.label_history_,
-            ids=self.ids_ if ids is None else ids,
-            truth=truth,
-        )
-        if output == "docket":
-            return table
-        return table.to_frame(self._backend if output == "auto" else output, separator=separator)
-
     # -- opening ------------------------------------------------------------------------
-
-    def _open(self, X: Any, y: Any) -> Any:
-        self._backend = frame_backend(y, X)
-        index = row_index(X)
-        X, sets = super()._open(X, y)
-        self.ids_ = index if self.ids_ is None else self.ids_
-        return X, sets
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Take vectors, images (bytes or floats), a memory-mapped array or a dataset."""

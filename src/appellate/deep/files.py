@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from appellate._votes import scalars
+from appellate.costs import cost_matrix
 from appellate.deep.checkpoint import CheckpointError, load_tree, save_tree
 from appellate.deep.data import Scaling
 from appellate.deep.estimator import DeepClassifier
@@ -69,6 +70,8 @@ def save_model(model: DeepClassifier, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     params = {k: v for k, v in model.get_params().items() if k not in _LEFT_OUT}
+    if not isinstance(model.cost, str | dict | None):
+        params["cost"] = np.asarray(model.cost).tolist()
     named = model.network if isinstance(model.network, str) else None
     weights = {k: v for k, v in model._method.state_dict().items() if _is_weight(k)}
     save_tree(
@@ -137,6 +140,7 @@ def load_model(
 
 def _restore(model: DeepClassifier, tree: dict[str, Any]) -> None:
     model.classes_ = np.array(tree["classes"])
+    model.cost_ = cost_matrix(model.cost, model.classes_)
     model.ids_ = None if tree["ids"] is None else np.array(tree["ids"])
     if tree["feature_names"]:
         model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)

@@ -38,7 +38,7 @@ class PiCOClassifier(DeepClassifier):
     network_options, partner, collaboration, blur, partner_output, reduction, direction, head, \
 n_epochs, batch_size, optimizer, learning_rate, momentum, weight_decay, schedule, decay, \
 decay_every, standardize, validation_fraction, selection, warm_start, precision, device, \
-n_workers, run_dir, resume, checkpoint_every, random_state, verbose
+n_workers, run_dir, resume, checkpoint_every, random_state, verbose, cost
         As of `PRODENClassifier`, with the defaults of PiCO's authors.
     weak_augmentation, strong_augmentation : str, default="simple", "strong"
         Of the query's and of the key's view, see `appellate.deep.augment.make_augmentation`;
@@ -144,6 +144,7 @@ verdict_confidence_, overturned_, history_, best_epoch_, input_shape_, n_iter_
         checkpoint_every: int = 1,
         random_state: Any = None,
         verbose: bool = False,
+        cost: Any = None,
     ) -> None:
         self.network = network
         self.network_options = network_options
@@ -185,6 +186,7 @@ verdict_confidence_, overturned_, history_, best_epoch_, input_shape_, n_iter_
         self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.verbose = verbose
+        self.cost = cost
 
     def _make_base(
         self, network: Callable[[int | None], Any], shape: tuple[int, ...], start: torch.Tensor

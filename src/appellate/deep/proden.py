@@ -104,6 +104,10 @@ default="last"
         coupled classifier starts from the same weights and sees the same batches as alone.
     verbose : bool, default=False
         Whether to write a line for every epoch to the standard error.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates as verdict and as appeal. None: the most likely one.
 
     Attributes
     ----------
@@ -182,6 +186,7 @@ default="last"
         checkpoint_every: int = 1,
         random_state: Any = None,
         verbose: bool = False,
+        cost: Any = None,
     ) -> None:
         self.network = network
         self.network_options = network_options
@@ -214,6 +219,7 @@ default="last"
         self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.verbose = verbose
+        self.cost = cost
 
     def _make_base(
         self, network: Callable[[int | None], Any], shape: tuple[int, ...], start: torch.Tensor

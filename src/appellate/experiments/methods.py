@@ -85,8 +85,13 @@ class Method:
     def _build_coupled(self, seed: int) -> Any:
         from appellate.plcp import PLCPClassifier
 
-        # The base brings its seed, so that its verdict is that of the base alone.
-        return PLCPClassifier(self._build_base(seed), **dict(self.settings))
+        # The base brings its seed, so that its verdict is that of the base alone; its cost
+        # governs both.
+        base, settings = self._build_base(seed), dict(self.settings)
+        if getattr(base, "cost", None) is not None:
+            settings.setdefault("cost", base.cost)
+            base.set_params(cost=None)
+        return PLCPClassifier(base, **settings)
 
 
 def alone(base: str, **base_settings: Any) -> Method:

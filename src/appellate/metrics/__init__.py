@@ -9,6 +9,11 @@ from appellate.metrics.methods import (
     compare_methods,
     win_tie_loss,
 )
+from appellate.metrics.ordered import (
+    expected_cost,
+    mean_absolute_error,
+    quadratic_weighted_kappa,
+)
 from appellate.metrics.paired import PairedComparison, paired_comparison
 from appellate.metrics.scores import (
     accuracy,
@@ -35,7 +40,10 @@ __all__ = [
     "correction_ratio",
     "covering_rate",
     "expected_calibration_error",
+    "expected_cost",
+    "mean_absolute_error",
     "paired_comparison",
+    "quadratic_weighted_kappa",
     "tolerance_accuracy",
     "transductive_accuracy",
     "win_tie_loss",

@@ -62,13 +62,37 @@ def find_columns(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
     return np.fromiter(found, dtype=np.intp, count=len(labels))
 
 
-def find_places(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    """Place of every label among ordered names, all of which it must be one of."""
+def find_places(
+    labels: NDArray[Any], names: NDArray[Any], argument: str = "order"
+) -> NDArray[np.intp]:
+    """Place of every label among names, one of which it must be."""
     columns = find_columns(labels, names)
     unknown = np.flatnonzero(columns < 0)
     if unknown.size:
-        raise ValueError(f"{name_rows(unknown)}: {labels[unknown[0]]!r} is not in order=.")
+        raise ValueError(
+            f"{name_rows(unknown)}: {labels.tolist()[unknown[0]]!r} is not in {argument}=."
+        )
     return columns
+
+
+def read_ordered(
+    truth: ArrayLike, predicted: ArrayLike, order: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read ordered labels as numbers: their values, or their places in an order."""
+    true, guess = paired(truth=truth, predicted=predicted)
+    if order is not None:
+        names = np.asarray(order)
+        true, guess = (find_places(labels, names) for labels in (true, guess))
+    elif not all(labels.dtype.kind in "biuf" for labels in (true, guess)):
+        raise ValueError(
+            "labels that are no numbers have no distance. Give all classes from first to last: "
+            "order=[...]."
+        )
+    true, guess = true.astype(float), guess.astype(float)
+    missing = np.flatnonzero(~np.isfinite(true) | ~np.isfinite(guess))
+    if missing.size:
+        raise ValueError(f"{name_rows(missing)}: NaN or infinity in truth or predicted.")
+    return true, guess
 
 
 def arrange_candidates(candidates: Any, classes: Any, scores: NDArray[Any]) -> NDArray[np.bool_]:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from appellate.candidates import check_length, name_rows
+from appellate.candidates import check_length
 from appellate.metrics._reading import (
     arrange_candidates,
     check_probabilities,
     find_columns,
-    find_places,
     paired,
+    read_ordered,
     read_sets,
 )
 from appellate.metrics.paired import read_scores
@@ -73,20 +73,8 @@ def tolerance_accuracy(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance is {tolerance!r}; it must be 0 or more.")
-    true, guess = paired(truth=truth, predicted=predicted)
-    if order is not None:
-        names = np.asarray(order)
-        true, guess = (find_places(labels, names) for labels in (true, guess))
-    elif not all(labels.dtype.kind in "biuf" for labels in (true, guess)):
-        raise ValueError(
-            "labels that are no numbers have no distance. Give all classes from first to last: "
-            "order=[...]."
-        )
-    distance = np.abs(true.astype(float) - guess.astype(float))
-    missing = np.flatnonzero(np.isnan(distance))
-    if missing.size:
-        raise ValueError(f"{name_rows(missing)}: NaN or infinity in truth or predicted.")
-    return float(np.mean(distance <= tolerance))
+    true, guess = read_ordered(truth, predicted, order)
+    return float(np.mean(np.abs(true - guess) <= tolerance))
 
 
 def transductive_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:

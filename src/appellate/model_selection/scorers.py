@@ -75,6 +75,10 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
           as an upper bound. y is then a vector of true labels, or, for cross-validation, what
           `with_truth` makes of candidate sets.
 
+    All follow the `cost` of a classifier: covering by the labels that it then predicts,
+    likelihood by minus its expected costs. So they also choose among costs, such as the width
+    of ``"ordinal:w"``, where the held-out ``"candidate_likelihood"`` did best.
+
     Returns
     -------
     callable
@@ -212,7 +216,7 @@ def _leave_one_out(estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
                 f"{type(model).__name__} has no closed-form leave-one-out, only kernel ridge "
                 "classifiers have. Score held-out rows: 'covering_rate'."
             )
-    return model.leave_one_out_decision(), model.candidates_
+    return model._weigh(model.leave_one_out_decision()), model.candidates_
 
 
 _SCORERS: dict[str, Scorer] = {

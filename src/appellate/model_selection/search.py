@@ -17,6 +17,7 @@ from sklearn.model_selection import check_cv
 from appellate._compat import StrOptions
 from appellate.base import Disambiguation, conclude
 from appellate.candidates import CandidateSets
+from appellate.costs import cost_matrix
 from appellate.kernel import KernelClassifier
 from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_names
 from appellate.model_selection.splits import CandidateStratifiedKFold
@@ -43,9 +44,9 @@ Setting = dict[str, Any]
 
 
 class PLCPClassifierCV(PLCPClassifier):
-    """PLCP with kernel width, ridge, collaboration and blur chosen by a truth-free score.
+    """PLCP with kernel width, ridge, collaboration, blur and cost chosen by a truth-free score.
 
-    Every combination of the four lists is tried. It then is the `PLCPClassifier` of the best
+    Every combination of the five lists is tried. It then is the `PLCPClassifier` of the best
     combination, fitted to all rows, with its attributes, its docket and its prediction.
 
     Cost: settings with the same width and ridge share one factorisation and its candidate
@@ -66,6 +67,11 @@ class PLCPClassifierCV(PLCPClassifier):
         Weights of the partner's link to the base to try.
     blurs : array-like, default=(-1.0, None)
         Temperatures of the blur to try; None is no blur.
+    costs : sequence, default=(None,)
+        Costs of wrong labels to try, as `PLCPClassifier` takes them. They change the decision
+        only, so one fit serves them all (but with `tol`, where labels decide when to stop).
+        ``[None, "ordinal:1", "ordinal:2", "ordinal:4", "ordinal:8"]`` lets the candidates say
+        how far neighbouring labels should be smoothed.
     scoring : str or callable, default="candidate_likelihood"
         What to choose by: a name that `get_scorer` knows, but for the oracle's, or a callable
         ``scorer(estimator, X, y)`` on held-out rows, larger is better. The first of equally
@@ -82,7 +88,7 @@ class PLCPClassifierCV(PLCPClassifier):
     Attributes
     ----------
     best_params_ : dict
-        The chosen `bandwidth`, `regularization`, `collaboration` and `blur`.
+        The chosen `bandwidth`, `regularization`, `collaboration`, `blur` and `cost`.
     best_score_ : float
         Its score (mean over folds).
     best_index_ : int
@@ -123,7 +129,7 @@ class PLCPClassifierCV(PLCPClassifier):
     >>> X, candidates, truth = make_clusters()
     >>> model = PLCPClassifierCV(SUREClassifier(), regularizations=[0.05]).fit(X, candidates)
     >>> sorted(model.best_params_)
-    ['bandwidth', 'blur', 'collaboration', 'regularization']
+    ['bandwidth', 'blur', 'collaboration', 'cost', 'regularization']
     >>> model.score(X, truth)
     1.0
     """
@@ -146,6 +152,7 @@ class PLCPClassifierCV(PLCPClassifier):
         "regularizations": ["array-like"],
         "collaborations": ["array-like"],
         "blurs": ["array-like"],
+        "costs": ["array-like"],
         "scoring": [StrOptions({*get_scorer_names(), "oracle_accuracy"}), callable],
         "cv": ["cv_object"],
         "tie_base": ["boolean"],
@@ -159,6 +166,7 @@ class PLCPClassifierCV(PLCPClassifier):
         regularizations: Any = (0.01, 0.05, 0.25),
         collaborations: Any = (0.5, 2.0),
         blurs: Any = (-1.0, None),
+        costs: Any = (None,),
         scoring: str | Callable[..., float] = "candidate_likelihood",
         cv: Any = None,
         tie_base: bool = True,
@@ -175,6 +183,7 @@ class PLCPClassifierCV(PLCPClassifier):
         self.regularizations = regularizations
         self.collaborations = collaborations
         self.blurs = blurs
+        self.costs = costs
         self.scoring = scoring
         self.cv = cv
         self.tie_base = tie_base
@@ -202,10 +211,14 @@ class PLCPClassifierCV(PLCPClassifier):
         )  # (settings, folds)
         self._report(settings, scores)
         best = self._make_model(self.best_params_)
+        self.cost_ = best.cost_ = cost_matrix(best.cost, names)
         result = best._disambiguate(geometry, entries, supervision)
         for name in _FOUND:
             setattr(self, name, getattr(best, name))
         return result
+
+    def _cost_in_use(self) -> Any:
+        return self.best_params_["cost"]
 
     def _folds(self, scorer: Any, X: NDArray[Any], sets: CandidateSets) -> Iterator[Any]:
         """Training and test rows; a leave-one-out score takes all rows for both."""
@@ -234,13 +247,24 @@ class PLCPClassifierCV(PLCPClassifier):
         )
         scores = []
         for _, same in groupby(settings, lambda s: (s["bandwidth"], s["regularization"])):
+            previous = None
             for setting in same:
                 model = self._make_model(setting)
-                result = model._disambiguate(geometry, entries, start)
-                conclude(model, owner, geometry, entries, result)
-                scores.append(float(scorer(model, X[test], sets[test])))
+                model.cost_ = owner.cost_ = cost_matrix(model.cost, sets.class_names)
+                if previous is None or not self._shares_fit(setting, previous):
+                    result = model._disambiguate(geometry, entries, start)
+                    conclude(model, owner, geometry, entries, result)
+                    fitted, previous = model, setting
+                fitted.cost, fitted.cost_ = model.cost, model.cost_
+                scores.append(float(scorer(fitted, X[test], sets[test])))
             geometry.forget_smoothers()
         return scores
+
+    def _shares_fit(self, setting: Setting, other: Setting) -> bool:
+        """Whether settings differ in the cost alone, which then decides nothing in the rounds."""
+        return self.tol is None and all(
+            other[name] == value for name, value in setting.items() if name != "cost"
+        )
 
     def _settings(self) -> list[Setting]:
         """All combinations; those that share a factorisation follow one another."""
@@ -249,6 +273,7 @@ class PLCPClassifierCV(PLCPClassifier):
             "regularization": self.regularizations,
             "collaboration": self.collaborations,
             "blur": self.blurs,
+            "cost": self.costs,
         }
         settings = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
         if not settings:
@@ -289,7 +314,7 @@ class PLCPClassifierCV(PLCPClassifier):
         if np.isnan(means).all():
             raise ValueError(f"scoring={self.scoring!r} gave NaN for every setting.")
         results: dict[str, Any] = {
-            f"param_{name}": np.array([setting[name] for setting in settings], dtype=object)
+            f"param_{name}": _objects([setting[name] for setting in settings])
             for name in settings[0]
         }
         results["params"] = settings
@@ -302,6 +327,14 @@ class PLCPClassifierCV(PLCPClassifier):
         self.best_index_ = int(np.argmax(usable))
         self.best_params_ = settings[self.best_index_]
         self.best_score_ = float(means[self.best_index_])
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """One entry a value, also where the values are matrices."""
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
 
 
 class SharedGeometry(Geometry):

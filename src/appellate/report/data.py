@@ -30,7 +30,8 @@ def summarize(docket: Docket) -> dict[str, Any]:
     dict
         In JSON's types: ``n``, ``n_classes``, ``sizes`` (samples by number of candidates),
         ``upheld``, ``overturned``, ``histogram`` (confidence before and after), ``classes``
-        (gains and losses), ``confusion`` (verdict by appeal), ``truth`` where known.
+        (gains and losses), ``confusion`` (verdict by appeal), ``truth`` where known, ``cost``
+        by which the labels were decided.
     """
     n = len(docket.candidates)
     rows = np.arange(n)
@@ -60,6 +61,7 @@ def summarize(docket: Docket) -> dict[str, Any]:
         "classes": _gains(docket, names),
         "confusion": _confusion(docket, names),
         "truth": _truth(docket),
+        "cost": docket.cost_name,
         "rounds": len(docket.label_history) - 1,
         "moved": [int(c) for c in (np.diff(docket.label_history, axis=0) != 0).sum(axis=1)],
     }

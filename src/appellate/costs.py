@@ -1,0 +1,248 @@
+"""What a wrong label costs, and the label of the smallest expected cost.
+
+A cost is an (l, l) matrix C: ``C[k, j]`` is the cost of saying j where k is true. Under the
+probabilities p of a row the label ``argmin over j of sum over k of p_k C[k, j]`` costs least
+[1]_. With 0/1 costs that is the most likely label.
+
+.. [1] Elkan (2001). The foundations of cost-sensitive learning. IJCAI.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate.numerics.entries import CandidateEntries, Values
+
+#: Words that need an order of the labels.
+ORDERED = ("absolute", "within", "ordinal")
+#: All words that a cost may begin with.
+WORDS = (*ORDERED, "tree")
+_FORMS = "'absolute', 'within:3', 'ordinal:3', 'tree'"
+_BLOCK = 1 << 22  # entries of a block of expected costs
+_ROUNDING = 64  # costs that differ by as many units in the last place are tied
+
+
+def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
+    """Make the matrix of costs between all labels.
+
+    Parameters
+    ----------
+    cost : None, str, mapping or array-like
+        - None: every wrong label costs the same; there is no matrix.
+        - ``"absolute"``: the distance of both labels.
+        - ``"within:t"``: 1 where the distance is above t, else 0.
+        - ``"ordinal:w"``: ``1 - exp(-distance^2 / (2 w^2))``; the label of the smallest
+          expected cost is the largest of the probabilities smoothed by a Gaussian of width w.
+        - ``"tree"``: class names are paths such as ``animal/dog/poodle``; the number of steps
+          from one to the other in the tree.
+        - a mapping of every class name to such a path: the same.
+        - (l, l) matrix: row k, column j holds the cost of saying j where k is true; nothing
+          may cost less than the truth itself.
+
+        The distance is that of the values if all class names are numbers (or texts of
+        numbers), else that of their places among the classes. Texts are sorted unless the
+        candidate sets say otherwise: ``as_candidates(y, classes=["S", "M", "L"])``.
+    classes : array-like, shape (l,)
+        Class names.
+
+    Returns
+    -------
+    ndarray, shape (l, l), or None
+        Shifted so that its smallest entry is 0, which changes no decision.
+
+    Raises
+    ------
+    ValueError
+        If the cost is none of these, or does not fit the classes.
+
+    Examples
+    --------
+    >>> cost_matrix("within:2", [10, 11, 13])
+    array([[0., 0., 1.],
+           [0., 0., 0.],
+           [1., 0., 0.]])
+    >>> cost_matrix("tree", ["cat", "dog/pug", "dog/poodle"])
+    array([[0., 3., 3.],
+           [3., 0., 2.],
+           [3., 2., 0.]])
+    """
+    if cost is None:
+        return None
+    names = np.asarray(classes).tolist()
+    if isinstance(cost, Mapping):
+        return _tree_distances([_path(_look_up(cost, name)) for name in names])
+    if not isinstance(cost, str):
+        return _check_matrix(cost, names)
+    word, _, number = cost.partition(":")
+    if word == "tree" and not number:
+        if not any("/" in str(name) for name in names):
+            raise ValueError(
+                "cost='tree' needs class names that are paths, such as 'animal/dog/poodle', but "
+                f"no class has a '/': {_some(names)}. Give a mapping of names to paths instead."
+            )
+        return _tree_distances([_path(name) for name in names])
+    size = _size(cost, word, number)
+    distance = np.abs(np.subtract.outer(*2 * (_values(names),)))
+    if word == "absolute":
+        return distance
+    if word == "within":
+        return (distance > size * (1 + 1e-12)).astype(float)
+    return np.asarray(-np.expm1(-np.square(distance / size) / 2))
+
+
+def describe_cost(cost: Any) -> str:
+    """Say a cost in a few words; nothing for None.
+
+    Examples
+    --------
+    >>> describe_cost("within:3"), describe_cost([[0, 1], [2, 0]])
+    ('within:3', '2 x 2 matrix')
+    """
+    if cost is None or isinstance(cost, str):
+        return cost or ""
+    if isinstance(cost, Mapping):
+        return "tree"
+    size = len(cost)
+    return f"{size} x {size} matrix"
+
+
+def expected_costs(probabilities: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+    """Compute the expected cost of every label for every row, (n, l): one product.
+
+    Costs that differ from the smallest of a row by rounding alone are set to it, so that the
+    first of them is found, whatever the order of summation was.
+    """
+    costs = probabilities @ matrix.astype(probabilities.dtype, copy=False)
+    least = costs.min(axis=1, keepdims=True)
+    return np.where(costs <= least + _rounding(matrix, costs.dtype), least, costs)
+
+
+def candidate_costs(
+    confidence: Values, entries: CandidateEntries, matrix: NDArray[Any]
+) -> NDArray[Any]:
+    """Compute the expected costs of every sample's candidates, as entries; ties as above.
+
+    Block by block of rows, so that no (n, l) matrix is formed.
+    """
+    shares, matrix = entries.to_sparse(confidence), matrix.astype(confidence.dtype, copy=False)
+    costs = np.empty_like(confidence)
+    n, l = entries.shape
+    step = max(1, _BLOCK // l)
+    for start in range(0, n, step):
+        part = slice(entries.indptr[start], entries.indptr[min(start + step, n)])
+        block = np.asarray(shares[start : start + step] @ matrix)
+        costs[part] = block[entries.rows[part] - start, entries.labels[part]]
+    least = entries.spread(np.minimum.reduceat(costs, entries.indptr[:-1]))
+    return np.where(costs <= least + _rounding(matrix, costs.dtype), least, costs)
+
+
+def _rounding(matrix: NDArray[Any], dtype: Any) -> float:
+    return float(_ROUNDING * np.finfo(dtype).eps * matrix.max(initial=0.0))
+
+
+def is_ordered(cost: Any) -> bool:
+    """Tell whether a cost needs an order of the labels."""
+    return isinstance(cost, str) and cost.partition(":")[0] in ORDERED
+
+
+def as_numbers(names: list[Any]) -> NDArray[np.float64] | None:
+    """Read all names as finite numbers, or return None."""
+    try:
+        values = np.array([float(name) for name in names])
+    except (TypeError, ValueError):
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def _values(names: list[Any]) -> NDArray[np.float64]:
+    values = as_numbers(names)
+    return np.arange(len(names), dtype=float) if values is None else values
+
+
+def _size(cost: str, word: str, number: str) -> float:
+    """Read the number of ``within:3``; check the word."""
+    if word == "absolute" and not number:
+        return 0.0
+    if word not in ("within", "ordinal"):
+        near = difflib.get_close_matches(word, WORDS, n=1)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"there is no cost {cost!r}.{guess} Use None, {_FORMS}, a mapping of names to paths, "
+            "or a matrix."
+        )
+    plain = re.fullmatch(r"[0-9.]+(e[-+]?[0-9]+)?", number)
+    size = float(number) if plain and number.count(".") < 2 and number != "." else -1.0
+    if size < 0 or not isfinite(size) or (word == "ordinal" and size == 0):
+        least = "a width above 0" if word == "ordinal" else "a distance of 0 or more"
+        raise ValueError(f"cost={cost!r} needs {least} after the colon, such as '{word}:3'.")
+    return size
+
+
+def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
+    try:
+        matrix = np.asarray(cost, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the cost matrix holds something that is no number: {error}") from error
+    l = len(names)
+    if matrix.shape != (l, l):
+        raise ValueError(
+            f"the cost matrix has shape {matrix.shape}, but there are {l} classes: it needs one "
+            f"row for every true and one column for every predicted label, ({l}, {l})."
+        )
+    bad = np.argwhere(~np.isfinite(matrix))
+    if bad.size:
+        k, j = (names[i] for i in bad[0])
+        raise ValueError(f"the cost of saying {j!r} where {k!r} is true is not finite.")
+    below = np.argwhere(matrix < np.diag(matrix)[:, np.newaxis])
+    if below.size:
+        k, j = (names[i] for i in below[0])
+        raise ValueError(
+            f"saying {j!r} where {k!r} is true would cost less than the truth. Rows of the matrix "
+            "are true labels, columns predicted ones, and larger is worse; a matrix of "
+            "similarities has to be negated."
+        )
+    return np.asarray(matrix - matrix.min(initial=np.inf))
+
+
+def _look_up(paths: Mapping[Any, Any], name: Any) -> Any:
+    if name in paths:
+        return paths[name]
+    if str(name) in paths:
+        return paths[str(name)]
+    raise ValueError(
+        f"the tree of costs has no path for the class {name!r}; give every class one."
+    )
+
+
+def _path(path: Any) -> list[str]:
+    steps = [step.strip() for step in str(path).split("/")]
+    if not all(steps):
+        raise ValueError(
+            f"{str(path)!r} is no path in a tree: there is nothing before or after '/'."
+        )
+    return steps
+
+
+def _tree_distances(paths: list[list[str]]) -> NDArray[np.float64]:
+    """Steps from each to each: both depths less twice the depth of where they part."""
+    depth = np.array([len(path) for path in paths])
+    shared = np.zeros((len(paths), len(paths)))
+    together = np.ones_like(shared, dtype=bool)
+    for level in range(max(depth, default=0)):
+        _, step = np.unique(
+            [p[level] if level < len(p) else "" for p in paths], return_inverse=True
+        )
+        together &= (step[:, np.newaxis] == step) & (np.minimum.outer(depth, depth) > level)
+        shared += together
+    return np.asarray(np.add.outer(depth, depth) - 2 * shared)
+
+
+def _some(names: list[Any]) -> str:
+    return ", ".join(repr(name) for name in names[:3]) + (", ..." if len(names) > 3 else "")

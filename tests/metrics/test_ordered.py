@@ -1,0 +1,74 @@
+"""Scores of ordered labels, against scikit-learn and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+from sklearn.metrics import mean_absolute_error as sklearn_error
+
+from appellate.metrics import (
+    accuracy,
+    expected_cost,
+    mean_absolute_error,
+    quadratic_weighted_kappa,
+    tolerance_accuracy,
+)
+
+pairs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=30)
+
+
+@given(pairs)
+def test_scores_are_those_of_scikit_learn(labels):
+    truth, predicted = np.array(labels).T
+    assert mean_absolute_error(truth, predicted) == pytest.approx(sklearn_error(truth, predicted))
+    if len({*truth, *predicted}) == 1:
+        assert np.isnan(quadratic_weighted_kappa(truth, predicted))
+        return
+    expected = cohen_kappa_score(truth, predicted, weights="quadratic", labels=range(7))
+    assert quadratic_weighted_kappa(truth, predicted) == pytest.approx(expected, abs=1e-12)
+
+
+@given(pairs, st.integers(0, 6))
+def test_expected_cost_generalises_the_others(labels, tolerance):
+    truth, predicted = np.array(labels).T
+    classes = range(7)
+    assert expected_cost(truth, predicted, "absolute") == pytest.approx(
+        mean_absolute_error(truth, predicted)
+    )
+    assert expected_cost(truth, predicted, f"within:{tolerance}") == pytest.approx(
+        1 - tolerance_accuracy(truth, predicted, tolerance)
+    )
+    for zero_one in (None, 1 - np.eye(7)):
+        assert expected_cost(truth, predicted, zero_one, classes=classes) == pytest.approx(
+            1 - accuracy(truth, predicted)
+        )
+
+
+def test_rows_are_true_and_columns_predicted():
+    cost = [[0, 1], [10, 0]]
+    assert expected_cost(["a"], ["b"], cost, classes=["a", "b"]) == 1
+    assert expected_cost(["b"], ["a"], cost, classes=["a", "b"]) == 10
+
+
+def test_places_in_an_order():
+    sizes = ["S", "M", "L", "XL"]
+    assert mean_absolute_error(["S", "XL"], ["M", "S"], order=sizes) == 2
+    assert quadratic_weighted_kappa(["S", "XL"], ["S", "XL"], order=sizes) == 1
+
+
+@pytest.mark.parametrize("score", [mean_absolute_error, quadratic_weighted_kappa])
+def test_what_has_no_distance(score):
+    with pytest.raises(ValueError, match="order="):
+        score(["S", "M"], ["M", "M"])
+    with pytest.raises(ValueError, match="'XXL' is not in order="):
+        score(["S", "XXL"], ["S", "S"], order=["S", "M"])
+    with pytest.raises(ValueError, match="row 1"):
+        score([1.0, np.nan], [1.0, 2.0])
+
+
+def test_labels_beyond_the_classes():
+    with pytest.raises(ValueError, match="is not in classes="):
+        expected_cost(["a", "c"], ["a", "a"], "absolute", classes=["a", "b"])
