@@ -142,7 +142,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         X, sets = self._open(X, y)
         entries = CandidateEntries(sets.matrix)
         start = None if supervision is None else check_supervision(supervision, entries, X.dtype)
-        geometry = Geometry(X)
+        geometry = self._geometry(X, sets.shape[1])
         self._keep(geometry, entries, self._disambiguate(geometry, entries, start))
         return self
 
@@ -203,6 +203,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.ids_ = sets.ids
         return X, sets
 
+    def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        """Lay out the training rows; kernel methods decide about their kernel here."""
+        return Geometry(X)
+
     def _keep(self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation) -> None:
         """Set the fitted attributes from a finished disambiguation."""
         self.training_output_ = self._conclude(geometry, entries, result)
@@ -230,7 +234,7 @@ def disambiguate(
         return classifier._disambiguate(geometry, entries, supervision)
     candidates = entries.scatter(np.ones(len(entries), dtype=bool))
     classifier.fit(
-        geometry.X,
+        geometry.matrix,
         candidates,
         supervision=None if supervision is None else entries.scatter(supervision),
     )

@@ -95,7 +95,7 @@ class PLKNNClassifier(PartialLabelClassifier):
         self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
     ) -> NDArray[Any]:
         winners, self._votes_for = result.state
-        self._rows = geometry.X
+        self._rows = geometry.matrix
         return np.asarray(winners)
 
     def _decision(self, X: NDArray[Any]) -> NDArray[Any]:

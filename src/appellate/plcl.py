@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,16 @@ class PLCLClassifier(KernelClassifier):
         training rows.
     max_iter : int, default=8
         Turns.
+    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` says what was chosen and what it costs.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
+    landmarks : {"uniform", "k-means++"}, default="uniform"
+        How the landmarks are chosen among the rows.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.
 
     Attributes
     ----------
@@ -106,6 +117,10 @@ class PLCLClassifier(KernelClassifier):
         kernel: str = "rbf",
         bandwidth: float = 1.0,
         max_iter: int = 8,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "uniform",
+        cache_dir: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.complementary_weight = complementary_weight
@@ -116,6 +131,10 @@ class PLCLClassifier(KernelClassifier):
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.max_iter = max_iter
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.cache_dir = cache_dir
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

@@ -24,8 +24,12 @@ from appellate.numerics.kernels import (
     mean_distance,
     squared_distances,
 )
+from appellate.numerics.lowrank import FeatureSmoother, NystroemSmoother
+from appellate.numerics.nystroem import Basis, choose_landmarks, linear_basis, nystroem_basis
+from appellate.numerics.plan import Plan
 from appellate.numerics.propagation import Propagation, restrict_graph
-from appellate.numerics.ridge import CandidateMap, FeatureSmoother, KernelSmoother, Smoother
+from appellate.numerics.ridge import CandidateMap, KernelSmoother, Smoother
+from appellate.numerics.rows import ArrayRows, Rows
 
 
 class Geometry:
@@ -33,8 +37,10 @@ class Geometry:
 
     Parameters
     ----------
-    X : ndarray, shape (n, q)
+    X : ndarray, shape (n, q), or Rows
         The training rows.
+    plan : Plan, default=None
+        How the Gaussian kernel is represented: exactly if None.
 
     Examples
     --------
@@ -46,8 +52,12 @@ class Geometry:
     array([1, 0, 1])
     """
 
-    def __init__(self, X: NDArray[Any]) -> None:
-        self.X = X
+    def __init__(self, X: Any, plan: Plan | None = None) -> None:
+        self.X, self.plan = X, plan or Plan()
+        self.rows: Rows = X if isinstance(X, Rows) else ArrayRows(X)
+        self._matrix: NDArray[Any] | None = None if isinstance(X, Rows) else X
+        self._landmarks: tuple[NDArray[np.float64], float] | None = None
+        self._bases: dict[tuple[str, float], Basis] = {}
         self._smoothers: dict[tuple[str, float, float], Smoother] = {}
         self._grams: dict[tuple[str, float], tuple[Kernel, NDArray[Any]]] = {}
         self._mean_distance: float | None = None
@@ -55,6 +65,13 @@ class Geometry:
         self._laplacians: dict[int, tuple[CandidateEntries, sp.csr_array]] = {}
         self._graphs: dict[int, NeighborGraph] = {}
         self._neighbors: dict[int, tuple[NDArray[Any], NDArray[np.intp]]] = {}
+
+    @property
+    def matrix(self) -> NDArray[Any]:
+        """The rows in memory, (n, q): what neighbours and third parties' classifiers need."""
+        if self._matrix is None:
+            self._matrix = np.asarray(self.rows)
+        return self._matrix
 
     def smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
         """Return the ridge smoother of the rows; factored at the first call only.
@@ -88,8 +105,8 @@ class Geometry:
     ) -> CandidateMap:
         """Return only the candidate map of a smoother, which itself is given up."""
         key = (kernel, bandwidth, ridge)
-        if key in self._smoothers:
-            return self._smoothers[key].on_candidates(entries)
+        if key in self._smoothers or self.plan.kind == "nystroem":
+            return self.smoother(*key).on_candidates(entries)
         if key not in self._maps or self._maps[key][0] is not entries:
             apply = self._build_smoother(*key).on_candidates(entries)
             self._maps[key] = (entries, apply)
@@ -99,14 +116,14 @@ class Geometry:
         """Distances and indices, (n, k) each, of every row's nearest other rows."""
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._neighbors:
-            self._neighbors[k] = nearest_rows(self.X, None, k)
+            self._neighbors[k] = nearest_rows(self.matrix, None, k)
         return self._neighbors[k]
 
     def graph(self, n_neighbors: int) -> NeighborGraph:
         """Neighbour graph of the rows scaled to unit length (PL-AGGD, PL-CL)."""
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._graphs:
-            self._graphs[k] = NeighborGraph(self.X, k)
+            self._graphs[k] = NeighborGraph(self.matrix, k)
         return self._graphs[k]
 
     def laplacian(self, n_neighbors: int, entries: CandidateEntries) -> sp.csr_array:
@@ -121,18 +138,39 @@ class Geometry:
 
     def _build_smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
         n, q = self.X.shape
+        low_rank = self.plan.kind == "nystroem" and (kernel == "rbf" or q < n)
+        if low_rank and (kernel == "rbf" or self._matrix is None):
+            return NystroemSmoother(self.basis(kernel, bandwidth), ridge, self.X.dtype)
         if kernel == "linear" and q < n:
-            return FeatureSmoother(self.X, ridge)
+            return FeatureSmoother(self.matrix, ridge)
         if (kernel, bandwidth) in self._grams:
             function, gram = self._grams[kernel, bandwidth]
             return KernelSmoother(gram.copy(), ridge, self.X, function)
         function, gram = self._build_gram(kernel, bandwidth)
         return KernelSmoother(gram, ridge, self.X, function)
 
+    def basis(self, kernel: str, bandwidth: float) -> Basis:
+        """Return the features that stand for a kernel, made at the first call only."""
+        key = (kernel, bandwidth)
+        if key not in self._bases:
+            self._bases[key] = self._build_basis(kernel, bandwidth)
+        return self._bases[key]
+
+    def _build_basis(self, kernel: str, bandwidth: float) -> Basis:
+        if kernel == "linear":
+            return linear_basis(self.rows, self.plan.cache_dir)
+        if self._landmarks is None:
+            self._landmarks = choose_landmarks(
+                self.rows, self.plan.n_landmarks, self.plan.landmarks
+            )
+        landmarks, distance = self._landmarks
+        gaussian = GaussianKernel(bandwidth * distance)
+        return nystroem_basis(self.rows, landmarks, gaussian, self.plan.cache_dir)
+
     def _build_gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
         if kernel == "linear":
-            return LinearKernel(), LinearKernel()(self.X, self.X)
-        squared = squared_distances(self.X)
+            return LinearKernel(), LinearKernel()(self.matrix, self.matrix)
+        squared = squared_distances(self.matrix)
         if self._mean_distance is None:
             self._mean_distance = mean_distance(squared)
         gaussian = GaussianKernel(bandwidth * self._mean_distance)
