@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -14,13 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import fit_context
+from appellate.blocks import (
+    check_features,
+    compute,
+    is_lazy,
+    open_rows,
+    predict_lazily,
+    remember_features,
+)
 from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.simplex import project_entries, project_rows
+
+_PREDICT_ROWS = 65_536
 
 
 @runtime_checkable
@@ -125,7 +137,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : array-like, shape (n, q)
-            Features; float32 is kept.
+            Features; float32 is kept. A memory-mapped array is read where it lies; kernel
+            methods also take `appellate.blocks.ParquetRows` and Dask arrays and data frames.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its
@@ -155,6 +168,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             With two classes the score of the second minus that of the first, as in
             scikit-learn.
         """
+        if is_lazy(X):
+            width = None if len(self.classes_) == 2 else len(self.classes_)
+            return self._predict_lazily("decision_function", X, None, width)
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -163,10 +179,18 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         The scores of a row are projected onto the simplex, which keeps their order.
         """
+        if is_lazy(X):
+            return self._predict_lazily("predict_proba", X, None, len(self.classes_))
         return self._probabilities(self._scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Most likely label of new rows, (m,); ties go to the first class."""
+        """Most likely label of new rows, (m,); ties go to the first class.
+
+        Rows are scored in blocks. Of a Dask array or data frame the result is a Dask array,
+        not computed yet; so it is with `predict_proba` and `decision_function`.
+        """
+        if is_lazy(X):
+            return self._predict_lazily("predict", X, self.classes_.dtype, None)
         columns = self._predict_columns(X)
         labels: NDArray[Any] = self.classes_[columns]
         return labels
@@ -195,8 +219,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "give candidate sets, or one label a row."
             )
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        sets = as_candidates(_ravel_column(y))
+        rows = open_rows(X)
+        if rows is None:
+            X = validate_data(self, X, dtype=[np.float64, np.float32])
+        else:
+            remember_features(self, rows)
+            X = rows
+        sets = as_candidates(_ravel_column(compute(y)))
         check_length(sets, len(X))
         self.classes_ = sets.class_names
         self.candidates_ = sets.matrix
@@ -216,11 +245,27 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.n_iter_ = result.n_iter
 
     def _predict_columns(self, X: Any) -> NDArray[np.intp]:
-        return np.argmax(self._scores(X), axis=1)
+        return np.concatenate([np.argmax(part, axis=1) for part in self._score_blocks(X)])
 
     def _scores(self, X: Any) -> NDArray[Any]:
+        parts = list(self._score_blocks(X))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _score_blocks(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Score new rows block by block, so that memory does not grow with their number."""
         check_is_fitted(self)
-        return self._decision(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+        rows = open_rows(X)
+        if rows is not None:
+            check_features(self, rows.shape[1], getattr(rows, "feature_names", None))
+            yield from map(self._decision, rows.blocks())
+            return
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        for block in gen_batches(len(X), _PREDICT_ROWS):
+            yield self._decision(X[block])
+
+    def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
+        check_is_fitted(self)
+        return predict_lazily(self, method, X, dtype, width)
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         return project_rows(scores)

@@ -22,6 +22,7 @@ from appellate.base import (
     decide,
     disambiguate,
 )
+from appellate.blocks import is_lazy
 from appellate.candidates import CandidateSets
 from appellate.confidence import blur_entries, smooth_entries
 from appellate.docket import Docket, frame_backend, row_index
@@ -371,7 +372,7 @@ class PLCPClassifier(PartialLabelClassifier):
     def _open(self, X: Any, y: Any) -> tuple[NDArray[Any], CandidateSets]:
         check_base(self.estimator)
         self._backend = frame_backend(y, X)
-        index = row_index(X)
+        index = None if is_lazy(X) else row_index(X)
         X, sets = super()._open(X, y)
         self.ids_ = index if self.ids_ is None else self.ids_
         return X, sets

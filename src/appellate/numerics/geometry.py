@@ -145,9 +145,9 @@ class Geometry:
             return FeatureSmoother(self.matrix, ridge)
         if (kernel, bandwidth) in self._grams:
             function, gram = self._grams[kernel, bandwidth]
-            return KernelSmoother(gram.copy(), ridge, self.X, function)
+            return KernelSmoother(gram.copy(), ridge, self.matrix, function)
         function, gram = self._build_gram(kernel, bandwidth)
-        return KernelSmoother(gram, ridge, self.X, function)
+        return KernelSmoother(gram, ridge, self.matrix, function)
 
     def basis(self, kernel: str, bandwidth: float) -> Basis:
         """Return the features that stand for a kernel, made at the first call only."""

@@ -1,0 +1,91 @@
+"""A fit on two Dask workers, one of them killed midway: run as a script, tells as JSON.
+
+Arguments: rows, features, megabytes a worker may take (0: no limit).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+from appellate import PLCPClassifier, SUREClassifier
+
+LABELS, CHUNK = 10, 4_000
+
+
+def make_block(block_info):
+    """Rows of one chunk, made where they are needed."""
+    start, stop = block_info[None]["array-location"][0]
+    return make_rows(start, stop, block_info[None]["chunk-shape"][1])[0]
+
+
+def make_rows(start, stop, q):
+    centres = np.random.default_rng(99).normal(size=(LABELS, q)).astype(np.float32)
+    rng = np.random.default_rng(start)
+    truth = rng.integers(LABELS, size=stop - start)
+    rows = centres[truth] + 2 * rng.standard_normal((stop - start, q), dtype=np.float32)
+    candidates = rng.random((stop - start, LABELS)) < 0.2
+    candidates[np.arange(stop - start), truth] = True
+    return rows, candidates
+
+
+def kill_when_busy(client, told):
+    """Kill one worker once features are there."""
+    while True:
+        held = client.has_what()
+        if all(len(keys) >= 2 for keys in held.values()):
+            break
+        time.sleep(0.02)
+    time.sleep(1)
+    victim = sorted(client.run(os.getpid).values())[0]
+    os.kill(victim, signal.SIGKILL)
+    told["killed"] = victim
+
+
+def main(n, q, limit):
+    chunks = tuple(min(CHUNK, n - start) for start in range(0, n, CHUNK))
+    X = da.map_blocks(make_block, chunks=(chunks, (q,)), dtype=np.float32)
+    starts = np.concatenate([[0], np.cumsum(chunks)])
+    candidates = np.concatenate([make_rows(a, b, q)[1] for a, b in itertools.pairwise(starts)])
+    model = PLCPClassifier(SUREClassifier(), n_landmarks=64, kernel_approximation="nystroem")
+    told = {"size_of_X": n * q * 4, "limit": limit * 10**6}
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit=limit * 10**6 or None,
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+    )
+    with cluster, Client(cluster) as client:
+        client.wait_for_workers(2)
+        thread = threading.Thread(target=kill_when_busy, args=(client, told))
+        thread.start()
+        started = time.perf_counter()
+        model.fit(X, candidates)
+        told["seconds"] = time.perf_counter() - started
+        thread.join()
+        lazy = model.predict(X)
+        told["lazy"] = isinstance(lazy, da.Array)
+        predicted = lazy.compute()
+    rows = X.compute(scheduler="sync")
+    reference = PLCPClassifier(
+        SUREClassifier(), n_landmarks=64, kernel_approximation="nystroem"
+    ).fit(rows, candidates)
+    told["same_training"] = float(np.mean(model.transduction_ == reference.transduction_))
+    told["same_new"] = float(np.mean(predicted == reference.predict(rows)))
+    told["largest"] = float(np.abs(model.confidence_ - reference.confidence_).max())
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
