@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 
 from appellate import PLCPClassifier, SUREClassifier
 
-LABELS, CHUNK = 10, 4_000
+LABELS = 10
 
 
 def make_block(block_info):
@@ -39,7 +39,7 @@ def make_rows(start, stop, q):
     return rows, candidates
 
 
-def kill_when_busy(client, told):
+def kill_when_busy(client, victim, told):
     """Kill one worker once features are there."""
     while True:
         held = client.has_what()
@@ -47,13 +47,13 @@ def kill_when_busy(client, told):
             break
         time.sleep(0.02)
     time.sleep(1)
-    victim = sorted(client.run(os.getpid).values())[0]
     os.kill(victim, signal.SIGKILL)
     told["killed"] = victim
 
 
 def main(n, q, limit):
-    chunks = tuple(min(CHUNK, n - start) for start in range(0, n, CHUNK))
+    size = min(4_000, 3_000_000 // q)
+    chunks = tuple(min(size, n - start) for start in range(0, n, size))
     X = da.map_blocks(make_block, chunks=(chunks, (q,)), dtype=np.float32)
     starts = np.concatenate([[0], np.cumsum(chunks)])
     candidates = np.concatenate([make_rows(a, b, q)[1] for a, b in itertools.pairwise(starts)])
@@ -68,7 +68,8 @@ def main(n, q, limit):
     )
     with cluster, Client(cluster) as client:
         client.wait_for_workers(2)
-        thread = threading.Thread(target=kill_when_busy, args=(client, told))
+        victim = sorted(client.run(os.getpid).values())[0]
+        thread = threading.Thread(target=kill_when_busy, args=(client, victim, told))
         thread.start()
         started = time.perf_counter()
         model.fit(X, candidates)

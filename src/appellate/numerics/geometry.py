@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.graph import (
@@ -30,6 +29,7 @@ from appellate.numerics.plan import Plan
 from appellate.numerics.propagation import Propagation, restrict_graph
 from appellate.numerics.ridge import CandidateMap, KernelSmoother, Smoother
 from appellate.numerics.rows import ArrayRows, Rows
+from appellate.numerics.search import find_neighbors, report_recall
 
 
 class Geometry:
@@ -112,23 +112,32 @@ class Geometry:
             self._maps[key] = (entries, apply)
         return self._maps[key][1]
 
-    def neighbors(self, n_neighbors: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Distances and indices, (n, k) each, of every row's nearest other rows."""
+    def neighbors(
+        self, n_neighbors: int, search: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Distances and indices, (n, k) each, of every row's nearest other rows.
+
+        `search` is as in `appellate.numerics.search.find_neighbors`; its recall is logged.
+        """
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._neighbors:
-            self._neighbors[k] = nearest_rows(self.matrix, None, k)
+            self._neighbors[k] = find_neighbors(search, self.matrix, None, k)
+            if search is not None and k:
+                report_recall(search, self.matrix, self._neighbors[k][1])
         return self._neighbors[k]
 
-    def graph(self, n_neighbors: int) -> NeighborGraph:
+    def graph(self, n_neighbors: int, search: Any = None) -> NeighborGraph:
         """Neighbour graph of the rows scaled to unit length (PL-AGGD, PL-CL)."""
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._graphs:
-            self._graphs[k] = NeighborGraph(self.matrix, k)
+            self._graphs[k] = NeighborGraph(self.matrix, k, search)
         return self._graphs[k]
 
-    def laplacian(self, n_neighbors: int, entries: CandidateEntries) -> sp.csr_array:
+    def laplacian(
+        self, n_neighbors: int, entries: CandidateEntries, search: Any = None
+    ) -> sp.csr_array:
         """Laplacian of the neighbour graph, at the candidate entries (LALO)."""
-        distances, neighbors = self.neighbors(n_neighbors)
+        distances, neighbors = self.neighbors(n_neighbors, search)
         k = neighbors.shape[1]
         if k not in self._laplacians or self._laplacians[k][0] is not entries:
             width = float(distances.mean()) if distances.any() else 1.0
@@ -188,9 +197,11 @@ class NeighborGraph:
         Inner products of the feature differences to them.
     """
 
-    def __init__(self, X: NDArray[Any], n_neighbors: int) -> None:
+    def __init__(self, X: NDArray[Any], n_neighbors: int, search: Any = None) -> None:
         rows = unit_rows(X)
-        self.neighbors = nearest_rows(rows, None, n_neighbors)[1]
+        self.neighbors = find_neighbors(search, rows, None, n_neighbors)[1]
+        if search is not None and n_neighbors:
+            report_recall(search, rows, self.neighbors)
         self.gram = difference_gram(rows, self.neighbors)
         self._cached: tuple[CandidateEntries, Propagation] | None = None
 
@@ -213,14 +224,3 @@ class NeighborGraph:
         if self._cached is None or self._cached[0] is not entries:
             self._cached = (entries, Propagation(self.neighbors, entries))
         return self._cached[1]
-
-
-def nearest_rows(
-    X: NDArray[Any], queries: NDArray[Any] | None, n_neighbors: int
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Euclidean nearest rows of `X` to each query; to each row, itself excluded, if None."""
-    if n_neighbors == 0:
-        return np.empty((len(X), 0), dtype=X.dtype), np.empty((len(X), 0), dtype=np.intp)
-    search = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
-    distances, indices = search.kneighbors(queries)
-    return distances, indices
