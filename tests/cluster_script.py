@@ -52,18 +52,19 @@ def kill_when_busy(client, victim, told):
 
 
 def main(n, q, limit):
-    size = min(4_000, 3_000_000 // q)
+    size = min(4_000, 6_000_000 // q)
     chunks = tuple(min(size, n - start) for start in range(0, n, size))
     X = da.map_blocks(make_block, chunks=(chunks, (q,)), dtype=np.float32)
     starts = np.concatenate([[0], np.cumsum(chunks)])
     candidates = np.concatenate([make_rows(a, b, q)[1] for a, b in itertools.pairwise(starts)])
-    model = PLCPClassifier(SUREClassifier(), n_landmarks=64, kernel_approximation="nystroem")
+    options = {"n_landmarks": 64, "kernel_approximation": "nystroem", "max_rounds": 2}
+    model = PLCPClassifier(SUREClassifier(), **options)
     told = {"size_of_X": n * q * 4, "limit": limit * 10**6}
     cluster = LocalCluster(
         n_workers=2,
         threads_per_worker=1,
         memory_limit=limit * 10**6 or None,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     )
     with cluster, Client(cluster) as client:
@@ -79,9 +80,7 @@ def main(n, q, limit):
         told["lazy"] = isinstance(lazy, da.Array)
         predicted = lazy.compute()
     rows = X.compute(scheduler="sync")
-    reference = PLCPClassifier(
-        SUREClassifier(), n_landmarks=64, kernel_approximation="nystroem"
-    ).fit(rows, candidates)
+    reference = PLCPClassifier(SUREClassifier(), **options).fit(rows, candidates)
     told["same_training"] = float(np.mean(model.transduction_ == reference.transduction_))
     told["same_new"] = float(np.mean(predicted == reference.predict(rows)))
     told["largest"] = float(np.abs(model.confidence_ - reference.confidence_).max())
