@@ -122,6 +122,14 @@ def test_exact_kernel_of_a_dask_array_is_refused(problem):
         SUREClassifier(kernel_approximation="exact").fit(da.from_array(X), candidates)
 
 
+def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    monkeypatch.setattr("appellate.numerics.geometry.free_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"compares all rows, which take .* GB are free"):
+        PLKNNClassifier().fit(da.from_array(X), candidates)
+
+
 def test_lengths_must_agree(problem):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem

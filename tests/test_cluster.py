@@ -42,7 +42,7 @@ def test_a_killed_worker_changes_no_label():
 
 @pytest.mark.slow
 def test_workers_smaller_than_the_rows():
-    told = fit_on_cluster(50_000, 3_000, 500, timeout=1800)
+    told = fit_on_cluster(50_000, 4_000, 600, timeout=1800)
     assert told["killed"]
     assert told["limit"] < told["size_of_X"]
     assert told["same_training"] == 1.0

@@ -137,3 +137,15 @@ def test_threads_do_not_change_the_result(monkeypatch):
         monkeypatch.setattr(threads, "effective_threads", lambda n=n_threads: n)
         outputs.append(model.fit(X, candidates).training_output_)
     np.testing.assert_array_equal(*outputs)
+
+
+def test_saved_and_loaded(tmp_path):
+    pytest.importorskip("skops")
+    from appellate.io import load_model, save_model
+
+    X, candidates, _ = make_problem(dtype=np.float32)
+    model = PLCPClassifier(SUREClassifier(), kernel_approximation="nystroem", n_landmarks=50)
+    save_model(model.fit(X, candidates), tmp_path / "m")
+    shares = load_model(tmp_path / "m").predict_proba(X)
+    assert shares.dtype == np.float32
+    np.testing.assert_array_equal(shares, model.predict_proba(X))

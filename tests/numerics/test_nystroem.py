@@ -49,6 +49,7 @@ def make(X, landmarks, **options):
 @pytest.mark.parametrize("block", [1, 7, 4096])
 def test_equals_the_dense_formula_on_sklearns_features(X, block, monkeypatch):
     monkeypatch.setattr(rows_module, "_BLOCK_ROWS", block)
+    monkeypatch.setattr("appellate.numerics.nystroem._BATCH_BYTES", 8 * Q * 5)
     monkeypatch.setattr(features_module, "_BLOCK_BYTES", 4 * 30 * block)
     landmarks = X[::4]
     S = dense_smoother(sklearn_features(X, landmarks)[1])

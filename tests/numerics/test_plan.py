@@ -62,6 +62,7 @@ def test_refuses_with_the_numbers():
 def test_a_cluster_keeps_the_features():
     made = plan(1_000_000, 1.5 * GB, local=False)
     assert (made.kind, made.n_landmarks) == ("nystroem", 1024)
+    assert str(made).endswith("needs about 0.8 GB of memory here and 4.1 GB on the cluster.")
 
 
 def test_free_memory_is_read_and_limited():

@@ -25,7 +25,7 @@ from appellate.numerics.kernels import (
 )
 from appellate.numerics.lowrank import FeatureSmoother, NystroemSmoother
 from appellate.numerics.nystroem import Basis, choose_landmarks, linear_basis, nystroem_basis
-from appellate.numerics.plan import Plan
+from appellate.numerics.plan import Plan, free_memory
 from appellate.numerics.propagation import Propagation, restrict_graph
 from appellate.numerics.ridge import CandidateMap, KernelSmoother, Smoother
 from appellate.numerics.rows import ArrayRows, Rows
@@ -68,8 +68,22 @@ class Geometry:
 
     @property
     def matrix(self) -> NDArray[Any]:
-        """The rows in memory, (n, q): what neighbours and third parties' classifiers need."""
+        """The rows in memory, (n, q): what neighbours and third parties' classifiers need.
+
+        Raises
+        ------
+        MemoryError
+            If they do not fit, with the numbers.
+        """
         if self._matrix is None:
+            (n, q), free = self.rows.shape, free_memory()
+            size = n * q * self.rows.dtype.itemsize
+            if size > free:
+                raise MemoryError(
+                    f"this classifier compares all rows, which take {size / 1e9:.1f} GB; "
+                    f"{free / 1e9:.1f} GB are free. SURE, the partner and linear kernels read "
+                    "rows in blocks."
+                )
             self._matrix = np.asarray(self.rows)
         return self._matrix
 

@@ -25,6 +25,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
+from sklearn.utils import gen_batches
 
 from appellate.numerics.features import Features
 from appellate.numerics.kernels import (
@@ -35,6 +36,7 @@ from appellate.numerics.kernels import (
 )
 from appellate.numerics.rows import Rows
 
+_BATCH_BYTES = 8 * 2**20
 _SAMPLE = 4096  # rows whose mean distance stands for that of all
 
 
@@ -162,9 +164,16 @@ def _basis(
 def raw_features(
     block: NDArray[Any], kernel: Kernel | None, landmarks: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Kernel values of a block with the landmarks, or the block itself; double precision."""
-    block = block.astype(np.float64, copy=False)
-    return block if kernel is None or landmarks is None else kernel(block, landmarks)
+    """Kernel values of a block with the landmarks, or the block itself; double precision.
+
+    Wide blocks are converted bit by bit.
+    """
+    if kernel is None or landmarks is None:
+        return block.astype(np.float64, copy=False)
+    out = np.empty((len(block), len(landmarks)))
+    for rows in gen_batches(len(block), max(1, _BATCH_BYTES // (8 * block.shape[1]))):
+        out[rows] = kernel(block[rows].astype(np.float64, copy=False), landmarks)
+    return out
 
 
 def _moments(block: NDArray[Any], raw: Any, root: NDArray[Any]) -> tuple[NDArray[Any], ...]:

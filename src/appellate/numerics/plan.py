@@ -35,7 +35,7 @@ class Plan:
     cache_dir : str or None
         Folder for the features; memory if None.
     memory, disk : int
-        Bytes that the fit takes beside its data, about.
+        Bytes that the fit takes beside its data, about; in `cache_dir` or on a cluster.
     flops, traffic : float
         Floating-point operations, and bytes read in the steps, about.
     reason : str
@@ -62,11 +62,11 @@ class Plan:
         what = "exact kernel matrix"
         if self.kind == "nystroem":
             what = f"Nystroem features of {self.n_landmarks} landmarks"
+        needs = f"{what}: {self.reason}; needs about {_gb(self.memory)} of memory"
+        if self.disk and self.cache_dir is None:
+            return f"{needs} here and {_gb(self.disk)} on the cluster."
         disk = f" and {_gb(self.disk)} of disk in '{self.cache_dir}'" if self.disk else ""
-        return (
-            f"{what}: {self.reason}; needs about {_gb(self.memory)} of memory{disk}, and some "
-            f"{_duration(self.seconds)}."
-        )
+        return f"{needs}{disk}, and some {_duration(self.seconds)}."
 
 
 def make_plan(
@@ -155,7 +155,7 @@ def make_plan(
         landmarks,
         None if cache_dir is None else str(cache_dir),
         memory,
-        0 if cache_dir is None else 4 * n * m,
+        0 if in_memory else 4 * n * m,
         5.0 * n * m * m + 4.0 * n * m * (q + 10),
         _STEPS * 2 * 4.0 * n * m,
         reason,
