@@ -26,6 +26,7 @@ BASES = [
     PLKNNClassifier(n_neighbors=7, weights="distance"),
     SUREClassifier(),
     SUREClassifier(kernel="linear", maximization=0.1),
+    SUREClassifier(kernel_approximation="nystroem", n_landmarks=40),
     PLSVMClassifier(),
     PLSVMClassifier(kernel="linear", output="one-hot", regularization=0.1),
     SoftLabelClassifier(LogisticRegression()),
@@ -50,6 +51,9 @@ COUPLED = [
     PLCPClassifier(SoftLabelClassifier(LogisticRegression(), n_rounds=1, n_folds=2), max_rounds=2),
     PLCPClassifier(LALOClassifier()),
     PLCPClassifier(AGGDClassifier()),
+    PLCPClassifier(
+        AGGDClassifier(), kernel_approximation="nystroem", landmarks="k-means++", n_landmarks=60
+    ),
     PLCPClassifier(PLCLClassifier()),
     PLCPClassifier(SUREClassifier(), head="mean", blur=None, tol=0.01),
     PLCPClassifier(PLKNNClassifier(), head="base", link="aggressive", target="candidate"),

@@ -131,13 +131,13 @@ class SoftLabelClassifier(PartialLabelClassifier):
         _check_estimator(self.estimator)
         rng = check_random_state(self.random_state)
         splits = self._splits(len(geometry.X), rng)
-        pairs = _Pairs(self._prototype(rng), geometry.X, entries)
+        pairs = _Pairs(self._prototype(rng), geometry.matrix, entries)
         initial = entries.uniform(geometry.X.dtype) if supervision is None else supervision
         confidence = initial
         for _ in range(self.n_rounds):
             output = np.empty(entries.shape, dtype=geometry.X.dtype)
             for seen, judged in splits:
-                output[judged] = pairs.fit(confidence, seen).predict(geometry.X[judged])
+                output[judged] = pairs.fit(confidence, seen).predict(geometry.matrix[judged])
             confidence = _condition(entries.gather(output), entries, confidence)
         return Disambiguation(
             initial=initial,

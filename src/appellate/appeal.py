@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from appellate.base import PartialLabelClassifier
+from appellate.blocks import is_lazy
 from appellate.candidates import CandidateSets
 from appellate.costs import describe_cost
 from appellate.docket import Docket, frame_backend, row_index
@@ -70,7 +71,7 @@ class AppealClassifier(PartialLabelClassifier):
 
     def _open(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
         self._backend = frame_backend(y, X)
-        index = row_index(X)
+        index = None if is_lazy(X) else row_index(X)
         X, sets = super()._open(X, y)
         self.ids_ = index if self.ids_ is None else self.ids_
         return X, sets

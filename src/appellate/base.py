@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -14,14 +15,26 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import fit_context
+from appellate.blocks import (
+    check_features,
+    compute,
+    is_lazy,
+    open_rows,
+    predict_lazily,
+    remember_features,
+)
 from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
 from appellate.costs import candidate_costs, cost_matrix, expected_costs
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
+from appellate.numerics.rows import Rows
 from appellate.numerics.simplex import project_entries, project_rows
+
+_PREDICT_ROWS = 65_536
 
 
 @runtime_checkable
@@ -130,7 +143,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : array-like, shape (n, q)
-            Features; float32 is kept.
+            Features; float32 is kept. A memory-mapped array is read where it lies; kernel
+            methods also take `appellate.blocks.ParquetRows` and Dask arrays and data frames.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its
@@ -148,7 +162,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.cost_ = cost_matrix(self.cost, self.classes_)
         entries = CandidateEntries(sets.matrix)
         start = None if supervision is None else check_supervision(supervision, entries, X.dtype)
-        geometry = Geometry(X)
+        geometry = self._geometry(X, sets.shape[1])
         self._keep(geometry, entries, self._disambiguate(geometry, entries, start))
         return self
 
@@ -163,6 +177,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             With two classes the score of the second minus that of the first, as in
             scikit-learn.
         """
+        if is_lazy(X):
+            width = None if len(self.classes_) == 2 else len(self.classes_)
+            return self._predict_lazily("decision_function", X, None, width)
         scores = self._weigh(self._scores(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -172,14 +189,20 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         The scores of a row are projected onto the simplex, which keeps their order. A `cost`
         changes nothing here.
         """
+        if is_lazy(X):
+            return self._predict_lazily("predict_proba", X, None, len(self.classes_))
         return self._probabilities(self._scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Label of new rows, (m,); ties go to the first class.
 
         The most likely label, or with a `cost` the one of the smallest expected cost,
-        ``argmin over j of (predict_proba(X) @ cost_)[:, j]``.
+        ``argmin over j of (predict_proba(X) @ cost_)[:, j]``. Rows are scored in blocks. Of a
+        Dask array or data frame the result is a Dask array, not computed yet; so it is with
+        `predict_proba` and `decision_function`.
         """
+        if is_lazy(X):
+            return self._predict_lazily("predict", X, self.classes_.dtype, None)
         columns = self._predict_columns(X)
         labels: NDArray[Any] = self.classes_[columns]
         return labels
@@ -209,12 +232,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "give candidate sets, or one label a row."
             )
         X = self._check_rows(X, reset=True)
-        sets = as_candidates(_ravel_column(y))
+        sets = as_candidates(_ravel_column(compute(y)))
         check_length(sets, len(X))
         self.classes_ = sets.class_names
         self.candidates_ = sets.matrix
         self.ids_ = sets.ids
         return X, sets
+
+    def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        """Lay out the training rows; kernel methods decide about their kernel here."""
+        return Geometry(X)
 
     def _keep(self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation) -> None:
         """Set the fitted attributes from a finished disambiguation."""
@@ -226,7 +253,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.n_iter_ = result.n_iter
 
     def _predict_columns(self, X: Any) -> NDArray[np.intp]:
-        return np.argmax(self._weigh(self._scores(X)), axis=1)
+        labels = (np.argmax(self._weigh(part), axis=1) for part in self._score_blocks(X))
+        return np.concatenate(list(labels))
 
     def _weigh(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Scores whose largest is the label: as they are, or minus the expected costs, (m, l)."""
@@ -241,12 +269,33 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return -candidate_costs(result.distribution(entries), entries, self.cost_)
 
     def _scores(self, X: Any) -> NDArray[Any]:
+        parts = list(self._score_blocks(X))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _score_blocks(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Score new rows block by block, so that memory does not grow with their number."""
         check_is_fitted(self)
-        return self._decision(self._check_rows(X, reset=False))
+        X = self._check_rows(X, reset=False)
+        if isinstance(X, Rows):
+            yield from map(self._decision, X.blocks())
+            return
+        for block in gen_batches(len(X), _PREDICT_ROWS):
+            yield self._decision(X[block])
+
+    def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
+        check_is_fitted(self)
+        return predict_lazily(self, method, X, dtype, width)
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Validate features; `reset` remembers their number and names, else they are compared."""
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        rows = open_rows(X)
+        if rows is None:
+            return validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        if reset:
+            remember_features(self, rows)
+        else:
+            check_features(self, rows.shape[1], getattr(rows, "feature_names", None))
+        return rows
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         return project_rows(scores)
@@ -260,7 +309,7 @@ def disambiguate(
         return classifier._disambiguate(geometry, entries, supervision)
     candidates = entries.scatter(np.ones(len(entries), dtype=bool))
     classifier.fit(
-        geometry.X,
+        geometry.matrix,
         candidates,
         supervision=None if supervision is None else entries.scatter(supervision),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Real
+import logging
+import os
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,26 +15,80 @@ from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.geometry import Geometry
+from appellate.numerics.plan import Plan, make_plan
 from appellate.numerics.ridge import Smoother
+from appellate.numerics.rows import Rows
+
+logger = logging.getLogger("appellate")
+
+#: Constraints of the parameters that say how a kernel is represented.
+APPROXIMATION_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel_approximation": [StrOptions({"auto", "exact", "nystroem"})],
+    "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
+    "landmarks": [StrOptions({"uniform", "k-means++"})],
+    "cache_dir": [str, os.PathLike, None],
+}
+APPROXIMATION = {
+    "kernel_approximation": "auto",
+    "n_landmarks": None,
+    "landmarks": "uniform",
+    "cache_dir": None,
+}
+
+
+def plan_geometry(
+    X: Any, n_labels: int, kernels: set[str], *, kernel_approximation: str, **settings: Any
+) -> Geometry:
+    """Lay out training rows for Gaussian or linear kernels; say what was chosen and its cost.
+
+    The message goes to the logger ``"appellate"``: as a warning where an approximation was
+    chosen that nobody asked for, which Python shows by default, else as information.
+    """
+    local = getattr(X, "local", True)
+    if kernel_approximation == "exact" and not local:
+        raise ValueError(
+            "kernel_approximation='exact' needs the rows in memory, but X is a Dask collection. "
+            "Pass X.compute(), or kernel_approximation='auto'."
+        )
+    if "rbf" not in kernels:
+        return Geometry(X, Plan("nystroem" if isinstance(X, Rows) else "exact"))
+    plan = make_plan(
+        X.shape, n_labels, X.dtype, kind=kernel_approximation, local=local, **settings
+    )
+    unasked = plan.kind == "nystroem" and kernel_approximation == "auto"
+    level = logging.WARNING if unasked else logging.INFO
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s", plan)
+    return Geometry(X, plan)
 
 
 class KernelClassifier(PartialLabelClassifier):
     """Base class of the methods whose model is a ridge regression on the confidence.
 
-    A subclass has the parameters `kernel`, `bandwidth` and `regularization` and implements
-    `_disambiguate`; its final model regresses the final confidence.
+    A subclass has the parameters `kernel`, `bandwidth` and `regularization`, may have those
+    of `APPROXIMATION`, and implements `_disambiguate`; its final model regresses the final
+    confidence.
     """
 
     kernel: str
     bandwidth: float
     regularization: float
+    kernel_approximation: str = "auto"
+    n_landmarks: int | None = None
+    landmarks: str = "uniform"
+    cache_dir: Any = None
 
     _parameter_constraints = {
         **PartialLabelClassifier._parameter_constraints,
         "kernel": [StrOptions({"rbf", "linear"})],
         "bandwidth": [Interval(Real, 0, None, closed="neither")],
         "regularization": [Interval(Real, 0, None, closed="neither")],
+        **APPROXIMATION_CONSTRAINTS,
     }
+
+    def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        settings = {name: getattr(self, name) for name in APPROXIMATION}
+        return plan_geometry(X, n_labels, {self.kernel}, **settings)
 
     def _smoother(self, geometry: Geometry) -> Smoother:
         return geometry.smoother(self.kernel, self.bandwidth, self.regularization)
@@ -41,9 +97,7 @@ class KernelClassifier(PartialLabelClassifier):
         self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
     ) -> NDArray[Any]:
         smoother = self._smoother(geometry)
-        targets = entries.to_sparse(result.confidence)
-        output = smoother.training_output(targets)
-        self._regressor = smoother.regressor(targets, output)
+        output, self._regressor = smoother.regress(entries, result.confidence)
         self._leverage = smoother.diagonal.copy()  # a view would keep the n x n matrix alive
         return output
 

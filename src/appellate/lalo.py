@@ -46,6 +46,21 @@ class LALOClassifier(KernelClassifier):
         Largest number of turns.
     tol : float, default=1e-3
         Stop when the confidence changes by less (Frobenius norm).
+    neighbors : object or None, default=None
+        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
+        of scikit-learn's neighbour transformers, such as
+        `appellate.numerics.search.FaissNeighbors`; None: exactly. The logger ``"appellate"``
+        tells its recall on a sample.
+    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` says what was chosen and what it costs.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
+    landmarks : {"uniform", "k-means++"}, default="uniform"
+        How the landmarks are chosen among the rows.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
@@ -88,6 +103,7 @@ class LALOClassifier(KernelClassifier):
         **KernelClassifier._parameter_constraints,
         "laplacian_weight": [Interval(Real, 0, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": [object],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
@@ -102,6 +118,11 @@ class LALOClassifier(KernelClassifier):
         bandwidth: float = 1.0,
         max_iter: int = 30,
         tol: float = 1e-3,
+        neighbors: Any = None,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "uniform",
+        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.laplacian_weight = laplacian_weight
@@ -111,13 +132,18 @@ class LALOClassifier(KernelClassifier):
         self.bandwidth = bandwidth
         self.max_iter = max_iter
         self.tol = tol
+        self.neighbors = neighbors
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.cache_dir = cache_dir
         self.cost = cost
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
     ) -> Disambiguation:
         smooth = self._smoother(geometry).on_candidates(entries)
-        laplacian = geometry.laplacian(self.n_neighbors, entries)
+        laplacian = geometry.laplacian(self.n_neighbors, entries, self.neighbors)
         initial = entries.uniform(geometry.X.dtype) if supervision is None else supervision
         confidence, n_iter = initial, 0
         output = smooth(confidence)

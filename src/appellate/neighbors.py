@@ -13,7 +13,8 @@ from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.confidence import normalize_entries, reduce_candidates
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry, nearest_rows
+from appellate.numerics.geometry import Geometry
+from appellate.numerics.search import find_neighbors
 
 
 class PLKNNClassifier(PartialLabelClassifier):
@@ -33,6 +34,11 @@ class PLKNNClassifier(PartialLabelClassifier):
         Neighbours that vote; all others where there are fewer.
     weights : {"uniform", "distance"}, default="uniform"
         One vote each, or ``1 - d_i / sum of d`` as in the original paper.
+    neighbors : object or None, default=None
+        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
+        of scikit-learn's neighbour transformers, such as
+        `appellate.numerics.search.FaissNeighbors`; None: exactly. The logger ``"appellate"``
+        tells its recall on a sample.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
@@ -75,13 +81,20 @@ class PLKNNClassifier(PartialLabelClassifier):
         **PartialLabelClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"uniform", "distance"})],
+        "neighbors": [object],
     }
 
     def __init__(
-        self, n_neighbors: int = 10, *, weights: str = "uniform", cost: Any = None
+        self,
+        n_neighbors: int = 10,
+        *,
+        weights: str = "uniform",
+        neighbors: Any = None,
+        cost: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
+        self.neighbors = neighbors
         self.cost = cost
 
     def _disambiguate(
@@ -89,7 +102,7 @@ class PLKNNClassifier(PartialLabelClassifier):
     ) -> Disambiguation:
         initial = entries.uniform(geometry.X.dtype)
         votes_for = reduce_candidates(entries, initial, supervision)
-        votes = self._vote(*geometry.neighbors(self.n_neighbors), votes_for)
+        votes = self._vote(*geometry.neighbors(self.n_neighbors, self.neighbors), votes_for)
         winners = np.zeros_like(votes)
         winners[np.arange(len(votes)), votes.argmax(axis=1)] = 1
         candidate_votes = entries.gather(votes)
@@ -105,12 +118,12 @@ class PLKNNClassifier(PartialLabelClassifier):
         self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
     ) -> NDArray[Any]:
         winners, self._votes_for = result.state
-        self._rows = geometry.X
+        self._rows = geometry.matrix
         return np.asarray(winners)
 
     def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
         k = min(self.n_neighbors, len(self._rows))
-        return self._vote(*nearest_rows(self._rows, X, k), self._votes_for)
+        return self._vote(*find_neighbors(self.neighbors, self._rows, X, k), self._votes_for)
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         totals = scores.sum(axis=1, keepdims=True)

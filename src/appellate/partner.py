@@ -56,6 +56,16 @@ class PartnerClassifier(KernelClassifier):
         Stop when a projected gradient step changes no confidence by more.
     max_iter : int, default=10_000
         Largest number of steps. Stopping early changes the answer; for studies only.
+    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` says what was chosen and what it costs.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
+    landmarks : {"uniform", "k-means++"}, default="uniform"
+        How the landmarks are chosen among the rows.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
@@ -117,6 +127,10 @@ class PartnerClassifier(KernelClassifier):
         bandwidth: float = 1.0,
         tol: float = 1e-6,
         max_iter: int = 10_000,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "uniform",
+        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.collaboration = collaboration
@@ -127,6 +141,10 @@ class PartnerClassifier(KernelClassifier):
         self.bandwidth = bandwidth
         self.tol = tol
         self.max_iter = max_iter
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.cache_dir = cache_dir
         self.cost = cost
 
     def _disambiguate(
@@ -164,9 +182,8 @@ class PartnerClassifier(KernelClassifier):
         if self.target == "candidate":
             return super()._conclude(geometry, entries, result)
         smoother = self._smoother(geometry)
-        targets = 1 - entries.scatter(result.confidence)  # C
-        output = smoother.training_output(targets)  # M^
-        self._regressor = smoother.regressor(targets, output)
+        # Regress on C = 1 - D; the output is M^.
+        output, self._regressor = smoother.regress(entries, result.confidence, complement=True)
         self._leverage = smoother.diagonal.copy()
         return 1 - output
 

@@ -25,6 +25,7 @@ from appellate.base import (
 )
 from appellate.candidates import CandidateSets
 from appellate.confidence import blur_entries, smooth_entries
+from appellate.kernel import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 from appellate.partner import PartnerClassifier
@@ -111,6 +112,18 @@ class PLCPClassifier(AppealClassifier):
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
         Passed to the base if it is random.
+    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` says what was chosen and what it costs.
+        Holds for base and partner, which share it; where this and the next three are left at
+        their defaults, those of the base hold.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
+    landmarks : {"uniform", "k-means++"}, default="uniform"
+        How the landmarks are chosen among the rows.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
@@ -188,6 +201,7 @@ class PLCPClassifier(AppealClassifier):
         "partner_max_iter": [Interval(Integral, 1, None, closed="left")],
         "keep_confidences": ["boolean"],
         "random_state": ["random_state"],
+        **APPROXIMATION_CONSTRAINTS,
     }
 
     def __init__(
@@ -209,6 +223,10 @@ class PLCPClassifier(AppealClassifier):
         partner_max_iter: int = 10_000,
         keep_confidences: bool = False,
         random_state: Any = None,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "uniform",
+        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -227,7 +245,18 @@ class PLCPClassifier(AppealClassifier):
         self.partner_max_iter = partner_max_iter
         self.keep_confidences = keep_confidences
         self.random_state = random_state
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.cache_dir = cache_dir
         self.cost = cost
+
+    def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        settings = {name: getattr(self, name) for name in APPROXIMATION}
+        if settings == APPROXIMATION:
+            settings = {name: getattr(self.estimator, name, settings[name]) for name in settings}
+        kernels = {self.kernel, getattr(self.estimator, "kernel", self.kernel)}
+        return plan_geometry(X, n_labels, kernels, **settings)
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

@@ -44,6 +44,16 @@ class SUREClassifier(KernelClassifier):
         Largest number of turns.
     tol : float, default=1e-3
         Stop when the confidence changes by less (Frobenius norm).
+    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` says what was chosen and what it costs.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
+    landmarks : {"uniform", "k-means++"}, default="uniform"
+        How the landmarks are chosen among the rows.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
@@ -97,6 +107,10 @@ class SUREClassifier(KernelClassifier):
         bandwidth: float = 1.0,
         max_iter: int = 100,
         tol: float = 1e-3,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "uniform",
+        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.maximization = maximization
@@ -105,6 +119,10 @@ class SUREClassifier(KernelClassifier):
         self.bandwidth = bandwidth
         self.max_iter = max_iter
         self.tol = tol
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.cache_dir = cache_dir
         self.cost = cost
 
     def _disambiguate(

@@ -10,6 +10,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions
@@ -170,7 +171,9 @@ class PLSVMClassifier(PartialLabelClassifier):
         self, geometry: Geometry, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run Pegasos; return the model and its margins of the training rows, (n, l)."""
-        X = geometry.X
+        if self.kernel == "rbf" and geometry.plan.kind == "nystroem":
+            return self._train_on_features(geometry, candidates)
+        X = geometry.matrix
         n, l = candidates.shape
         by_appearance = order_of_appearance(candidates)
         by_name = np.argsort(by_appearance)
@@ -193,6 +196,23 @@ class PLSVMClassifier(PartialLabelClassifier):
         )
         rows = X if kernel is not None else None
         return Regressor(kernel, rows, coefficients, np.zeros(l, dtype=X.dtype)), margins
+
+    def _train_on_features(
+        self, geometry: Geometry, candidates: NDArray[np.bool_]
+    ) -> tuple[Regressor, NDArray[Any]]:
+        """Run the linear version on Nystroem features, (n, m)."""
+        basis = geometry.basis("rbf", self.bandwidth)
+        scale = np.sqrt(basis.strengths)
+        features = basis.features.product(
+            np.diag(scale).astype(np.float32), (basis.offset * scale).astype(np.float32)
+        )
+        linear = clone(self).set_params(kernel="linear")
+        primal, margins = linear._train(Geometry(features), candidates)
+        intercept = np.zeros(candidates.shape[1], dtype=geometry.X.dtype)
+        coefficients = (basis.turn * scale) @ primal.coefficients
+        return Regressor(basis.kernel, basis.landmarks, coefficients, intercept), margins.astype(
+            geometry.X.dtype
+        )
 
     def _epochs(self, n: int) -> Iterator[tuple[NDArray[np.intp], int]]:
         """Yield the order of the rows in every epoch and the steps taken before it."""

@@ -9,7 +9,8 @@ from sklearn.linear_model import Ridge
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.kernels import GaussianKernel, LinearKernel
-from appellate.numerics.ridge import FeatureSmoother, KernelSmoother, Smoother
+from appellate.numerics.lowrank import FeatureSmoother
+from appellate.numerics.ridge import KernelSmoother, Smoother
 from tests.problems import random_candidates, random_confidence
 
 N, Q, LABELS, RIDGE = 40, 3, 6, 0.07

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from appellate.cli.errors import UserError
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
     from appellate.cli.decisions import Decisions
     from appellate.docket import Docket
 
-LARGE = 12_000  # samples above which the n x n kernel matrix is given up
-N_COMPONENTS = 300
+LARGE = 12_000  # samples above which features are float32, and compared by few components
 N_SHOWN_NEIGHBORS = 5
-_SAMPLE = 2_000
+_CHUNK_ROWS = 20_000
 _SEARCH_COMPONENTS = 32
 
 
@@ -35,36 +35,64 @@ class Setting:
     seed : int
         Of everything random.
     why : str
-        Why these were chosen, for the user.
+        Why these were chosen, and what they cost, for the user.
+    n_landmarks : int
+        Of the approximation.
     params : dict or None
         Parameters of PLCP, where they were selected.
     cost : object
         What a wrong label costs, as `PLCPClassifier` takes it.
+    cache_dir : Path or None
+        Folder for the features of the approximation.
+    scheduler : str or None
+        Address of a Dask scheduler whose workers keep them.
     """
 
     base: str
     kernel: str
     seed: int
     why: str
+    n_landmarks: int = 0
     params: dict[str, Any] | None = None
     cost: Any = None
+    cache_dir: Path | None = None
+    scheduler: str | None = None
 
 
-def choose(n: int, base: str | None, kernel: str, seed: int, cost: Any = None) -> Setting:
-    """Settle base and kernel for a number of samples; what the user names is kept."""
-    large = n > LARGE if kernel == "auto" else kernel == "nystroem"
-    if not large:
-        why = f"{n} samples: exact Gaussian kernel"
-        return Setting(base or "aggd", "exact", seed, why, cost=cost)
-    why = (
-        f"{n} samples: the exact kernel would need {3 * n * n * 8 / 1e9:.1f} GB, so "
-        f"{N_COMPONENTS} Nystroem features stand in for it"
-    )
-    if base is None:
+def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
+    """Settle base and kernel for a case; what the user names is kept."""
+    from appellate.numerics.plan import make_plan
+
+    n, l = case.sets.shape
+    q = len(case.features) if case.embeddings is None else case.embeddings.shape[1]
+    cluster = given["scheduler"] is not None
+    if cluster and given["kernel"] == "exact":
+        raise UserError("--scheduler needs --kernel nystroem: the exact kernel is not divided.")
+    try:
+        plan = make_plan(
+            (n, q),
+            l,
+            _dtype(case),
+            kind=given["kernel"],
+            n_landmarks=given["landmarks"],
+            cache_dir=given["cache_dir"],
+            local=not cluster,
+        )
+    except MemoryError as error:
+        raise UserError(str(error).replace("cache_dir", "--cache-dir")) from error
+    exact, base, why = plan.kind == "exact", given["base"], str(plan).rstrip(".")
+    if base is None and not exact:
         why += "; SURE as base, because PL-AGGD's neighbour graph is slow at this size"
-    if base in ("knn", "svm"):
-        why += f"; the base {base} works on the same features"
-    return Setting(base or "sure", "nystroem", seed, why, cost=cost)
+    return Setting(
+        base or ("aggd" if exact else "sure"),
+        plan.kind,
+        given["seed"],
+        why,
+        plan.n_landmarks,
+        cost=cost,
+        cache_dir=given["cache_dir"],
+        scheduler=given["scheduler"],
+    )
 
 
 def make_frame(case: Case) -> Any:
@@ -91,11 +119,10 @@ def frame_of(columns: dict[str, NDArray[Any]]) -> Any:
     return nw.from_dict(data, backend=chosen).to_native()
 
 
-def build(case: Case, frame: Any, setting: Setting) -> Any:
-    """Build the pipeline: imputation, scaling, one-hot columns, kernel features, PLCP."""
+def build(case: Case, setting: Setting) -> Any:
+    """Build the pipeline: imputation, scaling, one-hot columns, PLCP."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
-    from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import Pipeline, make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -121,14 +148,9 @@ def build(case: Case, frame: Any, setting: Setting) -> Any:
     }
     options |= setting.params or {}
     base = _tied(setting)
+    options["kernel_approximation"] = setting.kernel
     if setting.kernel == "nystroem":
-        width = options.pop("bandwidth", 1.0)
-        gamma = _gamma(prepare, frame, setting.seed) / width**2
-        components = min(N_COMPONENTS, len(case))
-        steps.append(("kernel", Nystroem(gamma=gamma, n_components=components, random_state=0)))
-        options |= {"kernel": "linear", "partner_tol": 1e-4}
-        base.pop("bandwidth", None)
-        base |= {} if setting.base == "knn" else {"kernel": "linear"}
+        options |= {"n_landmarks": setting.n_landmarks, "cache_dir": setting.cache_dir}
     try:
         steps.append(("plcp", PLCPClassifier(make_base(setting.base, **base), **options)))
     except (ValueError, ImportError, TypeError) as error:
@@ -148,19 +170,6 @@ def _dtype(case: Case) -> Any:
     import numpy as np
 
     return np.float32 if len(case) > LARGE else np.float64
-
-
-def _gamma(prepare: Any, frame: Any, seed: int) -> float:
-    """Gaussian width from the mean distance of a sample of rows."""
-    import numpy as np
-    from sklearn.base import clone
-
-    from appellate.numerics.kernels import mean_distance, squared_distances
-
-    chosen = np.random.default_rng(seed).permutation(len(frame))[:_SAMPLE]
-    sample = clone(prepare).fit_transform(take(frame, chosen))
-    width = mean_distance(squared_distances(sample))
-    return float(1 / (2 * np.square(width)))
 
 
 @dataclass
@@ -185,13 +194,13 @@ def hear(
     """Fit and tabulate; reviewed rows are certain, those of which no label is true left out."""
     import numpy as np
 
-    pipeline = build(case, frame, setting)
+    pipeline = build(case, setting)
     sets, kept = case.sets, np.ones(len(case), dtype=bool)
     if decisions is not None:
         sets, kept = decisions.apply(sets)
     rows = np.flatnonzero(kept)
     try:
-        pipeline.fit(take(frame, rows), sets[rows])
+        _fit(pipeline, take(frame, rows), sets[rows], setting.scheduler)
     except np.linalg.LinAlgError as error:
         raise UserError(f"{error} Try another --base.") from error
     model = pipeline[-1]
@@ -201,7 +210,25 @@ def hear(
         replace(each, base_confidence=None, partner_confidence=None) for each in model.history_
     ]
     model.ids_ = None
+    model.cache_dir = None  # a folder of this machine says nothing to whoever loads the model
     return Hearing(pipeline, replace(full, truth=truth))
+
+
+def _fit(pipeline: Any, frame: Any, sets: Any, scheduler: str | None) -> None:
+    """Fit the pipeline; its last step on a cluster, if one is named."""
+    if scheduler is None:
+        pipeline.fit(frame, sets)
+        return
+    from appellate.experiments.cluster import ClusterError, connect
+
+    try:
+        with connect(1, scheduler):
+            import dask.array as da
+
+            rows = pipeline[:-1].fit_transform(frame)
+            pipeline[-1].fit(da.from_array(rows, chunks=(_CHUNK_ROWS, -1)), sets)  # type: ignore[no-untyped-call]
+    except ClusterError as error:
+        raise UserError(str(error)) from error
 
 
 def take(frame: Any, rows: NDArray[np.intp]) -> Any:

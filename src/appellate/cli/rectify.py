@@ -29,6 +29,8 @@ Examples:
       --decisions decisions.csv --suggest 20
   appellate rectify shirts.csv --candidates size --cost absolute \\
       --order S,M,L,XL --out shirts
+  appellate rectify web.parquet --candidates tags --out web \\
+      --scheduler tcp://10.0.0.1:8786
 """
 
 
@@ -73,6 +75,16 @@ def _split_long(_: click.Context, __: click.Parameter, value: str | None) -> tup
     show_default=True,
     help="Whole kernel matrix, or features that approximate it.",
 )
+@click.option(
+    "--landmarks", type=click.IntRange(1), metavar="N", help="Of the approximation.  [1024]"
+)
+@click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Keep the features there, not in memory.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers fit.")
 @click.option(
     "--decisions",
     "decided",
@@ -165,7 +177,7 @@ class _Run:
         )
         case, cost = labelcosts.settle(case, given["cost"], given["order"])
         decisions = self._decisions(case)
-        setting = hearing.choose(len(case), given["base"], given["kernel"], given["seed"], cost)
+        setting = hearing.choose(case, given, cost)
         show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
         self.timings["read"] = time.perf_counter() - started
         with steps(4 + (decisions is not None)) as begin:

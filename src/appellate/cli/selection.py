@@ -38,7 +38,7 @@ def select(case: Case, frame: Any, setting: Setting, given: str | None) -> Setti
     from appellate.registry import make_base
 
     chosen = np.random.default_rng(setting.seed).permutation(len(case))[:_MOST]
-    prepare = build(case, frame, replace(setting, kernel="exact"))[0]
+    prepare = build(case, replace(setting, kernel="exact"))[0]
     X, sets = prepare.fit_transform(take(frame, chosen)), case.sets[chosen]
     if setting.kernel == "nystroem":
         bases = [given or "sure"]  # the only one that is quick on all rows

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -40,6 +40,7 @@ from appellate.deep.trainer import Trainer, TrainingSettings, predict
 from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
+from appellate.numerics.rows import Rows
 
 #: Parameters that change where and how a run is done, not what it computes.
 _SURROUNDINGS = (
@@ -117,7 +118,8 @@ class DeepClassifier(AppealClassifier):
     ) -> Disambiguation:
         """Train; `supervision` is the confidence to start from."""
         self._check_params()
-        inputs = open_inputs(geometry.X, self.n_workers)
+        rows = geometry.matrix if isinstance(geometry.X, Rows) else geometry.X
+        inputs = open_inputs(rows, self.n_workers)
         self.input_shape_ = inputs.shape
         device = self._find_device()
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -173,6 +175,10 @@ class DeepClassifier(AppealClassifier):
         self.verdict_ = self.classes_[labels[0]]
         self.overturned_ = labels[0] != labels[1]
         return np.asarray(output)
+
+    def _score_blocks(self, X: Any) -> Iterator[NDArray[Any]]:
+        check_is_fitted(self)
+        yield self._decision(self._check_rows(X, reset=False))
 
     def _decision(self, X: Any) -> NDArray[Any]:
         heads = self._predict_heads(X)

@@ -195,6 +195,9 @@ class PLCPClassifierCV(PLCPClassifier):
         self.head = head
         self.random_state = random_state
 
+    def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        return Geometry(X)  # leave-one-out scores are those of the exact kernel
+
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
     ) -> Disambiguation:
@@ -205,8 +208,8 @@ class PLCPClassifierCV(PLCPClassifier):
         given = None if supervision is None else entries.scatter(supervision)
         scores = np.column_stack(
             [
-                self._score_settings(settings, scorer, geometry.X, sets, given, train, test)
-                for train, test in self._folds(scorer, geometry.X, sets)
+                self._score_settings(settings, scorer, geometry.matrix, sets, given, train, test)
+                for train, test in self._folds(scorer, geometry.matrix, sets)
             ]
         )  # (settings, folds)
         self._report(settings, scores)

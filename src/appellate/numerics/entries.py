@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numba as nb
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -86,8 +87,9 @@ class CandidateEntries:
 
     def first_max(self, values: Values) -> NDArray[np.intp]:
         """Position, in the entries, of every sample's largest entry; ties go to the first."""
-        at_max = np.flatnonzero(values == self.spread(self.row_max(values)))
-        return at_max[np.searchsorted(self.rows[at_max], np.arange(self.shape[0]))]
+        out = np.empty(self.shape[0], dtype=np.intp)
+        _first_max(values, self.indptr, out)
+        return out
 
     def argmax(self, values: Values) -> NDArray[np.intp]:
         """Label of every sample's largest entry, (n,); ties go to the first label."""
@@ -104,6 +106,16 @@ class CandidateEntries:
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(self.shape[1] + 1))
         return order, starts
+
+
+@nb.njit(cache=True)
+def _first_max(values, indptr, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        best = indptr[i]
+        for entry in range(indptr[i] + 1, indptr[i + 1]):
+            if values[entry] > values[best]:
+                best = entry
+        out[i] = best
 
 
 def order_of_appearance(candidates: NDArray[np.bool_]) -> NDArray[np.intp]:

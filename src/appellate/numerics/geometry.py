@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.graph import (
@@ -24,8 +23,13 @@ from appellate.numerics.kernels import (
     mean_distance,
     squared_distances,
 )
+from appellate.numerics.lowrank import FeatureSmoother, NystroemSmoother
+from appellate.numerics.nystroem import Basis, choose_landmarks, linear_basis, nystroem_basis
+from appellate.numerics.plan import Plan, free_memory
 from appellate.numerics.propagation import Propagation, restrict_graph
-from appellate.numerics.ridge import CandidateMap, FeatureSmoother, KernelSmoother, Smoother
+from appellate.numerics.ridge import CandidateMap, KernelSmoother, Smoother
+from appellate.numerics.rows import ArrayRows, Rows
+from appellate.numerics.search import find_neighbors, report_recall
 
 
 class Geometry:
@@ -33,8 +37,10 @@ class Geometry:
 
     Parameters
     ----------
-    X : ndarray, shape (n, q)
+    X : ndarray, shape (n, q), or Rows
         The training rows.
+    plan : Plan, default=None
+        How the Gaussian kernel is represented: exactly if None.
 
     Examples
     --------
@@ -46,8 +52,12 @@ class Geometry:
     array([1, 0, 1])
     """
 
-    def __init__(self, X: NDArray[Any]) -> None:
-        self.X = X
+    def __init__(self, X: Any, plan: Plan | None = None) -> None:
+        self.X, self.plan = X, plan or Plan()
+        self.rows: Rows = X if isinstance(X, Rows) else ArrayRows(X)
+        self._matrix: NDArray[Any] | None = None if isinstance(X, Rows) else X
+        self._landmarks: tuple[NDArray[np.float64], float] | None = None
+        self._bases: dict[tuple[str, float], Basis] = {}
         self._smoothers: dict[tuple[str, float, float], Smoother] = {}
         self._grams: dict[tuple[str, float], tuple[Kernel, NDArray[Any]]] = {}
         self._mean_distance: float | None = None
@@ -55,6 +65,27 @@ class Geometry:
         self._laplacians: dict[int, tuple[CandidateEntries, sp.csr_array]] = {}
         self._graphs: dict[int, NeighborGraph] = {}
         self._neighbors: dict[int, tuple[NDArray[Any], NDArray[np.intp]]] = {}
+
+    @property
+    def matrix(self) -> NDArray[Any]:
+        """The rows in memory, (n, q): what neighbours and third parties' classifiers need.
+
+        Raises
+        ------
+        MemoryError
+            If they do not fit, with the numbers.
+        """
+        if self._matrix is None:
+            (n, q), free = self.rows.shape, free_memory()
+            size = n * q * self.rows.dtype.itemsize
+            if size > free:
+                raise MemoryError(
+                    f"this classifier compares all rows, which take {size / 1e9:.1f} GB; "
+                    f"{free / 1e9:.1f} GB are free. SURE, the partner and linear kernels read "
+                    "rows in blocks."
+                )
+            self._matrix = np.asarray(self.rows)
+        return self._matrix
 
     def smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
         """Return the ridge smoother of the rows; factored at the first call only.
@@ -88,30 +119,39 @@ class Geometry:
     ) -> CandidateMap:
         """Return only the candidate map of a smoother, which itself is given up."""
         key = (kernel, bandwidth, ridge)
-        if key in self._smoothers:
-            return self._smoothers[key].on_candidates(entries)
+        if key in self._smoothers or self.plan.kind == "nystroem":
+            return self.smoother(*key).on_candidates(entries)
         if key not in self._maps or self._maps[key][0] is not entries:
             apply = self._build_smoother(*key).on_candidates(entries)
             self._maps[key] = (entries, apply)
         return self._maps[key][1]
 
-    def neighbors(self, n_neighbors: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Distances and indices, (n, k) each, of every row's nearest other rows."""
+    def neighbors(
+        self, n_neighbors: int, search: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Distances and indices, (n, k) each, of every row's nearest other rows.
+
+        `search` is as in `appellate.numerics.search.find_neighbors`; its recall is logged.
+        """
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._neighbors:
-            self._neighbors[k] = nearest_rows(self.X, None, k)
+            self._neighbors[k] = find_neighbors(search, self.matrix, None, k)
+            if search is not None and k:
+                report_recall(search, self.matrix, self._neighbors[k][1])
         return self._neighbors[k]
 
-    def graph(self, n_neighbors: int) -> NeighborGraph:
+    def graph(self, n_neighbors: int, search: Any = None) -> NeighborGraph:
         """Neighbour graph of the rows scaled to unit length (PL-AGGD, PL-CL)."""
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._graphs:
-            self._graphs[k] = NeighborGraph(self.X, k)
+            self._graphs[k] = NeighborGraph(self.matrix, k, search)
         return self._graphs[k]
 
-    def laplacian(self, n_neighbors: int, entries: CandidateEntries) -> sp.csr_array:
+    def laplacian(
+        self, n_neighbors: int, entries: CandidateEntries, search: Any = None
+    ) -> sp.csr_array:
         """Laplacian of the neighbour graph, at the candidate entries (LALO)."""
-        distances, neighbors = self.neighbors(n_neighbors)
+        distances, neighbors = self.neighbors(n_neighbors, search)
         k = neighbors.shape[1]
         if k not in self._laplacians or self._laplacians[k][0] is not entries:
             width = float(distances.mean()) if distances.any() else 1.0
@@ -121,18 +161,39 @@ class Geometry:
 
     def _build_smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
         n, q = self.X.shape
+        low_rank = self.plan.kind == "nystroem" and (kernel == "rbf" or q < n)
+        if low_rank and (kernel == "rbf" or self._matrix is None):
+            return NystroemSmoother(self.basis(kernel, bandwidth), ridge, self.X.dtype)
         if kernel == "linear" and q < n:
-            return FeatureSmoother(self.X, ridge)
+            return FeatureSmoother(self.matrix, ridge)
         if (kernel, bandwidth) in self._grams:
             function, gram = self._grams[kernel, bandwidth]
-            return KernelSmoother(gram.copy(), ridge, self.X, function)
+            return KernelSmoother(gram.copy(), ridge, self.matrix, function)
         function, gram = self._build_gram(kernel, bandwidth)
-        return KernelSmoother(gram, ridge, self.X, function)
+        return KernelSmoother(gram, ridge, self.matrix, function)
+
+    def basis(self, kernel: str, bandwidth: float) -> Basis:
+        """Return the features that stand for a kernel, made at the first call only."""
+        key = (kernel, bandwidth)
+        if key not in self._bases:
+            self._bases[key] = self._build_basis(kernel, bandwidth)
+        return self._bases[key]
+
+    def _build_basis(self, kernel: str, bandwidth: float) -> Basis:
+        if kernel == "linear":
+            return linear_basis(self.rows, self.plan.cache_dir)
+        if self._landmarks is None:
+            self._landmarks = choose_landmarks(
+                self.rows, self.plan.n_landmarks, self.plan.landmarks
+            )
+        landmarks, distance = self._landmarks
+        gaussian = GaussianKernel(bandwidth * distance)
+        return nystroem_basis(self.rows, landmarks, gaussian, self.plan.cache_dir)
 
     def _build_gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
         if kernel == "linear":
-            return LinearKernel(), LinearKernel()(self.X, self.X)
-        squared = squared_distances(self.X)
+            return LinearKernel(), LinearKernel()(self.matrix, self.matrix)
+        squared = squared_distances(self.matrix)
         if self._mean_distance is None:
             self._mean_distance = mean_distance(squared)
         gaussian = GaussianKernel(bandwidth * self._mean_distance)
@@ -150,9 +211,11 @@ class NeighborGraph:
         Inner products of the feature differences to them.
     """
 
-    def __init__(self, X: NDArray[Any], n_neighbors: int) -> None:
+    def __init__(self, X: NDArray[Any], n_neighbors: int, search: Any = None) -> None:
         rows = unit_rows(X)
-        self.neighbors = nearest_rows(rows, None, n_neighbors)[1]
+        self.neighbors = find_neighbors(search, rows, None, n_neighbors)[1]
+        if search is not None and n_neighbors:
+            report_recall(search, rows, self.neighbors)
         self.gram = difference_gram(rows, self.neighbors)
         self._cached: tuple[CandidateEntries, Propagation] | None = None
 
@@ -175,14 +238,3 @@ class NeighborGraph:
         if self._cached is None or self._cached[0] is not entries:
             self._cached = (entries, Propagation(self.neighbors, entries))
         return self._cached[1]
-
-
-def nearest_rows(
-    X: NDArray[Any], queries: NDArray[Any] | None, n_neighbors: int
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Euclidean nearest rows of `X` to each query; to each row, itself excluded, if None."""
-    if n_neighbors == 0:
-        return np.empty((len(X), 0), dtype=X.dtype), np.empty((len(X), 0), dtype=np.intp)
-    search = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
-    distances, indices = search.kneighbors(queries)
-    return distances, indices

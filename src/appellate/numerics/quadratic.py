@@ -122,4 +122,8 @@ def minimize_quadratic(
 
 
 def _objective(values: Values, product: Values, linear: Values) -> float:
-    return float(np.dot(values, product - 2 * linear))
+    slope = product - 2 * linear
+    if values.dtype == np.float64:
+        return float(np.dot(values, slope))
+    slope *= values
+    return float(slope.sum(dtype=np.float64))  # many float32 entries: rounding would hide a step

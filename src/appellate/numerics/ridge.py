@@ -15,7 +15,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numba as nb
@@ -45,11 +44,11 @@ class Regressor:
     kernel : Kernel or None
         None for primal coefficients, which multiply the features themselves.
     rows : ndarray, shape (n, q), or None
-        Training rows of a kernel regression.
+        Training rows of a kernel regression, or the landmarks among them.
     coefficients : ndarray, shape (n, l) or (q, l)
         Dual (kernel) or primal coefficients.
     intercept : ndarray, shape (l,)
-        Bias of every label.
+        Bias of every label; scores have its dtype.
     """
 
     kernel: Kernel | None
@@ -61,7 +60,7 @@ class Regressor:
         """Score new rows, (m, l); kernel rows are formed in blocks of at most 64 MiB."""
         if self.kernel is None or self.rows is None:
             return np.asarray(X @ self.coefficients + self.intercept)
-        out = np.empty((len(X), len(self.intercept)), dtype=self.coefficients.dtype)
+        out = np.empty((len(X), len(self.intercept)), dtype=self.intercept.dtype)
         batch = max(1, _PREDICT_BYTES // max(1, self.rows.nbytes // self.rows.shape[1]))
         for block in gen_batches(len(X), batch):
             out[block] = self.kernel(X[block], self.rows) @ self.coefficients + self.intercept
@@ -92,6 +91,17 @@ class Smoother(ABC):
 
     @abstractmethod
     def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap: ...
+
+    def regress(
+        self, entries: CandidateEntries, values: Values, *, complement: bool = False
+    ) -> tuple[NDArray[Any], Regressor]:
+        """Return training output and regression on targets that are zero off the candidates.
+
+        With `complement`, on one minus these targets.
+        """
+        targets = 1 - entries.scatter(values) if complement else entries.to_sparse(values)
+        output = self.training_output(targets)
+        return output, self.regressor(targets, output)
 
     def predict(self, X: NDArray[Any], targets: Targets) -> NDArray[Any]:
         """Return the output on new rows of the regression on these targets, (m, l)."""
@@ -222,63 +232,6 @@ def _apply_blocks(blocks, starts, values):  # type: ignore[no-untyped-def]
             out[a] = total
             position += part.size
     return out
-
-
-class FeatureSmoother(Smoother):
-    """The smoother of a linear model on given features, for fewer features than rows.
-
-    With ``Z = Xc L^-T``, ``L L' = Xc'Xc + ridge I`` and centred features ``Xc``:
-    ``S = 1 1' / n + Z Z'``; nothing of size n x n is formed.
-
-    Cost: n q^2 once, then n q l a training output. Memory: one (n, q) copy.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n, q)
-        Features of the training rows.
-    ridge : float
-        Strictly positive.
-    """
-
-    def __init__(self, rows: NDArray[Any], ridge: float) -> None:
-        self.mean = rows.mean(axis=0)
-        centred = rows - self.mean
-        gram = centred.T @ centred
-        gram.flat[:: len(gram) + 1] += ridge
-        self.factor = la.cholesky(gram, lower=True, overwrite_a=True)
-        self.whitened = np.ascontiguousarray(
-            la.solve_triangular(self.factor, centred.T, lower=True).T
-        )  # (n, q)
-        self.diagonal = np.einsum("ij,ij->i", self.whitened, self.whitened) + 1 / len(rows)
-
-    def training_output(self, targets: Targets) -> NDArray[Any]:  # noqa: D102
-        return np.asarray(self.whitened @ (self.whitened.T @ targets) + targets.mean(axis=0))
-
-    def regressor(  # noqa: D102
-        self, targets: Targets, output: NDArray[Any] | None = None
-    ) -> Regressor:
-        whitened = self.whitened.T @ targets  # (q, l)
-        coefficients = la.solve_triangular(self.factor, whitened, lower=True, trans="T")
-        intercept = targets.mean(axis=0) - self.mean @ coefficients
-        return Regressor(None, None, coefficients, np.asarray(intercept))
-
-    def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap:
-        order, starts = entries.by_label
-        segments = [slice(a, b) for a, b in pairwise(starts) if a < b]
-        rows = entries.rows[order]
-        n = len(self.whitened)
-
-        def apply(values: Values) -> Values:
-            by_label = values[order]
-            product = np.empty_like(by_label)
-            for s in segments:
-                features = self.whitened[rows[s]]
-                product[s] = features @ (by_label[s] @ features) + by_label[s].sum() / n
-            out = np.empty_like(values)
-            out[order] = product
-            return out
-
-        return apply
 
 
 def _invert_in_place(gram: NDArray[Any], ridge: float) -> NDArray[Any]:

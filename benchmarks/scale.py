@@ -1,0 +1,297 @@
+"""Many rows: time, memory, accuracy, each measurement in a process of its own.
+
+1. SURE-PLCP at n = 1e4, 1e5, 1e6 (q = 50, l = 20, m = 512): seconds, peak memory, growth.
+2. PL-AGGD-PLCP at n = 1e5 with approximate neighbours, and their recall.
+3. What one would do instead: SGDClassifier and HistGradientBoostingClassifier on the candidate
+   pairs as weighted duplicates, n = 1e5.
+4. Accuracy against the exact kernel at n = 10,000 over the number of landmarks: generated data
+   and, with APPELLATE_DATA_HOME, Fashion-MNIST; draws docs/images/landmarks.png.
+5. X on disk, n = 1e6, under a limit of 4 GiB on the address space.
+6. Rows a second of predict.
+
+Usage: python benchmarks/scale.py [1 2 3 4 5 6]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from _common import peak_bytes
+
+Q, LABELS, LANDMARKS = 50, 20, 512
+SIZES = (10_000, 100_000, 1_000_000)
+CURVE = (64, 128, 256, 512, 1024, 2048)
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "landmarks.png"
+
+
+def make_rows(n, seed=0):
+    """Overlapping Gaussian classes; 2.5 candidates a row on average."""
+    centres = np.random.default_rng(99).normal(size=(LABELS, Q))
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(LABELS, size=n)
+    X = np.empty((n, Q), dtype=np.float32)
+    candidates = np.zeros((n, LABELS), dtype=bool)
+    for start in range(0, n, 100_000):
+        rows = slice(start, min(start + 100_000, n))
+        size = rows.stop - start
+        X[rows] = centres[truth[rows]] + 2.5 * rng.normal(size=(size, Q))
+        candidates[rows] = rng.random((size, LABELS)) < 1.5 / (LABELS - 1)
+    candidates[np.arange(n), truth] = True
+    return X, candidates, truth
+
+
+def coupled(base, **options):
+    from appellate import PLCPClassifier
+    from appellate.registry import make_base
+
+    made = make_base(base) if isinstance(base, str) else base
+    return PLCPClassifier(made, random_state=0, **options)
+
+
+def nystroem(m=LANDMARKS, **options):
+    return {"kernel_approximation": "nystroem", "n_landmarks": m, **options}
+
+
+def judge(model, started, cpu, truth, **more):
+    """What a child process tells."""
+    told = {
+        "seconds": time.perf_counter() - started,
+        "cpu": time.process_time() - cpu,
+        "peak": peak_bytes(),
+    }
+    test, _, answers = make_rows(20_000, seed=1)
+    told["test"] = float(np.mean(model.predict(test) == answers))
+    if hasattr(model, "transduction_"):
+        told["training"] = float(np.mean(model.transduction_ == truth))
+    print(json.dumps(told | more))
+
+
+def warm(base="sure", **options):
+    """Compile before the clock starts."""
+    X, candidates, _ = make_rows(300)
+    coupled(base, **(options or nystroem(64))).fit(X, candidates)
+
+
+def child(*arguments, **environment):
+    command = [sys.executable, __file__, "--child", *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | environment, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{arguments} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def line(name, told, width=34):
+    training = f"{told['training']:.4f}" if "training" in told else "   -  "
+    print(
+        f"  {name:{width}} {told['seconds']:7.1f} s ({told['cpu']:7.1f} s of processor)"
+        f"  {told['peak'] / 2**30:5.2f} GiB"
+        f"  training {training}  test {told['test']:.4f}",
+        flush=True,
+    )
+
+
+# -- 1. growth ----------------------------------------------------------------------------
+
+
+def fit_sure(n):
+    warm()
+    X, candidates, truth = make_rows(int(n))
+    started, cpu = time.perf_counter(), time.process_time()
+    model = coupled("sure", **nystroem()).fit(X, candidates)
+    steps = sum(r.base_steps + r.partner_steps for r in model.history_)
+    judge(model, started, cpu, truth, steps=steps)
+
+
+def growth():
+    print(f"SURE-PLCP, q = {Q}, l = {LABELS}, m = {LANDMARKS} (1e6: at most 240 s, 8 GiB)")
+    told = [child("fit_sure", n) for n in SIZES]
+    for n, each in zip(SIZES, told, strict=True):
+        line(f"n = {n:,} ({each['steps']} steps)", each)
+    for key, name in (("seconds", "wall clock"), ("cpu", "processor time")):
+        exponent = np.polyfit(np.log(SIZES), np.log([each[key] for each in told]), 1)[0]
+        print(f"  growth exponent {exponent:.2f} of the {name} (at most 1.15)")
+
+
+# -- 2. neighbours ------------------------------------------------------------------------
+
+
+def fit_aggd(n, share):
+    import logging
+
+    from appellate.aggd import AGGDClassifier
+    from appellate.numerics.search import FaissNeighbors
+
+    said = []
+    logger = logging.getLogger("appellate")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler := logging.Handler())
+    handler.emit = lambda record: said.append(record.getMessage())
+    base = AGGDClassifier(neighbors=FaissNeighbors(share=float(share)))
+    warm(AGGDClassifier())
+    said.clear()
+    X, candidates, truth = make_rows(int(n))
+    started, cpu = time.perf_counter(), time.process_time()
+    model = coupled(base, **nystroem()).fit(X, candidates)
+    recall = next(line for line in said if "nearest neighbours" in line)
+    judge(model, started, cpu, truth, recall=recall)
+
+
+def neighbors():
+    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, Faiss neighbours")
+    told = child("fit_aggd", 100_000, 0.2)
+    line("n = 100,000", told)
+    print(f"  {told['recall']}")
+
+
+# -- 3. what one would do instead ---------------------------------------------------------
+
+
+def fit_pairs(name, n):
+    """Every row once for each candidate, with the weight 1 / candidates."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import SGDClassifier
+
+    X, candidates, truth = make_rows(int(n))
+    started, cpu = time.perf_counter(), time.process_time()
+    rows, labels = np.nonzero(candidates)
+    weights = 1 / candidates.sum(axis=1)[rows]
+    if name == "sgd":
+        model = SGDClassifier(loss="log_loss", random_state=0)
+    else:
+        model = HistGradientBoostingClassifier(random_state=0)
+    model.fit(X[rows], labels, sample_weight=weights)
+    scores = np.where(candidates, model.predict_proba(X), -1)
+    judge(model, started, cpu, truth, training=float(np.mean(scores.argmax(axis=1) == truth)))
+
+
+def rivals():
+    print(f"n = 100,000, q = {Q}, l = {LABELS}: candidate pairs as weighted duplicates")
+    line("SURE-PLCP, m = 512", child("fit_sure", 100_000))
+    line("SGDClassifier (logistic)", child("fit_pairs", "sgd", 100_000))
+    line("HistGradientBoostingClassifier", child("fit_pairs", "trees", 100_000))
+
+
+# -- 4. accuracy --------------------------------------------------------------------------
+
+
+def fit_accuracy(data, kind, m):
+    if data == "generated":
+        X, candidates, truth = make_rows(10_000)
+        test, _, answers = make_rows(10_000, seed=1)
+    else:
+        X, candidates, truth, test, answers = fashion()
+    options = nystroem(int(m)) if kind == "nystroem" else {"kernel_approximation": "exact"}
+    started, cpu = time.perf_counter(), time.process_time()
+    model = coupled("sure", **options).fit(X, candidates)
+    print(
+        json.dumps(
+            {
+                "seconds": time.perf_counter() - started,
+                "cpu": time.process_time() - cpu,
+                "training": float(np.mean(model.transduction_ == truth)),
+                "test": float(np.mean(model.predict(test) == answers)),
+                "peak": peak_bytes(),
+            }
+        )
+    )
+
+
+def fashion():
+    """Fashion-MNIST pixels, every false label a candidate with probability 0.3."""
+    from appellate.datasets import load_fashion_mnist, make_partial_labels
+
+    data, test = load_fashion_mnist(), load_fashion_mnist(subset="test")
+    rows = np.random.default_rng(0).permutation(len(data.X))[:10_000]
+    truth = data.y_true[rows]
+    candidates = make_partial_labels(truth, flip_probability=0.3, random_state=0)
+    X, new = (part.astype(np.float32) / 255 for part in (data.X[rows], test.X))
+    return X, candidates, truth, new, test.y_true
+
+
+def accuracy():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    sources = ["generated"] + (["fashion"] if "APPELLATE_DATA_HOME" in os.environ else [])
+    figure, axes = plt.subplots(1, len(sources), figsize=(4.2 * len(sources), 3), squeeze=False)
+    for axis, data in zip(axes[0], sources, strict=True):
+        print(f"{data}, n = 10,000: SURE-PLCP on Nystroem features against the exact kernel")
+        exact = child("fit_accuracy", data, "exact", 0)
+        line("exact", exact)
+        curve = []
+        for m in CURVE:
+            curve.append(child("fit_accuracy", data, "nystroem", m))
+            line(f"m = {m}", curve[-1])
+        for key, colour in (("training", "C0"), ("test", "C1")):
+            axis.plot(CURVE, [each[key] for each in curve], "o-", color=colour, label=key, ms=4)
+            axis.axhline(exact[key], color=colour, ls=":", lw=1)
+        axis.set(xscale="log", xticks=CURVE, xlabel="landmarks", title=data)
+        axis.set_xticklabels(CURVE)
+        axis.minorticks_off()
+        gap = abs(curve[CURVE.index(1024)]["test"] - exact["test"])
+        print(f"  gap at m = 1024: {gap:.4f} (at most 0.005)")
+    axes[0][0].set_ylabel("accuracy")
+    axes[0][0].legend(title="dotted: exact kernel", fontsize=8, title_fontsize=8)
+    figure.tight_layout()
+    figure.savefig(PICTURE, dpi=120)
+
+
+# -- 5. and 6. rows on disk, and prediction -------------------------------------------------
+
+
+def on_disk():
+    print("n = 1,000,000, m = 256: X and features on disk, 4 GiB of address space")
+    root = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "tests.out_of_core_script", "1000000", "256", "4", folder]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr[-2000:])
+    told = json.loads(done.stdout)
+    line("fit", told)
+    print(f"  predict: {1e6 / told['predict_seconds']:,.0f} rows a second")
+
+
+def prediction():
+    warm()
+    X, candidates, _ = make_rows(20_000)
+    new = make_rows(200_000, seed=2)[0]
+    print("rows a second of predict, fitted on 20,000 rows")
+    for m in (256, 512, 1024):
+        model = coupled("sure", **nystroem(m), max_rounds=1).fit(X, candidates)
+        before, started = peak_bytes(), time.perf_counter()
+        model.predict(new)
+        seconds = time.perf_counter() - started
+        grown = (peak_bytes() - before) / 2**20
+        print(f"  m = {m:4}: {len(new) / seconds:10,.0f}, {grown:.0f} MiB more memory")
+
+
+def main():
+    parts = {
+        "1": growth,
+        "2": neighbors,
+        "3": rivals,
+        "4": accuracy,
+        "5": on_disk,
+        "6": prediction,
+    }
+    if sys.argv[1:2] == ["--child"]:
+        globals()[sys.argv[2]](*sys.argv[3:])
+        return
+    for part in sys.argv[1:] or parts:
+        parts[part]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Smoothers of low rank: ridge regression on fewer features than rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.features import Features, StoredFeatures
+from appellate.numerics.nystroem import Basis
+from appellate.numerics.ridge import CandidateMap, Regressor, Smoother, Targets
+
+
+class LowRankSmoother(Smoother):
+    """``S = 1 1'/n + Z diag(weights) Z'`` of features Z whose columns sum to zero.
+
+    A candidate map is one pass over the features that gathers candidate entries into (l, r)
+    coefficients and one that evaluates candidate entries only: n c r multiply-adds each for c
+    candidates a row, linear in n; nothing of size n x n or n x l is formed.
+
+    Parameters
+    ----------
+    features : Features
+        Z, (n, r).
+    weights : ndarray, shape (r,)
+        How much of every feature remains.
+    dtype : dtype
+        Of outputs.
+    """
+
+    def __init__(self, features: Features, weights: NDArray[Any], dtype: Any) -> None:
+        self.features, self.weights, self.dtype = features, weights, np.dtype(dtype)
+
+    @cached_property
+    def diagonal(self) -> NDArray[Any]:  # type: ignore[override]
+        """The diagonal of S, (n,)."""
+        lengths = self.features.weighted_lengths(self.weights) + 1 / self.features.shape[0]
+        return lengths.astype(self.dtype)
+
+    def training_output(self, targets: Targets) -> NDArray[Any]:  # noqa: D102
+        return self._output(*self._project(targets))
+
+    def regressor(  # noqa: D102
+        self, targets: Targets, output: NDArray[Any] | None = None
+    ) -> Regressor:
+        return self._regressor(*self._project(targets))
+
+    def regress(  # noqa: D102
+        self, entries: CandidateEntries, values: Values, *, complement: bool = False
+    ) -> tuple[NDArray[Any], Regressor]:
+        coefficients, mean = self._project_entries(entries, values)
+        if complement:  # S (1 - D) = 1 - S D
+            coefficients, mean = -coefficients, 1 - mean
+        return self._output(coefficients, mean), self._regressor(coefficients, mean)
+
+    def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap:
+        def apply(values: Values) -> Values:
+            coefficients, mean = self._project_entries(entries, values)
+            return self.features.evaluate(
+                entries, coefficients.astype(values.dtype), mean.astype(values.dtype)
+            )
+
+        return apply
+
+    @abstractmethod
+    def _regressor(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> Regressor:
+        """Model of (l, r) coefficients of the features, and the mean target of every label."""
+
+    def _output(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> NDArray[Any]:
+        return self.features.product(coefficients.astype(self.dtype), mean.astype(self.dtype))
+
+    def _project_entries(
+        self, entries: CandidateEntries, values: Values
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        n, l = entries.shape
+        mean = np.bincount(entries.labels, weights=values, minlength=l) / n
+        return self.features.gather(entries, values) * self.weights, mean
+
+    def _project(self, targets: Targets) -> tuple[NDArray[Any], NDArray[Any]]:
+        dense = targets.toarray() if sp.issparse(targets) else targets
+        return self.features.gather_dense(dense) * self.weights, dense.mean(axis=0)
+
+
+class FeatureSmoother(LowRankSmoother):
+    """The smoother of a linear model on given features, for fewer features than rows.
+
+    With ``Z = Xc L^-T``, ``L L' = Xc'Xc + ridge I`` and centred features ``Xc``:
+    ``S = 1 1' / n + Z Z'``; nothing of size n x n is formed.
+
+    Cost: n q^2 once, then n q l a training output. Memory: one (n, q) copy.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, q)
+        Features of the training rows.
+    ridge : float
+        Strictly positive.
+    """
+
+    def __init__(self, rows: NDArray[Any], ridge: float) -> None:
+        self.mean = rows.mean(axis=0)
+        centred = rows - self.mean
+        gram = centred.T @ centred
+        gram.flat[:: len(gram) + 1] += ridge
+        self.factor = la.cholesky(gram, lower=True, overwrite_a=True)
+        whitened = la.solve_triangular(self.factor, centred.T, lower=True).T  # (n, q)
+        whitened = np.ascontiguousarray(whitened)
+        features = StoredFeatures(whitened.shape, whitened.dtype, matrix=whitened)
+        super().__init__(features, np.ones(rows.shape[1]), rows.dtype)
+
+    def _regressor(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> Regressor:
+        primal = la.solve_triangular(
+            self.factor, coefficients.T.astype(self.dtype), lower=True, trans="T"
+        )
+        intercept = mean - self.mean @ primal
+        return Regressor(None, None, primal, np.asarray(intercept, dtype=self.dtype))
+
+
+class NystroemSmoother(LowRankSmoother):
+    """The smoother of Nystroem features; that of the kernel itself if all rows are landmarks.
+
+    Parameters
+    ----------
+    basis : Basis
+        Features of the rows; models of different ridges share it.
+    ridge : float
+        Strictly positive.
+    dtype : dtype
+        Of outputs; the features are float32, the small algebra is done in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate.numerics.kernels import GaussianKernel
+    >>> from appellate.numerics.nystroem import nystroem_basis
+    >>> from appellate.numerics.rows import ArrayRows
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> basis = nystroem_basis(ArrayRows(X), X, GaussianKernel(1.0))
+    >>> smoother = NystroemSmoother(basis, 1e-9, X.dtype)
+    >>> smoother.predict(X, np.array([[1.0], [3.0], [4.0]])).round(4)
+    array([[1.],
+           [3.],
+           [4.]])
+    """
+
+    def __init__(self, basis: Basis, ridge: float, dtype: Any) -> None:
+        self.basis = basis
+        super().__init__(basis.features, basis.strengths / (basis.strengths + ridge), dtype)
+
+    def _regressor(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> Regressor:
+        basis = self.basis
+        weights = basis.turn @ coefficients.T  # (m, l)
+        intercept = np.asarray(mean - basis.offset @ coefficients.T, dtype=self.dtype)
+        if basis.kernel is None:
+            return Regressor(None, None, weights.astype(self.dtype), intercept)
+        return Regressor(basis.kernel, basis.landmarks, weights, intercept)

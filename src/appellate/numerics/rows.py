@@ -1,0 +1,95 @@
+"""Training rows that are read block by block, wherever they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from appellate.numerics.features import Features, StoredFeatures
+from appellate.numerics.threads import ordered_map
+
+BlockFunction = Callable[[NDArray[Any]], Any]
+_BLOCK_ROWS = 4096
+
+
+class Rows(ABC):
+    """Rows of features of which never more than some blocks are held at a time.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        ``(n, q)``.
+    dtype : dtype
+        float32 or float64.
+    local : bool
+        Whether the blocks are read by this process.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    local: bool = True
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    @abstractmethod
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows, block after block."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Read all rows into memory, (n, q)."""
+        out = np.empty(self.shape, dtype=dtype or self.dtype)
+        start = 0
+        for block in self.blocks():
+            out[start : start + len(block)] = block
+            start += len(block)
+        return out
+
+    def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
+        """Return some rows, whose numbers ascend."""
+        found, start = [], 0
+        for block in self.blocks():
+            low, high = np.searchsorted(indices, (start, start + len(block)))
+            found.append(block[indices[low:high] - start])
+            start += len(block)
+        return np.concatenate(found)
+
+    def accumulate(self, function: BlockFunction) -> tuple[NDArray[Any], ...]:
+        """Add up the arrays that a function makes of every block."""
+        totals: tuple[NDArray[Any], ...] | None = None
+        for parts in ordered_map(function, self.blocks(), blas=True):
+            if totals is None:
+                totals = parts
+            else:
+                for total, part in zip(totals, parts, strict=True):
+                    total += part
+        assert totals is not None
+        return totals
+
+    def features(self, function: BlockFunction, width: int, cache_dir: Any = None) -> Features:
+        """Keep what a function makes of every block: (n, width) features in float32."""
+        out = StoredFeatures((len(self), width), np.float32, cache_dir)
+        start = 0
+        for block in ordered_map(function, self.blocks(), blas=True):
+            out.write(start, block)
+            start += len(block)
+        return out
+
+
+class ArrayRows(Rows):
+    """Rows of an array in memory, or of one that is mapped from a file."""
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+
+    def blocks(self) -> Iterator[NDArray[Any]]:  # noqa: D102
+        return (self.matrix[rows] for rows in gen_batches(len(self), _BLOCK_ROWS))
+
+    def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:  # noqa: D102
+        return np.asarray(self.matrix[indices])

@@ -1,0 +1,36 @@
+"""``appellate rectify`` on a Dask cluster gives the labels of one process."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.cli.tables import read_rows, write_table
+from tests.cli.test_rectify import rectify
+
+distributed = pytest.importorskip("distributed")
+
+
+def test_the_cluster_finds_the_same_labels(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    options = ["--candidates", "labels", "--kernel", "nystroem", "--landmarks", "30"]
+    assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "here") == 0
+    with distributed.LocalCluster(
+        n_workers=1, processes=False, dashboard_address=":0", silence_logs=logging.ERROR
+    ) as cluster:
+        options += ["--scheduler", cluster.scheduler_address]
+        assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "there") == 0
+    here, there = (read_rows(tmp_path / d / "rectified.csv") for d in ("here", "there"))
+    assert [r["label"] for r in here] == [r["label"] for r in there]
+    assert "Nystroem features of 30 landmarks" in capsys.readouterr().out
+
+
+def test_what_cannot_be(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    options = ["--candidates", "labels", "--out", tmp_path / "o", "--scheduler", "nonsense://x"]
+    assert rectify(tmp_path / "t.csv", *options, "--kernel", "exact") == 2
+    assert "the exact kernel is not divided" in capsys.readouterr().err
+    assert rectify(tmp_path / "t.csv", *options) == 2
+    assert "no Dask scheduler answers at 'nonsense://x'" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]

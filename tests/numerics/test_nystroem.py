@@ -1,0 +1,173 @@
+"""Nystroem smoothers against dense formulas on scikit-learn's features, and the exact kernel."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.kernel_approximation import Nystroem
+
+from appellate.numerics import features as features_module
+from appellate.numerics import rows as rows_module
+from appellate.numerics.entries import CandidateEntries
+from appellate.numerics.features import StoredFeatures
+from appellate.numerics.geometry import Geometry
+from appellate.numerics.kernels import GaussianKernel
+from appellate.numerics.lowrank import NystroemSmoother
+from appellate.numerics.nystroem import choose_landmarks, linear_basis, nystroem_basis
+from appellate.numerics.plan import Plan
+from appellate.numerics.rows import ArrayRows
+from tests.problems import random_candidates, random_confidence
+
+N, Q, LABELS, RIDGE, WIDTH = 120, 4, 6, 0.07, 2.0
+
+
+@pytest.fixture
+def X():
+    return np.random.RandomState(0).normal(size=(N, Q))
+
+
+def dense_smoother(features):
+    """The hat matrix of ridge regression with a free bias, typed literally."""
+    centred = features - features.mean(axis=0)
+    hat = centred @ np.linalg.inv(centred.T @ centred + RIDGE * np.eye(centred.shape[1]))
+    return hat @ centred.T + 1 / len(features)
+
+
+def sklearn_features(X, landmarks):
+    model = Nystroem(gamma=1 / (2 * WIDTH**2), n_components=len(landmarks), random_state=0)
+    return model.fit(landmarks), model.transform(X)
+
+
+def make(X, landmarks, **options):
+    kernel = GaussianKernel(WIDTH)
+    basis = nystroem_basis(ArrayRows(X), landmarks, kernel, **options)
+    return NystroemSmoother(basis, RIDGE, X.dtype)
+
+
+@pytest.mark.parametrize("block", [1, 7, 4096])
+def test_equals_the_dense_formula_on_sklearns_features(X, block, monkeypatch):
+    monkeypatch.setattr(rows_module, "_BLOCK_ROWS", block)
+    monkeypatch.setattr("appellate.numerics.nystroem._BATCH_BYTES", 8 * Q * 5)
+    monkeypatch.setattr(features_module, "_BLOCK_BYTES", 4 * 30 * block)
+    landmarks = X[::4]
+    S = dense_smoother(sklearn_features(X, landmarks)[1])
+    smoother = make(X, landmarks)
+    np.testing.assert_allclose(smoother.training_output(np.eye(N)), S, atol=2e-6)
+    np.testing.assert_allclose(smoother.diagonal, np.diag(S), atol=2e-6)
+
+
+def test_prediction_is_ridge_on_sklearns_features(X):
+    from sklearn.linear_model import Ridge
+
+    landmarks, targets = X[::4], np.random.RandomState(1).normal(size=(N, 3))
+    new = np.random.RandomState(2).normal(size=(9, Q))
+    model, F = sklearn_features(X, landmarks)
+    expected = Ridge(alpha=RIDGE).fit(F, targets).predict(model.transform(new))
+    np.testing.assert_allclose(make(X, landmarks).predict(new, targets), expected, atol=1e-4)
+
+
+def test_all_rows_as_landmarks_are_the_exact_kernel(X):
+    exact = Geometry(X)
+    plan = Plan("nystroem", n_landmarks=10 * N)  # fewer rows than landmarks
+    nearly = Geometry(X, plan)
+    entries = CandidateEntries(random_candidates(np.random.RandomState(3), N, LABELS))
+    values, new = entries.uniform(), np.random.RandomState(4).normal(size=(9, Q))
+    for bandwidth, ridge in [(1.0, 0.05), (1.0, 0.5), (0.3, 0.05)]:
+        a = exact.smoother("rbf", bandwidth, ridge)
+        b = nearly.smoother("rbf", bandwidth, ridge)
+        np.testing.assert_allclose(
+            b.on_candidates(entries)(values), a.on_candidates(entries)(values), atol=5e-6
+        )
+        for complement in (False, True):
+            out, regressor = a.regress(entries, values, complement=complement)
+            near, close = b.regress(entries, values, complement=complement)
+            np.testing.assert_allclose(near, out, atol=5e-6)
+            np.testing.assert_allclose(close.predict(new), regressor.predict(new), atol=5e-5)
+    assert nearly.basis("rbf", 1.0) is nearly.smoother("rbf", 1.0, 0.5).basis
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("rate", [0.0, 0.3, 0.9])
+def test_candidate_map_equals_the_dense_product(X, dtype, on_disk, rate, tmp_path, monkeypatch):
+    monkeypatch.setattr(features_module, "_BLOCK_BYTES", 4 * 30 * 17)
+    rng = np.random.RandomState(1)
+    candidates = random_candidates(rng, N, LABELS, rate)
+    candidates[:, 3] = False  # a label that is never a candidate
+    candidates[~candidates.any(axis=1), 0] = True
+    confidence = random_confidence(rng, candidates).astype(dtype)
+    entries = CandidateEntries(candidates)
+    smoother = make(X.astype(dtype), X[::4].copy(), cache_dir=tmp_path if on_disk else None)
+    out = smoother.on_candidates(entries)(entries.gather(confidence))
+    assert out.dtype == dtype
+    expected = entries.gather(smoother.training_output(confidence))
+    np.testing.assert_allclose(out, expected, atol=3e-6)
+    output, _ = smoother.regress(entries, entries.gather(confidence))
+    assert output.dtype == dtype
+    np.testing.assert_allclose(output, smoother.training_output(confidence), atol=3e-6)
+
+
+def test_duplicate_landmarks_change_nothing(X):
+    landmarks = X[:20]
+    twice = make(X, np.concatenate([landmarks, landmarks[:7]]))
+    once = make(X, landmarks)
+    assert twice.features.shape == once.features.shape
+    np.testing.assert_allclose(
+        twice.training_output(np.eye(N)), once.training_output(np.eye(N)), atol=2e-6
+    )
+
+
+def test_rows_that_all_coincide():
+    X = np.ones((30, 2))
+    geometry = Geometry(X, Plan("nystroem", n_landmarks=5))
+    targets = np.random.RandomState(0).uniform(size=(30, 3))
+    out = geometry.smoother("rbf", 1.0, 0.1).training_output(targets)
+    np.testing.assert_allclose(out, np.tile(targets.mean(axis=0), (30, 1)), atol=1e-6)
+
+
+def test_linear_features_in_blocks(X):
+    from sklearn.linear_model import Ridge
+
+    basis = linear_basis(ArrayRows(X))
+    targets = np.random.RandomState(1).normal(size=(N, 3))
+    ridge = Ridge(alpha=RIDGE).fit(X, targets)
+    smoother = NystroemSmoother(basis, RIDGE, X.dtype)
+    np.testing.assert_allclose(smoother.training_output(targets), ridge.predict(X), atol=1e-5)
+    np.testing.assert_allclose(smoother.predict(X, targets), ridge.predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["uniform", "k-means++"])
+def test_landmarks_are_rows_and_the_same_every_time(method):
+    X = np.random.RandomState(0).normal(size=(5000, 2))
+    landmarks, distance = choose_landmarks(ArrayRows(X), 50, method)
+    again, _ = choose_landmarks(ArrayRows(X.astype(np.float32)), 50, method)
+    assert len(np.unique(landmarks, axis=0)) == 50
+    np.testing.assert_allclose(landmarks, again, atol=1e-6)
+    gaps = np.abs(landmarks[:, None] - X[None, :]).sum(axis=2).min(axis=1)
+    assert gaps.max() == 0
+    from scipy.spatial.distance import pdist
+
+    assert abs(distance / pdist(X).mean() - 1) < 0.02
+
+
+def test_spread_landmarks_cover_more():
+    """k-means++ reaches the far cluster that a uniform sample misses."""
+    rng = np.random.RandomState(0)
+    X = np.concatenate([rng.normal(size=(3990, 2)), rng.normal(size=(10, 2)) + 100])
+    assert (choose_landmarks(ArrayRows(X), 8, "k-means++")[0] > 50).any()
+
+
+def test_the_file_of_features_has_no_name(tmp_path):
+    stored = StoredFeatures((10, 3), np.float32, tmp_path)
+    block = np.random.RandomState(0).normal(size=(10, 3)).astype(np.float32)
+    stored.write(4, block[4:])
+    stored.write(0, block[:4])
+    np.testing.assert_array_equal(stored.read(slice(2, 9)), block[2:9])
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_without_room(tmp_path):
+    with pytest.raises(OSError, match=r"has .* GB free, but the features take 4000000.0 GB"):
+        StoredFeatures((10**9, 10**6), np.float32, tmp_path)

@@ -1,0 +1,76 @@
+"""What auto decides, says and refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from appellate.numerics.plan import free_memory, make_plan
+
+GB = 10**9
+
+
+def plan(n, free, kind="auto", **options):
+    return make_plan((n, 50), 20, np.float32, kind=kind, free=free, **options)
+
+
+@pytest.mark.parametrize(
+    ("n", "free", "kind", "n_landmarks"),
+    [
+        (3_000, 1_000, "exact", 0),  # small: the memory is not asked for
+        (20_000, 16 * GB, "exact", 0),
+        (20_000, 2 * GB, "nystroem", 1024),
+        (20_001, 64 * GB, "nystroem", 1024),
+        (1_000_000, 16 * GB, "nystroem", 1024),
+        (1_000_000, 4 * GB, "nystroem", 576),  # as many as fit
+    ],
+)
+def test_auto(n, free, kind, n_landmarks):
+    made = plan(n, free)
+    assert (made.kind, made.n_landmarks) == (kind, n_landmarks)
+    assert n == 3_000 or made.memory <= 0.8 * free
+
+
+def test_never_more_landmarks_than_rows():
+    assert plan(300, 16 * GB, "nystroem").n_landmarks == 300
+    assert plan(300, 16 * GB, "nystroem", n_landmarks=20).n_landmarks == 20
+
+
+def test_the_message_has_the_numbers():
+    said = str(plan(1_000_000, 16 * GB))
+    assert said.startswith("Nystroem features of 1024 landmarks: the exact kernel of 1000000 rows")
+    assert "needs 12000.5 GB, 16.0 GB are free; needs about 4.9 GB of memory, and some" in said
+    on_disk = str(plan(1_000_000, 4 * GB, cache_dir="/scratch"))
+    assert "1024 landmarks" in on_disk
+    assert "of memory and 4.1 GB of disk in '/scratch'" in on_disk
+
+
+def test_refuses_with_the_numbers():
+    with pytest.raises(MemoryError) as caught:
+        plan(1_000_000, 1.5 * GB)
+    said = str(caught.value)
+    assert "exact kernel would need 12000.5 GB" in said
+    assert "Nystroem features of 256 landmarks 1.8 GB, and 1.5 GB are free" in said
+    assert "Name a cache_dir" in said
+    assert plan(1_000_000, 1.5 * GB, cache_dir="/scratch").kind == "nystroem"
+    with pytest.raises(MemoryError, match="ower n_landmarks, or take fewer rows"):
+        plan(1_000_000, 4 * GB, n_landmarks=2048)
+    with pytest.raises(MemoryError, match=r"free .*\. Take fewer rows or a cluster"):
+        plan(10_000_000, 1 * GB)
+
+
+def test_a_cluster_keeps_the_features():
+    made = plan(1_000_000, 1.5 * GB, local=False)
+    assert (made.kind, made.n_landmarks) == ("nystroem", 1024)
+    assert str(made).endswith("needs about 0.8 GB of memory here and 4.1 GB on the cluster.")
+
+
+def test_free_memory_is_read_and_limited():
+    assert 2**20 < free_memory() < 2**50
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (200 * 2**30, hard))
+    try:
+        assert free_memory() < 200 * 2**30
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

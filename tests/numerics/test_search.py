@@ -1,0 +1,95 @@
+"""Neighbours by scikit-learn's interface: exact searches agree, approximate ones tell recall."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
+
+from appellate import AGGDClassifier, LALOClassifier, PLCLClassifier, PLKNNClassifier
+from appellate.numerics.search import FaissNeighbors, find_neighbors, measure_recall
+from tests.test_large import make_problem
+
+SEARCHES = [
+    NearestNeighbors(algorithm="kd_tree"),
+    NearestNeighbors(algorithm="brute"),
+    KNeighborsTransformer(mode="distance"),
+    FaissNeighbors(share=1.0),
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
+def test_exact_searches_agree(search):
+    if isinstance(search, FaissNeighbors):
+        pytest.importorskip("faiss")
+    rng = np.random.RandomState(0)
+    X, queries = rng.normal(size=(200, 4)), rng.normal(size=(7, 4))
+    for new in (None, queries):
+        distances, indices = find_neighbors(None, X, new, 5)
+        near, found = find_neighbors(search, X, new, 5)
+        np.testing.assert_array_equal(found, indices)
+        np.testing.assert_allclose(near, distances, atol=1e-5)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
+def test_duplicate_rows_are_not_their_own_neighbours(search):
+    if isinstance(search, FaissNeighbors):
+        pytest.importorskip("faiss")
+    X = np.repeat(np.arange(4.0), 6)[:, np.newaxis]
+    distances, indices = find_neighbors(search, X, None, 3)
+    assert (indices != np.arange(24)[:, np.newaxis]).all()
+    assert distances.max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    "model",
+    [AGGDClassifier, LALOClassifier, PLCLClassifier, PLKNNClassifier],
+    ids=lambda m: m.__name__,
+)
+def test_classifiers_take_a_search_and_tell_its_recall(model, caplog):
+    X, candidates, _ = make_problem(200)
+    reference = model().fit(X, candidates)
+    with caplog.at_level(logging.INFO, logger="appellate"):
+        found = model(neighbors=NearestNeighbors(algorithm="ball_tree")).fit(X, candidates)
+    np.testing.assert_array_equal(found.transduction_, reference.transduction_)
+    np.testing.assert_array_equal(found.predict(X), reference.predict(X))
+    assert "found 100.0 % of the nearest neighbours" in caplog.text
+
+
+def test_recall_is_measured():
+    X = np.random.RandomState(0).normal(size=(400, 3))
+    indices = find_neighbors(None, X, None, 10)[1]
+    assert measure_recall(X, indices) == 1.0
+    broken = indices.copy()
+    broken[:, 5:] = (np.arange(400)[:, None] + 200) % 400
+    assert 0.4 < measure_recall(X, broken) < 0.65
+
+
+def test_faiss_is_approximate_and_says_so():
+    pytest.importorskip("faiss")
+    X = np.random.RandomState(0).normal(size=(3000, 4)).astype(np.float32)
+    recalls = [
+        measure_recall(X, find_neighbors(FaissNeighbors(share=s), X, None, 10)[1])
+        for s in (0.02, 0.2, 1.0)
+    ]
+    assert recalls[0] < recalls[1] <= recalls[2] == 1.0
+    assert recalls[1] > 0.9
+
+
+class Blind(BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def kneighbors(self, X, n_neighbors):
+        return np.zeros((len(X), n_neighbors)), np.full((len(X), n_neighbors), -1)
+
+
+def test_a_search_that_fails_is_named():
+    X = np.zeros((5, 2))
+    with pytest.raises(ValueError, match=r"Blind\(\) found fewer than 2 neighbours of row 0"):
+        find_neighbors(Blind(), X, None, 2)
+    with pytest.raises(TypeError, match=r"needs fit\(X\) and kneighbors"):
+        find_neighbors(BaseEstimator(), X, None, 2)

@@ -1,0 +1,222 @@
+"""Rows that are not in memory: Parquet, memory maps, Dask collections of any chunks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from appellate import (
+    AGGDClassifier,
+    LALOClassifier,
+    PLCLClassifier,
+    PLCPClassifier,
+    PLKNNClassifier,
+    SUREClassifier,
+)
+from appellate.blocks import ParquetRows
+from tests.test_large import make_problem
+
+OPTIONS = {"kernel_approximation": "nystroem", "n_landmarks": 40}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return make_problem(300)
+
+
+@pytest.fixture(scope="module")
+def in_memory(problem):
+    X, candidates, _ = problem
+    return PLCPClassifier(SUREClassifier(), **OPTIONS).fit(X, candidates)
+
+
+def assert_same(model, reference, X):
+    np.testing.assert_array_equal(model.transduction_, reference.transduction_)
+    np.testing.assert_array_equal(model.verdict_, reference.verdict_)
+    np.testing.assert_allclose(model.confidence_, reference.confidence_, atol=2e-4)
+    np.testing.assert_array_equal(model.predict(X), reference.predict(X))
+
+
+# -- Dask ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", [300, 64, (1, 100, 0, 3, 196), ((100, 200), (2, 3))])
+def test_dask_array(problem, in_memory, chunks):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    shape = chunks if isinstance(chunks, tuple) and isinstance(chunks[0], tuple) else None
+    lazy = da.from_array(X, chunks=shape or (chunks, -1))
+    model = PLCPClassifier(SUREClassifier(), **OPTIONS)
+    assert_same(model.fit(lazy, candidates), in_memory, X)
+    labels = model.predict(lazy)
+    assert isinstance(labels, da.Array)
+    np.testing.assert_array_equal(labels.compute(), in_memory.predict(X))
+    shares = model.predict_proba(lazy)
+    assert shares.shape == (300, 6)
+    np.testing.assert_allclose(shares.compute(), in_memory.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(
+        model.decision_function(lazy).compute(), in_memory.decision_function(X), atol=1e-4
+    )
+    assert model.score(lazy, candidates) == in_memory.score(X, candidates)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [LALOClassifier(), AGGDClassifier(), PLCLClassifier(), PLKNNClassifier()],
+    ids=lambda b: type(b).__name__,
+)
+def test_every_base_takes_dask(problem, base):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    reference = PLCPClassifier(base, **OPTIONS).fit(X, candidates)
+    lazy = PLCPClassifier(base, **OPTIONS).fit(da.from_array(X, chunks=(70, -1)), candidates)
+    assert np.mean(lazy.transduction_ == reference.transduction_) > 0.99
+    assert np.mean(lazy.predict(X) == reference.predict(X)) > 0.99
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_dask_candidates_and_kernels(problem, kernel):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    reference = SUREClassifier(kernel=kernel, **OPTIONS).fit(X, candidates)
+    lazy = SUREClassifier(kernel=kernel, **OPTIONS).fit(
+        da.from_array(X, chunks=(70, -1)), da.from_array(candidates, chunks=(90, 3))
+    )
+    np.testing.assert_array_equal(lazy.transduction_, reference.transduction_)
+    np.testing.assert_allclose(lazy.predict_proba(X), reference.predict_proba(X), atol=1e-3)
+
+
+def test_dask_data_frame(problem, in_memory):
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    X, candidates, _ = problem
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    lazy = dd.from_pandas(frame, npartitions=3)
+    y = dd.from_pandas(pd.DataFrame(candidates.astype(int)), npartitions=2)
+    model = PLCPClassifier(SUREClassifier(), **OPTIONS).fit(lazy, y)
+    assert list(model.feature_names_in_) == list("abcde")
+    np.testing.assert_array_equal(model.transduction_, in_memory.transduction_)
+    np.testing.assert_array_equal(model.predict(frame), model.predict(lazy).compute())
+    assert len(model.docket()) == 300
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(lazy[list("bacde")])
+    with pytest.raises(ValueError, match="X has 4 features, but PLCPClassifier is expecting 5"):
+        model.predict(lazy[list("abcd")])
+
+
+def test_nan_in_the_last_chunk_is_named(problem):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    broken = X.copy()
+    broken[297, 2] = np.nan
+    with pytest.raises(ValueError, match=r"in chunk 4, row 17 of the chunk \(row 297 of all"):
+        SUREClassifier().fit(da.from_array(broken, chunks=(70, -1)), candidates)
+
+
+def test_exact_kernel_of_a_dask_array_is_refused(problem):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    with pytest.raises(ValueError, match=r"'exact' needs the rows in memory.*X\.compute\(\)"):
+        SUREClassifier(kernel_approximation="exact").fit(da.from_array(X), candidates)
+
+
+def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    monkeypatch.setattr("appellate.numerics.geometry.free_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"compares all rows, which take .* GB are free"):
+        PLKNNClassifier().fit(da.from_array(X), candidates)
+
+
+def test_lengths_must_agree(problem):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    with pytest.raises(ValueError, match="299"):
+        SUREClassifier().fit(da.from_array(X), candidates[:-1])
+
+
+def test_a_lazy_prediction_carries_no_training_rows(problem):
+    """What goes to the workers does not grow with the rows that were fitted."""
+    import pickle
+
+    from appellate.blocks import _lighten
+
+    X, candidates, _ = problem
+    sizes = []
+    for times in (1, 8):
+        model = PLCPClassifier(SUREClassifier(), **OPTIONS)
+        model.fit(np.tile(X, (times, 1)), np.tile(candidates, (times, 1)))
+        sizes.append(len(pickle.dumps(_lighten(model))))
+    assert sizes[1] < 1.1 * sizes[0]
+
+
+def test_importing_appellate_imports_no_dask():
+    code = "import sys, appellate; sys.exit('dask' in sys.modules or 'pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# -- Parquet and memory maps ----------------------------------------------------------------
+
+
+def test_parquet(problem, in_memory, tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("appellate.blocks._BATCH_ROWS", 37)
+    X, candidates, _ = problem
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(name="text")
+    frame[:123].to_parquet(tmp_path / "1.parquet")
+    frame[123:].to_parquet(tmp_path / "2.parquet")
+    rows = ParquetRows(tmp_path, columns=list("abcde"))
+    assert rows.shape == (300, 5)
+    assert {len(block) for block in rows.blocks()} == {37, 12, 29}
+    np.testing.assert_array_equal(np.asarray(rows), X)
+    model = PLCPClassifier(SUREClassifier(), **OPTIONS).fit(rows, candidates)
+    np.testing.assert_array_equal(model.transduction_, in_memory.transduction_)
+    np.testing.assert_array_equal(model.predict(rows), in_memory.predict(X))
+    exact = SUREClassifier(kernel_approximation="exact").fit(rows, candidates)
+    reference = SUREClassifier().fit(X, candidates)
+    np.testing.assert_array_equal(exact.predict(rows), reference.predict(X))
+
+
+def test_parquet_errors_name_the_place(tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("appellate.blocks._BATCH_ROWS", 10)
+    values = np.arange(35.0)
+    values[33] = np.nan
+    pd.DataFrame({"x": values, "t": "text"}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"t\.parquet' contains NaN .* chunk 3, row 3 .*row 33"):
+        SUREClassifier().fit(ParquetRows(tmp_path / "t.parquet", columns=["x"]), [0, 1] * 17 + [0])
+    with pytest.raises(ValueError, match="columns 't' are not numbers"):
+        ParquetRows(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="has no column 'z'"):
+        ParquetRows(tmp_path / "t.parquet", columns=["z"])
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"no \*\.parquet file"):
+        ParquetRows(tmp_path / "nothing")
+
+
+def test_a_memory_map_is_read_where_it_lies(problem, in_memory, tmp_path):
+    X, candidates, _ = problem
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = PLCPClassifier(SUREClassifier(), cache_dir=tmp_path, **OPTIONS).fit(mapped, candidates)
+    assert_same(model, in_memory, X)
+    assert [p.name for p in tmp_path.iterdir()] == ["X.npy"]
+
+
+# -- prediction in blocks -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", ["partner", "base", "mean"])
+def test_predictions_do_not_depend_on_the_blocks(problem, head, monkeypatch):
+    X, candidates, _ = problem
+    model = PLCPClassifier(PLKNNClassifier(), head=head).fit(X, candidates)
+    whole = [getattr(model, m)(X) for m in ("predict", "predict_proba", "decision_function")]
+    monkeypatch.setattr("appellate.base._PREDICT_ROWS", 7)
+    parts = [getattr(model, m)(X) for m in ("predict", "predict_proba", "decision_function")]
+    np.testing.assert_array_equal(parts[0], whole[0])
+    for one, other in zip(parts[1:], whole[1:], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)

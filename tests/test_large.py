@@ -1,0 +1,151 @@
+"""Many rows: the same classifiers on Nystroem features, and rows that are not in memory."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import numpy as np
+import pytest
+
+from appellate import (
+    AGGDClassifier,
+    LALOClassifier,
+    PartnerClassifier,
+    PLCLClassifier,
+    PLCPClassifier,
+    PLKNNClassifier,
+    PLSVMClassifier,
+    SUREClassifier,
+)
+from appellate.numerics import plan as plan_module
+
+BASES = [
+    SUREClassifier(),
+    LALOClassifier(),
+    AGGDClassifier(),
+    PLCLClassifier(),
+    PLKNNClassifier(),
+    PLSVMClassifier(random_state=0),
+]
+
+
+def make_problem(n=400, q=5, n_labels=6, dtype=np.float64):
+    rng = np.random.RandomState(0)
+    truth = rng.randint(n_labels, size=n)
+    X = 2 * rng.normal(size=(n_labels, q))[truth] + rng.normal(size=(n, q))
+    candidates = rng.uniform(size=(n, n_labels)) < 0.3
+    candidates[np.arange(n), truth] = True
+    return X.astype(dtype), candidates, truth
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda b: type(b).__name__)
+def test_all_rows_as_landmarks_give_the_exact_labels(base):
+    X, candidates, _ = make_problem()
+    exact = PLCPClassifier(base, kernel_approximation="exact").fit(X, candidates)
+    nearly = PLCPClassifier(base, kernel_approximation="nystroem").fit(X, candidates)
+    assert np.mean(nearly.transduction_ == exact.transduction_) > 0.99
+    assert np.mean(nearly.predict(X) == exact.predict(X)) > 0.99
+    if not isinstance(base, PLSVMClassifier):  # Pegasos magnifies rounding
+        np.testing.assert_allclose(nearly.predict_proba(X), exact.predict_proba(X), atol=2e-3)
+        np.testing.assert_allclose(nearly.confidence_, exact.confidence_, atol=2e-3)
+
+
+def test_leave_one_out_of_the_approximation_is_a_refit():
+    X, candidates, _ = make_problem(60)
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 60}
+    exact = PartnerClassifier(kernel_approximation="exact").fit(X, candidates)
+    nearly = PartnerClassifier(**options).fit(X, candidates)
+    np.testing.assert_allclose(
+        nearly.leave_one_out_decision(), exact.leave_one_out_decision(), atol=2e-4
+    )
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "k-means++"])
+def test_few_landmarks_lose_little(landmarks):
+    X, candidates, truth = make_problem(2000)
+    exact = PLCPClassifier(SUREClassifier()).fit(X, candidates)
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 200, "landmarks": landmarks}
+    nearly = PLCPClassifier(SUREClassifier(), **options).fit(X, candidates)
+    assert np.mean(exact.transduction_ == truth) > 0.9
+    assert np.mean(nearly.transduction_ == truth) > np.mean(exact.transduction_ == truth) - 0.01
+
+
+def test_auto_says_what_it_chose(caplog, monkeypatch):
+    X, candidates, _ = make_problem(300)
+    monkeypatch.setattr(plan_module, "SMALL_ROWS", 100)
+    monkeypatch.setattr(plan_module, "EXACT_ROWS", 200)
+    with caplog.at_level(logging.INFO, logger="appellate"):
+        PLCPClassifier(SUREClassifier()).fit(X, candidates)
+        SUREClassifier(kernel_approximation="exact").fit(X, candidates)
+    first, second = caplog.records
+    assert first.levelname == "WARNING"
+    assert first.getMessage().startswith("Nystroem features of 300 landmarks: the exact kernel")
+    assert second.levelname == "INFO"
+    assert second.getMessage().startswith("exact kernel matrix: 300 rows; needs about")
+
+
+def test_what_the_base_asks_for_counts_where_plcp_leaves_it_open(caplog):
+    X, candidates, _ = make_problem(100)
+    base = SUREClassifier(kernel_approximation="nystroem", n_landmarks=30)
+    with caplog.at_level(logging.INFO, logger="appellate"):
+        model = PLCPClassifier(base).fit(X, candidates)
+        PLCPClassifier(base, kernel_approximation="exact").fit(X, candidates)
+    assert model.partner_._regressor.rows.shape == (30, 5)
+    assert model.estimator_._regressor.rows.shape == (30, 5)
+    assert [r.getMessage().split(":")[0] for r in caplog.records] == [
+        "Nystroem features of 30 landmarks",
+        "exact kernel matrix",
+    ]
+
+
+def test_refuses_before_it_starts(monkeypatch):
+    X, candidates, _ = make_problem(300)
+    monkeypatch.setattr(plan_module, "SMALL_ROWS", 100)
+    monkeypatch.setattr(plan_module, "free_memory", lambda: 10**6)
+    with pytest.raises(MemoryError, match=r"300 rows do not fit: the exact kernel would need"):
+        SUREClassifier().fit(X, candidates)
+
+
+def test_cache_dir_gives_the_same_and_leaves_nothing(tmp_path):
+    X, candidates, _ = make_problem()
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 50}
+    kept = PLCPClassifier(SUREClassifier(), **options).fit(X, candidates)
+    model = PLCPClassifier(SUREClassifier(), cache_dir=tmp_path, **options).fit(X, candidates)
+    np.testing.assert_array_equal(model.training_output_, kept.training_output_)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_label_that_is_never_a_candidate():
+    X, candidates, _ = make_problem()
+    candidates[:, 2] = False
+    rows = candidates.any(axis=1)
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 50}
+    model = PLCPClassifier(SUREClassifier(), **options).fit(X[rows], candidates[rows])
+    assert 2 not in model.transduction_
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_threads_do_not_change_the_result(monkeypatch):
+    from appellate.numerics import features, threads
+
+    X, candidates, _ = make_problem(dtype=np.float32)
+    monkeypatch.setattr(features, "_BLOCK_BYTES", 4 * 50 * 33)
+    model = SUREClassifier(kernel_approximation="nystroem", n_landmarks=50)
+    outputs = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(threads, "effective_threads", lambda n=n_threads: n)
+        outputs.append(model.fit(X, candidates).training_output_)
+    np.testing.assert_array_equal(*outputs)
+
+
+def test_saved_and_loaded(tmp_path):
+    pytest.importorskip("skops")
+    from appellate.io import load_model, save_model
+
+    X, candidates, _ = make_problem(dtype=np.float32)
+    model = PLCPClassifier(SUREClassifier(), kernel_approximation="nystroem", n_landmarks=50)
+    save_model(model.fit(X, candidates), tmp_path / "m")
+    shares = load_model(tmp_path / "m").predict_proba(X)
+    assert shares.dtype == np.float32
+    np.testing.assert_array_equal(shares, model.predict_proba(X))
