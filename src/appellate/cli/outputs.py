@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,7 +65,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     stage = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        # Named before it is made: an interrupt in between leaves nothing behind.
+        stage = target.parent / f".{target.name}-{secrets.token_hex(4)}"
+        stage.mkdir(mode=0o700)
         yield stage
         stage.chmod(0o755)
         if target.exists():
