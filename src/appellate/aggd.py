@@ -28,7 +28,8 @@ class AGGDClassifier(KernelClassifier):
     is the partner's supervision.
 
     Cost: one kernel, factorisation and inverse, O(n^3); then O(n k^3 + k nnz) a turn and
-    step. Memory: at most three n x n matrices.
+    step. Memory: at most three n x n matrices. Nystroem features
+    (`kernel_approximation`) make both linear in n.
 
     Parameters
     ----------

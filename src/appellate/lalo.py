@@ -27,7 +27,8 @@ class LALOClassifier(KernelClassifier):
     symmetrised nearest-neighbour graph with Gaussian weights.
 
     Cost: one kernel, factorisation and inverse, O(n^3); then O(k nnz) a turn and step.
-    Memory: at most three n x n matrices.
+    Memory: at most three n x n matrices. Nystroem features
+    (`kernel_approximation`) make both linear in n.
 
     Parameters
     ----------

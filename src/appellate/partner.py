@@ -33,7 +33,8 @@ class PartnerClassifier(KernelClassifier):
     O)``, is one alternation of the paper.
 
     Cost: one kernel, factorisation and inverse, O(n^3); then nnz-sized steps. Memory: at
-    most two n x n matrices.
+    most two n x n matrices. Nystroem features
+    (`kernel_approximation`) make both linear in n.
 
     Parameters
     ----------

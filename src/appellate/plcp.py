@@ -72,7 +72,8 @@ class PLCPClassifier(AppealClassifier):
 
     Cost: that of one kernel matrix, factorisation and inverse, O(n^3), shared by base and
     partner where their kernels agree; the rounds touch candidate entries only. Memory: at
-    most three n x n matrices.
+    most three n x n matrices. Nystroem features
+    (`kernel_approximation`) make both linear in n.
 
     Parameters
     ----------

@@ -27,7 +27,8 @@ class SUREClassifier(KernelClassifier):
     at j onto the simplex.
 
     Cost: one kernel, factorisation and inverse, O(n^3); then nnz-sized steps. Memory: at
-    most two n x n matrices.
+    most two n x n matrices. Nystroem features
+    (`kernel_approximation`) make both linear in n.
 
     Parameters
     ----------
