@@ -185,17 +185,13 @@ def rivals():
 # -- 4. accuracy --------------------------------------------------------------------------
 
 
-def fit_accuracy(data, kind, m, landmarks="uniform"):
+def fit_accuracy(data, kind, m):
     if data == "generated":
         X, candidates, truth = make_rows(10_000)
         test, _, answers = make_rows(10_000, seed=1)
     else:
         X, candidates, truth, test, answers = fashion()
-    options = (
-        nystroem(int(m), landmarks=landmarks)
-        if kind == "nystroem"
-        else {"kernel_approximation": "exact"}
-    )
+    options = nystroem(int(m)) if kind == "nystroem" else {"kernel_approximation": "exact"}
     started, cpu = time.perf_counter(), time.process_time()
     model = coupled("sure", **options).fit(X, candidates)
     print(

@@ -25,7 +25,7 @@ logger = logging.getLogger("appellate")
 APPROXIMATION_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel_approximation": [StrOptions({"auto", "exact", "nystroem"})],
     "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
-    "landmarks": [StrOptions({"uniform", "k-means++", "k-means"})],
+    "landmarks": [StrOptions({"uniform", "k-means++"})],
     "cache_dir": [str, os.PathLike, None],
 }
 APPROXIMATION = {

@@ -51,7 +51,7 @@ class SUREClassifier(KernelClassifier):
         the logger ``"appellate"`` says what was chosen and what it costs.
     n_landmarks : int or None, default=None
         Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
-    landmarks : {"uniform", "k-means++", "k-means"}, default="uniform"
+    landmarks : {"uniform", "k-means++"}, default="uniform"
         How the landmarks are chosen among the rows.
     cache_dir : str, path or None, default=None
         Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import gen_batches
 
 from appellate.numerics.features import Features
@@ -97,9 +97,8 @@ def choose_landmarks(
         The training rows.
     n_landmarks : int
         At most so many; all rows if they are fewer.
-    method : {"uniform", "k-means++", "k-means"}
-        A uniform sample, or one of rows far from one another, drawn from four times as many;
-        or the means of the clusters that ten turns of k-means make of these.
+    method : {"uniform", "k-means++"}
+        A uniform sample, or one of rows far from one another, drawn from four times as many.
 
     Returns
     -------
@@ -116,9 +115,6 @@ def choose_landmarks(
         chosen = sample
     elif method == "uniform":
         chosen = sample[np.sort(rng.permutation(len(sample))[:m])]
-    elif method == "k-means":
-        clusters = KMeans(m, n_init=1, max_iter=10, tol=0, random_state=0).fit(sample)
-        chosen = clusters.cluster_centers_
     else:
         chosen = kmeans_plusplus(sample, m, random_state=0)[0]
     return chosen, mean_distance(squared_distances(some))

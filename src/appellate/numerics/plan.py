@@ -30,7 +30,7 @@ class Plan:
         The kernel matrix itself, or features by way of landmarks.
     n_landmarks : int
         Number of landmarks; 0 for the exact kernel.
-    landmarks : {"uniform", "k-means++", "k-means"}
+    landmarks : {"uniform", "k-means++"}
         How they are chosen.
     cache_dir : str or None
         Folder for the features; memory if None.
@@ -99,7 +99,7 @@ def make_plan(
         What the user asked for.
     n_landmarks : int or None, default=None
         As many as the user asked for.
-    landmarks : {"uniform", "k-means++", "k-means"}, default="uniform"
+    landmarks : {"uniform", "k-means++"}, default="uniform"
         How they are chosen.
     cache_dir : str or path, default=None
         Folder for the features of the map.
