@@ -34,6 +34,8 @@ from appellate.numerics.geometry import Geometry
 from appellate.numerics.rows import Rows
 from appellate.numerics.simplex import project_entries, project_rows
 
+__all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]
+
 _PREDICT_ROWS = 65_536
 
 
@@ -354,7 +356,21 @@ def decide(classifier: Any, X: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_base(estimator: Any) -> None:
-    """Raise a TypeError that names what an object lacks to be a base classifier."""
+    """Raise a TypeError that names what an object lacks to be a base classifier.
+
+    Parameters
+    ----------
+    estimator : object
+        What is to be a base; `BaseClassifier` says what it needs.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> check_base(LogisticRegression())
+    Traceback (most recent call last):
+    ...
+    TypeError: LogisticRegression() cannot be a base classifier: it needs a parameter ...
+    """
     if isinstance(estimator, PartialLabelClassifier):
         return
     fit = getattr(estimator, "fit", None)

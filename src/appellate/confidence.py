@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from appellate.numerics.entries import CandidateEntries, Values
 
+__all__ = ["blur", "initial_confidence"]
+
 
 def initial_confidence(candidates: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Spread each sample's confidence evenly over its candidates (Eq. 1).

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from appellate.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries
 
+__all__ = ["Docket"]
+
 _SEPARATORS = ("|", ";", "\t", "\x1f")
 _N_SHOWN = 10  # rows in a notebook
 
@@ -70,6 +72,15 @@ class Docket:
     verdict_correct     (only with truth) whether the verdict is true
     appeal_correct      (only with truth) whether the appeal is true
     ==================  ===============================================================
+
+    Examples
+    --------
+    >>> from appellate import PLCPClassifier, SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> docket = PLCPClassifier(SUREClassifier()).fit(X, y).docket(output="docket")
+    >>> int(docket.overturned.sum()), docket.columns()["appeal"][:2].tolist()
+    (0, ['cat', 'cat'])
     """
 
     candidates: NDArray[np.bool_]

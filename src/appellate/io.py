@@ -80,6 +80,16 @@ def save_model(
         If the model has parts of types that `load_model` would refuse.
     FileExistsError
         If the path is there and holds no model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from appellate import SUREClassifier
+    >>> model = SUREClassifier().fit([[0.0], [1.0]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = load_model(save_model(model, f"{folder}/model"))
+    >>> same.predict([[0.1]])
+    array(['a'], dtype='<U1')
     """
     skops = _skops()
     target = Path(path)
@@ -135,6 +145,16 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     ModelFileError
         If it holds no model of ours, was damaged, was written by another major version, or
         names a type that is not trusted; pickle files are refused unread.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from appellate import SUREClassifier
+    >>> model = SUREClassifier().fit([[0.0], [1.0]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_model(model, f"{folder}/model")
+    ...     print(load_model(path).predict([[0.1]]))
+    ['a']
     """
     folder = Path(path)
     document = read_meta(folder)
@@ -160,10 +180,30 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
 def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read and check ``meta.json`` of a model folder, without the model.
 
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+
+    Returns
+    -------
+    dict
+        Versions, classes, features and whatever `save_model` was given as `meta`.
+
     Raises
     ------
     FileNotFoundError, ModelFileError
         As `load_model` does.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from appellate import SUREClassifier
+    >>> model = SUREClassifier().fit([[0.0], [1.0]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_model(model, f"{folder}/model", meta={"source": "somewhere"})
+    ...     read_meta(path)["classes"], read_meta(path)["source"]
+    (['a', 'b'], 'somewhere')
     """
     folder = Path(path)
     if not folder.exists():

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from appellate.plcp import PLCPClassifier
 
+__all__ = ["plot_trajectories", "save_trajectories"]
+
 # Okabe and Ito's colours, told apart with any colour vision; legible on white and on black.
 _COLORS = {"verdict": "#D55E00", "appeal": "#0072B2", "truth": "#009E73", "rival": "#7F7F7F"}
 _ROLES = {
@@ -143,6 +145,16 @@ def save_trajectories(
         File; the ending chooses the format.
     model, samples, **options
         As for `plot_trajectories`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from appellate import PLCPClassifier, SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> model = PLCPClassifier(SUREClassifier(), keep_confidences=True).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_trajectories(f"{folder}/figure.png", model, [0, 5])
     """
     _require_matplotlib()
     from matplotlib.figure import Figure

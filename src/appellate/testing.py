@@ -25,6 +25,8 @@ from appellate.confidence import blur, initial_confidence
 from appellate.costs import expected_costs
 from appellate.plcp import PLCPClassifier
 
+__all__ = ["make_clusters", "parametrize_with_pll_checks", "pll_checks"]
+
 Check = Callable[[Any], None]
 
 
@@ -61,7 +63,24 @@ def parametrize_with_pll_checks(estimators: Iterable[Any]) -> Any:
 
 
 def pll_checks(estimator: Any) -> Iterator[Check]:
-    """Yield the checks that apply to an estimator; each takes it and raises on failure."""
+    """Yield the checks that apply to an estimator; each takes it and raises on failure.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        A base classifier, or `PLCPClassifier` over one.
+
+    Yields
+    ------
+    callable
+        ``check(estimator)``.
+
+    Examples
+    --------
+    >>> from appellate import SUREClassifier
+    >>> for check in pll_checks(SUREClassifier()):
+    ...     check(SUREClassifier())
+    """
     yield from _PROTOCOL_CHECKS
     if isinstance(estimator, PartialLabelClassifier):
         yield from _CLASSIFIER_CHECKS
@@ -71,6 +90,13 @@ def make_clusters(
     n_samples: int = 60, n_classes: int = 3, random_state: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
     """Well separated clusters with ambiguous labels: what any method must solve.
+
+    Parameters
+    ----------
+    n_samples, n_classes : int, default=60, 3
+        Numbers of rows and of labels.
+    random_state : int, default=0
+        Seed.
 
     Returns
     -------

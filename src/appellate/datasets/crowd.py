@@ -71,6 +71,13 @@ def load_labelme(
         If a file is not there.
     ValueError
         If a file is damaged, or files do not fit together.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_labelme
+    >>> data = load_labelme()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((1000, 512), (1000, 8))
     """
     entry = find_dataset("labelme")
     found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
@@ -138,6 +145,13 @@ def load_cifar10n(
     Bunch
         As that of `load_cifar10`, and `candidates` (bool, (50000, 10)), `votes` (50000, 10)
         and `answers` (50000, 3).
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_cifar10n
+    >>> data = load_cifar10n()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((50000, 3072), (50000, 10))
     """
     name = "CIFAR-10N_train_labels.npz"
     entry = find_dataset("cifar10n")
@@ -180,6 +194,13 @@ def load_cifar10h(
     Bunch
         As that of ``load_cifar10(subset="test")``, and `candidates` (bool, (10000, 10)) and
         `votes` (10000, 10).
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_cifar10h
+    >>> data = load_cifar10h()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((10000, 3072), (10000, 10))
     """
     entry = find_dataset("cifar10h")
     found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)

@@ -61,6 +61,11 @@ def fetch_dataset(
         If the download fails, with the same advice.
     ValueError
         If the name is unknown, or a file is not the published one.
+
+    Examples
+    --------
+    >>> from appellate.datasets import fetch_dataset
+    >>> fetch_dataset("fashion-mnist")  # doctest: +SKIP
     """
     entry, home = find_dataset(name), get_data_home(data_home)
     found = entry.find(home)

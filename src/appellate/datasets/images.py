@@ -83,6 +83,13 @@ def load_cifar10(
         If a file is not there and cannot be fetched.
     ValueError
         If a file is truncated, damaged, or something else.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_cifar10
+    >>> data = load_cifar10()  # doctest: +SKIP
+    >>> data.images.shape  # doctest: +SKIP
+    (50000, 3, 32, 32)
     """
     batches = [f"data_batch_{i}" for i in range(1, 6)] if subset == "train" else ["test_batch"]
     names = [f"cifar-10-batches-bin/{batch}.bin" for batch in batches]
@@ -103,13 +110,23 @@ def load_cifar100(
 ) -> Any:
     """Load CIFAR-100 from its binary release: 100 classes in 20 super-classes.
 
-    Parameters are those of `load_cifar10`.
+    Parameters
+    ----------
+    subset, data_home, download_if_missing, return_X_y
+        As of `load_cifar10`.
 
     Returns
     -------
     Bunch
         As that of `load_cifar10`, and `groups` (100,): the name of the super-class of every
         class, which ``make_partial_labels(y, strategy="hierarchical", groups=...)`` takes.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_cifar100
+    >>> data = load_cifar100()  # doctest: +SKIP
+    >>> data.X.shape, len(data.class_names)  # doctest: +SKIP
+    ((50000, 3072), 100)
     """
     members = (f"{subset}.bin", "fine_label_names.txt", "coarse_label_names.txt")
     names = [f"cifar-100-binary/{member}" for member in members]
@@ -138,14 +155,25 @@ def load_fashion_mnist(
 ) -> Any:
     """Load Fashion-MNIST: pieces of clothing in 28 x 28 grey images.
 
-    The idx files may be compressed or not. Parameters are those of `load_cifar10`; there are
-    60000 images to train on and 10000 to test.
+    The idx files may be compressed or not. There are 60000 images to train on and 10000 to test.
+
+    Parameters
+    ----------
+    subset, data_home, download_if_missing, return_X_y
+        As of `load_cifar10`.
 
     Returns
     -------
     Bunch
         With `X` (uint8, (n, 784)), `images` (the same memory as (n, 28, 28)), `y_true` (class
         numbers), `class_names`, `description` and `filename`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_fashion_mnist
+    >>> data = load_fashion_mnist()  # doctest: +SKIP
+    >>> data.images.shape  # doctest: +SKIP
+    (60000, 28, 28)
     """
     start = "train" if subset == "train" else "t10k"
     names = [f"fashion-mnist/{start}-{kind}-ubyte.gz" for kind in ("images-idx3", "labels-idx1")]

@@ -78,7 +78,24 @@ def load_msrcv2(
     """Load MSRCv2: objects in segments of photographs.
 
     1758 samples, 48 features, 23 classes, 3.16 candidates a sample. Five rows of features
-    come twice. Parameters and result are those of `load_lost`.
+    come twice.
+
+    Parameters
+    ----------
+    data_home, download_if_missing, return_X_candidates_y
+        As of `load_lost`.
+
+    Returns
+    -------
+    Bunch, or tuple of ndarray
+        As that of `load_lost`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_msrcv2
+    >>> data = load_msrcv2()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((1758, 48), (1758, 23))
     """
     return _load("msrcv2", data_home, download_if_missing, return_X_candidates_y)
 
@@ -93,7 +110,23 @@ def load_fgnet(
 
     1002 samples, 262 features, 78 classes, 7.48 candidates a sample. The labels are ages in
     order, so a near miss is less wrong than a far one; 15 of them are never the truth.
-    Parameters and result are those of `load_lost`.
+
+    Parameters
+    ----------
+    data_home, download_if_missing, return_X_candidates_y
+        As of `load_lost`.
+
+    Returns
+    -------
+    Bunch, or tuple of ndarray
+        As that of `load_lost`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_fgnet
+    >>> data = load_fgnet()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((1002, 262), (1002, 78))
     """
     return _load("fgnet", data_home, download_if_missing, return_X_candidates_y)
 
@@ -106,8 +139,25 @@ def load_mirflickr(
 ) -> Any:
     """Load Mirflickr: subjects of photographs with tags from the web.
 
-    2780 samples, 1536 features, 14 classes, 2.76 candidates a sample. Parameters and result
-    are those of `load_lost`; the file has to be put into the data home by hand.
+    2780 samples, 1536 features, 14 classes, 2.76 candidates a sample.
+    The file has to be put into the data home by hand.
+
+    Parameters
+    ----------
+    data_home, download_if_missing, return_X_candidates_y
+        As of `load_lost`.
+
+    Returns
+    -------
+    Bunch, or tuple of ndarray
+        As that of `load_lost`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_mirflickr
+    >>> data = load_mirflickr()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((2780, 1536), (2780, 14))
     """
     return _load("mirflickr", data_home, download_if_missing, return_X_candidates_y)
 
@@ -120,8 +170,25 @@ def load_soccer_player(
 ) -> Any:
     """Load Soccer Player: names of players' faces in captioned news photographs.
 
-    17472 samples, 279 features, 171 classes, 2.09 candidates a sample. Parameters and result
-    are those of `load_lost`; the file has to be put into the data home by hand.
+    17472 samples, 279 features, 171 classes, 2.09 candidates a sample.
+    The file has to be put into the data home by hand.
+
+    Parameters
+    ----------
+    data_home, download_if_missing, return_X_candidates_y
+        As of `load_lost`.
+
+    Returns
+    -------
+    Bunch, or tuple of ndarray
+        As that of `load_lost`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_soccer_player
+    >>> data = load_soccer_player()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((17472, 279), (17472, 171))
     """
     return _load("soccer_player", data_home, download_if_missing, return_X_candidates_y)
 
@@ -134,8 +201,25 @@ def load_yahoo_news(
 ) -> Any:
     """Load Yahoo! News: names of faces in captioned news photographs.
 
-    22991 samples, 163 features, 219 classes, 1.91 candidates a sample. Parameters and result
-    are those of `load_lost`; the file has to be put into the data home by hand.
+    22991 samples, 163 features, 219 classes, 1.91 candidates a sample.
+    The file has to be put into the data home by hand.
+
+    Parameters
+    ----------
+    data_home, download_if_missing, return_X_candidates_y
+        As of `load_lost`.
+
+    Returns
+    -------
+    Bunch, or tuple of ndarray
+        As that of `load_lost`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_yahoo_news
+    >>> data = load_yahoo_news()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((22991, 163), (22991, 219))
     """
     return _load("yahoo_news", data_home, download_if_missing, return_X_candidates_y)
 
@@ -148,8 +232,25 @@ def load_birdsong(
 ) -> Any:
     """Load BirdSong: bird species by their songs.
 
-    4998 samples, 38 features, 13 classes, 2.18 candidates a sample. Parameters and result are
-    those of `load_lost`; the file has to be put into the data home by hand.
+    4998 samples, 38 features, 13 classes, 2.18 candidates a sample.
+    The file has to be put into the data home by hand.
+
+    Parameters
+    ----------
+    data_home, download_if_missing, return_X_candidates_y
+        As of `load_lost`.
+
+    Returns
+    -------
+    Bunch, or tuple of ndarray
+        As that of `load_lost`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_birdsong
+    >>> data = load_birdsong()  # doctest: +SKIP
+    >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
+    ((4998, 38), (4998, 13))
     """
     return _load("birdsong", data_home, download_if_missing, return_X_candidates_y)
 

@@ -28,6 +28,12 @@ class CandidateSummary:
         Shares of the rows with one candidate, and with every label as candidate.
     truth_coverage : float or None
         Share of the rows whose true label is a candidate; None if no truth was given.
+
+    Examples
+    --------
+    >>> print(summarize_candidates(["anna|bob", "bob"], ["bob", "bob"]))
+    2 samples, 2 classes, 1.50 candidates a sample (1 to 2), 50.0% with one, 50.0% with all, truth
+    among them in 100.0%
     """
 
     n_samples: int

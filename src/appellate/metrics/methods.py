@@ -32,6 +32,12 @@ class MethodComparison:
         Friedman's test that all methods are equal; NaN if all scores of every data set are.
     posthoc_pvalues : ndarray, shape (k, k), or None
         Nemenyi's test of every pair.
+
+    Examples
+    --------
+    >>> scores = {"a": [0.3, 0.4, 0.3], "b": [0.7, 0.5, 0.4], "c": [0.6, 0.6, 0.5]}
+    >>> compare_methods(scores, posthoc=None).average_ranks.round(2).tolist()
+    [3.0, 1.67, 1.33]
     """
 
     methods: tuple[str, ...]
@@ -132,6 +138,11 @@ class WinTieLoss:
         The method that is counted for.
     outcomes : dict
         ``outcomes[method][dataset]`` is ``"win"``, ``"tie"`` or ``"loss"`` of the reference.
+
+    Examples
+    --------
+    >>> WinTieLoss("a", {"b": {"lost": "win", "msrcv2": "tie"}}).total
+    (1, 1, 0)
     """
 
     reference: str

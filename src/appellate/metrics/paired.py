@@ -48,6 +48,12 @@ class PairedComparison:
         Confidence interval of the effect size, from the noncentral t distribution.
     confidence : float
         Level of both intervals.
+
+    Examples
+    --------
+    >>> comparison = paired_comparison([0.72, 0.70, 0.74], [0.69, 0.68, 0.71])
+    >>> comparison.outcome(), round(comparison.difference, 3)
+    ('win', 0.027)
     """
 
     n_splits: int

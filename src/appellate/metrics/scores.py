@@ -84,6 +84,16 @@ def transductive_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
     disambiguation ability of a PLL approach" (Sec. 4.2 of the paper). Here the label of a
     training sample is the best of its candidates, `transduction_`.
 
+    Parameters
+    ----------
+    truth, labels : array-like, shape (n,)
+        True and disambiguated labels of the training rows.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
     Examples
     --------
     >>> transductive_accuracy(["a", "b", "a"], ["a", "b", "b"]).__round__(3)
@@ -98,6 +108,18 @@ def correction_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) ->
     "We record the indices of mislabeled samples on each data set, and ascertain how many of
     them can be successfully corrected by PLCP" (Sec. 4.1 of the paper). NaN where no verdict
     was wrong.
+
+    Parameters
+    ----------
+    truth : array-like, shape (n,)
+        True labels of the training rows.
+    verdict, appeal : array-like, shape (n,)
+        Their labels by the base alone and after the appeal.
+
+    Returns
+    -------
+    float
+        In [0, 1], or NaN.
 
     Examples
     --------
@@ -114,6 +136,18 @@ def broken_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> flo
     "It is conceivable that PLCP could result in mislabeling of originally correct samples"
     (Sec. 4.1 of the paper). With both ratios, ``accuracy after = accuracy before +
     correction_ratio (1 - accuracy before) - broken_ratio * accuracy before``.
+
+    Parameters
+    ----------
+    truth : array-like, shape (n,)
+        True labels of the training rows.
+    verdict, appeal : array-like, shape (n,)
+        Their labels by the base alone and after the appeal.
+
+    Returns
+    -------
+    float
+        In [0, 1], or NaN.
 
     Examples
     --------

@@ -105,6 +105,16 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
 def get_scorer_names(*, uses_truth: bool = False) -> list[str]:
     """Names that `get_scorer` knows, by default of those that need no truth.
 
+    Parameters
+    ----------
+    uses_truth : bool, default=False
+        Whether to name those that read true labels, for studies, instead.
+
+    Returns
+    -------
+    list of str
+        The names.
+
     Examples
     --------
     >>> get_scorer_names(uses_truth=True)
@@ -119,8 +129,15 @@ class CandidatesWithTruth(CandidateSets):
 
     Attributes
     ----------
+    matrix, class_names, ids
+        Those of `CandidateSets`.
     truth : ndarray, shape (n,)
         True labels.
+
+    Examples
+    --------
+    >>> with_truth(["cat|dog", "cow"], ["dog", "cow"])[1:].truth
+    array(['cow'], dtype='<U3')
     """
 
     truth: Any = None

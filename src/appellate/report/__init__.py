@@ -43,6 +43,17 @@ def write_page(docket: Docket, path: str | os.PathLike[str], **options: Any) -> 
     -------
     Path
         The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from appellate import PLCPClassifier, SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> docket = PLCPClassifier(SUREClassifier()).fit(X, y).docket(output="docket")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_page(docket, f"{folder}/docket.html", title="animals").name
+    'docket.html'
     """
     target = Path(path)
     text = render_page(docket, **options)
@@ -91,6 +102,15 @@ def render_page(
     -------
     str
         The page.
+
+    Examples
+    --------
+    >>> from appellate import PLCPClassifier, SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> docket = PLCPClassifier(SUREClassifier()).fit(X, y).docket(output="docket")
+    >>> render_page(docket)[:15]
+    '<!doctype html>'
     """
     if find_spec("jinja2") is None:
         raise ImportError("The docket page needs jinja2: pip install 'appellate[report]'")

@@ -1,0 +1,130 @@
+"""The public names are those of tests/api.txt, and every one of them is documented.
+
+After a change on purpose: ``python tests/test_api.py`` writes the list anew.
+"""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+LIST = Path(__file__).with_name("api.txt")
+PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+MODULES = [
+    "appellate",
+    "appellate.base",
+    "appellate.confidence",
+    "appellate.datasets",
+    "appellate.deep",
+    "appellate.docket",
+    "appellate.io",
+    "appellate.metrics",
+    "appellate.model_selection",
+    "appellate.plotting",
+    "appellate.report",
+    "appellate.testing",
+]
+# Examples of these would say nothing.
+NO_EXAMPLE = {
+    "appellate.base.BaseClassifier": "a protocol; docs/base_classifier.md meets it",
+    "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
+    "appellate.deep.load_model": "save_model has one for both",
+    "appellate.io.ModelFileError": "an error",
+    "appellate.model_selection.Scorer": "made by get_scorer, which has one",
+}
+
+
+def public_names():
+    """Every public name with its module; without torch, not those of `appellate.deep`."""
+    for module in MODULES:
+        if module != "appellate.deep" or has_deep():
+            for name in sorted(import_module(module).__all__):
+                yield module, name
+
+
+def has_deep():
+    return find_spec("appellate.deep") is not None and find_spec("torch") is not None
+
+
+def describe():
+    """One line a public name: with its signature or, for a class, its parameters."""
+    lines = []
+    for module, name in public_names():
+        value = getattr(import_module(module), name)
+        signature = ""
+        if inspect.isclass(value) or inspect.isroutine(value):
+            try:
+                parameters = inspect.signature(value).parameters.values()
+            except ValueError:
+                parameters = ()
+            signature = f"({', '.join(_show(p) for p in parameters)})"
+        lines.append(f"{module}.{name}{signature}")
+    return lines
+
+
+def _show(parameter):
+    star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    default = "" if parameter.default is parameter.empty else "="
+    return f"{star}{parameter.name}{default}"
+
+
+def callables():
+    for module, name in public_names():
+        value = getattr(import_module(module), name)
+        if inspect.isclass(value) or inspect.isroutine(value):
+            yield pytest.param(f"{module}.{name}", value, id=f"{module}.{name}")
+
+
+def test_public_names_are_frozen():
+    frozen = LIST.read_text(encoding="utf-8").splitlines()
+    if not has_deep():
+        frozen = [line for line in frozen if not line.startswith("appellate.deep.")]
+    assert describe() == frozen, "if this is meant, run: python tests/test_api.py"
+
+
+def test_the_page_lists_the_public_modules():
+    if not PAGE.exists():
+        pytest.skip("the guide is not part of this installation")
+    listed = re.findall(r"^   (appellate[.\w]*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == MODULES
+
+
+@pytest.mark.parametrize(("name", "value"), list(callables()))
+def test_public_names_are_documented(name, value):
+    text = inspect.getdoc(value) or ""
+    assert len(text) > 20, "no docstring"
+    for parameter in _parameters(value):
+        assert re.search(r"(Parameters|Attributes)\n-", text), "no parameters"
+        assert re.search(rf"\b{re.escape(parameter)}\b", text), f"{parameter} is not explained"
+    if name not in NO_EXAMPLE:
+        assert doctest.DocTestParser().get_examples(text), "no example"
+    if hasattr(value, "fit") and name not in NO_EXAMPLE:
+        assert "Cost: " in text, "no word on cost"
+        assert "Attributes\n-" in text, "no attributes"
+        assert "References\n-" in text or name.endswith("CV"), "no references"
+
+
+def _parameters(value):
+    """What somebody who calls it has to know; an error and a protocol are not called."""
+    is_error = inspect.isclass(value) and issubclass(value, Exception)
+    if is_error or getattr(value, "_is_protocol", False):
+        return []
+    names = inspect.signature(value).parameters
+    return [name for name in names if name not in ("args", "kwargs")]
+
+
+def test_exceptions_to_the_rule_are_still_needed():
+    known = {f"{module}.{name}" for module, name in public_names()}
+    assert {name for name in NO_EXAMPLE if not name.startswith("appellate.deep")} <= known
+
+
+if __name__ == "__main__":
+    LIST.write_text("\n".join(describe()) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{LIST}: {len(describe())} names\n")
