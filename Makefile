@@ -9,7 +9,7 @@ PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.t
 # The pytest workers share the cores already.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test test-real data-home lint bench clean
+.PHONY: help demo test test-real data-home lint bench docs dist clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -42,8 +42,21 @@ bench: $(VENV)/.stamp-dev ## run the benchmarks one after another
 		echo "== $$file"; $(BIN)/python "$$file"; \
 	done
 
+docs: $(VENV)/.stamp-docs ## build the site into docs/_build/html; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	$(BIN)/python tools/check_site.py docs/_build/html
+
+dist: $(VENV)/.stamp-release ## build wheel and sdist, check them, try them in empty environments
+	$(BIN)/deptry src
+	rm -rf dist
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python tools/try_wheel.py dist/*.whl
+
 clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) build dist demo-output docs/_build
+	rm -rf $(VENV) build dist demo-output
+	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .coverage htmlcov
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -67,3 +80,13 @@ $(VENV)/.stamp-dev: $(VENV)/.stamp-venv pyproject.toml constraints.txt
 	@echo "Installing appellate[dev] into $(VENV)"
 	@$(PIP_INSTALL) --editable '.[dev]'
 	@touch $(VENV)/.stamp-demo $@
+
+$(VENV)/.stamp-docs: $(VENV)/.stamp-venv pyproject.toml constraints.txt
+	@echo "Installing appellate[docs] into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.stamp-release: $(VENV)/.stamp-venv pyproject.toml constraints.txt
+	@echo "Installing appellate[release] into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[release]'
+	@touch $@

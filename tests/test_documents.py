@@ -1,0 +1,93 @@
+"""Every block of code in the README and the guide runs, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("markdown_it")
+
+from tests.cli.tables import write_table
+from tests.documents import SKIP, Reader, commands, read_blocks
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+# Pages whose commands need data or time that a test has not; their Python is run.
+LONG = {
+    "deep.md": "trains networks; tests/cli/test_deep.py runs the commands",
+    "large.md": "needs large data; benchmarks/scale.py runs it",
+    "ordered.md": "needs tables of ages and sizes; tests/cli/test_costs.py runs the commands",
+    "reproduction.md": "needs the data sets; tests/cli/test_reproduce.py runs the commands",
+}
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with the tables that the pages speak of."""
+    write_table(tmp_path / "pets.csv")
+    write_table(tmp_path / "birds.csv")
+    text = (tmp_path / "birds.csv").read_text().replace("labels", "names", 1)
+    (tmp_path / "birds.csv").write_text(text)
+    shutil.copy(tmp_path / "birds.csv", tmp_path / "new.csv")
+    for module in (ROOT / "docs").glob("[a-z]*.py"):
+        shutil.copy(module, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("APPELLATE_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    yield tmp_path
+    sys.modules.pop("nearest_mean", None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_blocks_run(page, desk, capsys):
+    reader = Reader(page)
+    for block in read_blocks(page):
+        if not (page.name in LONG and block.language in ("sh", "console")):
+            reader.run(block, capsys)
+
+
+def test_a_skipped_block_says_why():
+    for page in PAGES:
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith(SKIP) and page.name not in LONG:
+                assert re.fullmatch(r"<!-- skip: next \(.+\) -->", line), f"{page.name}: {line}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("[CST]*.md"))], ids=lambda p: p.name)
+def test_links_to_files_lead_somewhere(page):
+    made = ("auto_examples/", "generated/")  # by the build, which checks them itself
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if not re.match(r"https?:|mailto:", target) and not target.startswith(made):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_reader_notices_what_is_wrong(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nz = 1 / 0\n```\n\n```pycon\n>>> 1 + 1\n3\n```\n\n"
+        "```console\n$ appellate --version\nappellate 99\n```\n\n"
+        f"{SKIP} (it fails) -->\n```python\nraise ValueError\n```\n"
+    )
+    wrong, false, other, skipped = read_blocks(page)
+    with pytest.raises(ZeroDivisionError):
+        Reader(page).run(wrong, capsys)
+    for block in (false, other):
+        with pytest.raises(AssertionError):
+            Reader(page).run(block, capsys)
+    Reader(page).run(skipped, capsys)
+    assert commands(other) == [("appellate --version", "appellate 99\n")]
+
+
+def test_documents_and_command_agree_on_the_version(capsys):
+    from appellate import __version__
+    from appellate.cli.app import run
+
+    run(["--version"])
+    assert capsys.readouterr().out.split()[1] == __version__
