@@ -68,3 +68,25 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),
 }
+
+
+def show_formulas(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Show the indented formulas in the text of a docstring as they stand.
+
+    They end at the first section, which is underlined.
+    """
+    end = next((i for i, line in enumerate(lines) if line.startswith("---")), len(lines))
+    formula = [
+        i for i in range(1, end) if lines[i].startswith("    ") and not lines[i - 1].strip()
+    ]
+    for i in reversed(formula):
+        before = next((line for line in reversed(lines[:i]) if line.strip()), "")
+        if not before.startswith((" ", "-")) and not before.endswith("::"):
+            lines[i:i] = ["::", ""]
+
+
+def setup(app: Any) -> None:
+    """Run before numpydoc, which reads the docstring at priority 500."""
+    app.connect("autodoc-process-docstring", show_formulas, priority=400)

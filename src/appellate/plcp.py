@@ -156,7 +156,7 @@ class PLCPClassifier(AppealClassifier):
         over the candidates (for a base that votes, shares of the votes).
     training_output_ : ndarray, shape (n, l)
         Scores of the training rows by the last partner, ``1 - M^``.
-    label_history_ : ndarray of int, shape (n_iter_ + 1, n)
+    label_history_ : ndarray of int, shape (rounds + 1, n)
         Class index of every training row: verdict first, then each round's appeal.
     history_ : list of Round
         One entry a round.
