@@ -35,6 +35,7 @@ autodoc_typehints = "none"  # types stand in the docstrings, in words
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
+html_context = {"default_mode": "auto"}
 html_theme = "pydata_sphinx_theme"
 html_title = f"Appellate {version}"
 html_static_path = ["_static"]
