@@ -42,8 +42,8 @@ for ax, results, title in zip(
     ax.set_title(title, fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
 for height, text in ((ANY, "any answer"), (MAJORITY, "majority vote"), (CEILING, "ceiling")):
-    axes[0].axhline(height, color="#555555", linestyle="--", linewidth=0.9)
-    axes[0].text(2.55, height + 0.002, text, ha="right", fontsize=8, color="#555555")
-axes[0].set(ylim=(0.7, 0.91), ylabel="accuracy", xlim=(-0.5, 2.6))
+    axes[0].axhline(height, color="#333333", linestyle="--", linewidth=0.9)
+    axes[0].text(3.05, height, text, va="center", fontsize=8, backgroundcolor="white")
+axes[0].set(ylim=(0.7, 0.91), ylabel="accuracy", xlim=(-0.5, 3.7))
 axes[1].legend(frameon=False, loc="upper left")
 plt.show()

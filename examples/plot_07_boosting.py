@@ -33,7 +33,8 @@ base = SoftLabelClassifier(trees, n_folds=3, n_rounds=2, random_state=0)
 model = PLCPClassifier(base, max_rounds=2, random_state=0).fit(X, candidates)
 
 # %%
-# One fit serves all three heads: who predicts is read at prediction.
+# One fit serves all three heads: who predicts is read at prediction. Straight edges are what trees
+# are good at, so here the paper's choice, the partner, is not the best; the mean of both is.
 
 step = np.linspace(0, 1, 120)
 mesh = np.column_stack([grid.ravel() for grid in np.meshgrid(step, step)])

@@ -38,7 +38,7 @@ scores = np.array(
 alone = SUREClassifier().fit(X, candidates).score(X_test, truth_test)
 
 # %%
-# Blue is better than the base alone, orange worse; the frame is the paper's setting. A large
+# Violet is better than the base alone, orange worse; the frame is the paper's setting. A large
 # ridge spoils what more collaboration gains. ``appellate reproduce sensitivity`` draws the same
 # curves for Lost, see :doc:`/appeal`.
 
