@@ -56,7 +56,7 @@ dist: $(VENV)/.stamp-release ## build wheel and sdist, check them, try them in e
 
 clean: ## remove the environment, caches and outputs
 	rm -rf $(VENV) build dist demo-output
-	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
+	rm -rf docs/_build docs/auto_examples docs/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .coverage htmlcov
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

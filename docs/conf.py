@@ -61,6 +61,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 0,
+    "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,
     "abort_on_example_error": True,

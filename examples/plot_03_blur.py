@@ -23,14 +23,14 @@ confidence = np.array([[0.62, 0.21, 0.1, 0.05, 0.02]])
 everything = np.ones_like(confidence, dtype=bool)
 temperatures = (-6, -3, -1, 0, 1, 2)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 shades = plt.colormaps["viridis"](np.linspace(0.05, 0.85, len(temperatures)))
-left.plot(range(5), confidence[0], "k--", marker="o", label="as it was")
+ax.plot(range(5), confidence[0], "k--", marker="o", label="as it was")
 for temperature, shade in zip(temperatures, shades, strict=True):
     softened = blur(confidence, everything, temperature)[0]
-    left.plot(range(5), softened, marker="o", color=shade, label=f"blur = {temperature}")
-left.set(xlabel="candidate", ylabel="confidence handed on", xticks=range(5), ylim=(0, None))
-left.legend(frameon=False, fontsize=8)
+    ax.plot(range(5), softened, marker="o", color=shade, label=f"blur = {temperature}")
+ax.set(xlabel="candidate", ylabel="confidence handed on", xticks=range(5), ylim=(0, None))
+ax.legend(frameon=False, fontsize=8)
 
 # %%
 # A whole fit
@@ -38,6 +38,7 @@ left.legend(frameon=False, fontsize=8)
 # Test accuracy of PL-AGGD-PLCP on three generated problems, each with its own seed. Low
 # temperatures tell the partner next to nothing; which high one is best depends on the data.
 
+figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 shades = ("#0072B2", "#D55E00", "#009E73")
 grid = (-6, -4, -2, -1, 0, 1, 2)
 for seed, shade in enumerate(shades):
@@ -57,10 +58,10 @@ for seed, shade in enumerate(shades):
         model = PLCPClassifier(AGGDClassifier(), blur=temperature)
         model.fit(X[train], candidates[train])
         scores.append(model.score(X[test], truth[test]))
-    right.plot(grid, scores, marker="o", color=shade, label=f"problem {seed + 1}")
+    ax.plot(grid, scores, marker="o", color=shade, label=f"problem {seed + 1}")
     base = AGGDClassifier().fit(X[train], candidates[train]).score(X[test], truth[test])
-    right.axhline(base, color=shade, linestyle=":", linewidth=1)
-right.axvline(-1, color="#777777", linewidth=0.8)
-right.set(xlabel="blur (line: the paper's)", ylabel="test accuracy (dotted: base alone)")
-right.legend(frameon=False, fontsize=8)
+    ax.axhline(base, color=shade, linestyle=":", linewidth=1)
+ax.axvline(-1, color="#777777", linewidth=0.8)
+ax.set(xlabel="blur (line: the paper's)", ylabel="test accuracy (dotted: base alone)")
+ax.legend(frameon=False, fontsize=8)
 plt.show()

@@ -22,9 +22,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Tests of the core: they need no extra, only the tools below.
 CORE = [
-    "tests/metrics",
-    "tests/model_selection",
-    "tests/numerics",
+    "tests/metrics/test_likelihood.py",
+    "tests/metrics/test_paired.py",
+    "tests/metrics/test_scores.py",
+    "tests/model_selection/test_scorers.py",
+    "tests/numerics/test_entries.py",
+    "tests/numerics/test_graph.py",
+    "tests/numerics/test_kernels.py",
+    "tests/numerics/test_propagation.py",
+    "tests/numerics/test_quadratic.py",
+    "tests/numerics/test_ridge.py",
     "tests/test_adapter.py",
     "tests/test_aggd.py",
     "tests/test_base_example.py",

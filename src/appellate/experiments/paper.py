@@ -18,7 +18,6 @@ IMPROVEMENT_RATIOS = {
     "PL-SVM": 39.26,
     "PL-KNN": 53.98,
 }
-BROKEN_RATIO = 2.56  # per cent, of all its data sets and methods together
 
 # Table "Two representative errors": confidence at the start, of the base alone, with PLCP.
 REPRESENTATIVE_ERRORS = {
