@@ -29,7 +29,8 @@ class PLCLClassifier(KernelClassifier):
     that the feature graph alone rebuilds best; under PLCP it is the partner's supervision.
 
     Cost: two factorisations and inverses (the models' ridges differ), O(n^3); then
-    O(n k^3 + k nnz) a turn and step. Memory: at most three n x n matrices. Nystroem features
+    O(n k^3 + k nnz) a turn and step. Memory: at most three n x n matrices, and for each of the
+    two ridges n^2 c^2 / l numbers with c candidates a row. Nystroem features
     (`kernel_approximation`) make both linear in n.
 
     Parameters

@@ -72,8 +72,9 @@ class PLCPClassifier(AppealClassifier):
 
     Cost: that of one kernel matrix, factorisation and inverse, O(n^3), shared by base and
     partner where their kernels agree; the rounds touch candidate entries only. Memory: at
-    most three n x n matrices. Nystroem features
-    (`kernel_approximation`) make both linear in n.
+    most three n x n matrices, and n^2 c^2 / l numbers, with c candidates a row, for each
+    further ridge or kernel of the base. Nystroem features (`kernel_approximation`) make both
+    linear in n.
 
     Parameters
     ----------
