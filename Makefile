@@ -43,6 +43,7 @@ bench: $(VENV)/.stamp-dev ## run the benchmarks one after another
 	done
 
 docs: $(VENV)/.stamp-docs ## build the site into docs/_build/html; a warning is an error
+	rm -rf docs/_build/html docs/generated
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	$(BIN)/python tools/check_site.py docs/_build/html
 

@@ -11,8 +11,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 project = "Appellate"
-author = copyright = "The Appellate developers"
+author = "The Appellate developers"
 version = release = installed_version("appellate")
+copyright = f"{author}; this is version {version}"
 
 extensions = [
     "myst_parser",
@@ -37,7 +38,7 @@ numpydoc_class_members_toctree = False
 
 html_context = {"default_mode": "auto"}
 html_theme = "pydata_sphinx_theme"
-html_title = f"Appellate {version}"
+html_title = "Appellate"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

@@ -71,7 +71,7 @@ def loaded_from_elsewhere(path: Path) -> list[str]:
 def main(folder: str) -> int:
     """Print what is wrong with the site and return how much it is."""
     site = Path(folder).resolve()
-    pages = sorted(site.rglob("*.html"))
+    pages = sorted(p for p in site.rglob("*.html") if "_static" not in p.parts)
     problems = [
         f"{page.relative_to(site)}: dead link {x}" for page in pages for x in dead_links(page)
     ]
