@@ -5,8 +5,8 @@
 
 ``none``: without extras; the package imports and the core tests pass. Every extra by its name:
 installs, and what it is for works. ``minimum``: the oldest versions that are promised
-(constraints-minimum.txt), without extras and with the light ones; scikit-learn's checks too. The other
-environments have the newest versions, those of constraints.txt.
+(constraints-minimum.txt), without extras (with scikit-learn's checks) and with the light ones. The
+other environments have the newest versions, those of constraints.txt.
 """
 
 from __future__ import annotations
@@ -78,16 +78,13 @@ USES = {
 def main(wheel: str, wanted: list[str]) -> None:
     """Try every environment that is wanted; the first failure ends it."""
     path = Path(wheel).resolve()
-    extras = [*sorted(extras_of(path) & set(USES)), "neighbors"]
-    names = wanted or ["none", *(e for e in extras if e in extras_of(path)), "minimum"]
+    names = wanted or ["none", *sorted(extras_of(path)), "minimum"]
     for name in names:
         began = time.monotonic()
         if name == "minimum":
             oldest = ROOT / "constraints-minimum.txt"
             attempt(path, [], oldest, USES["none"], [*CORE, "tests/test_estimators.py"])
-            attempt(
-                path, ["bench", "cli", "data", "io", "plot", "report"], oldest, USES["all"], CORE
-            )
+            attempt(path, LIGHT, oldest, USES["all"], [])
         else:
             chosen = [] if name == "none" else [name]
             newest = ROOT / "constraints.txt"
