@@ -1,4 +1,4 @@
-"""The examples run, without data that may not be passed on."""
+"""The examples run, without data that may not be passed on; `make docs` runs them too."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not EXAMPLES, reason="the examples are not part of this installation")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(path, tmp_path, monkeypatch):

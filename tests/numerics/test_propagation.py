@@ -87,7 +87,7 @@ def test_largest_eigenvalue():
 @pytest.mark.parametrize("rate", [0.1, 0.6])
 def test_restricted_graph(rate):
     rng = np.random.RandomState(3)
-    graph = sp.random_array((15, 15), density=0.3, rng=rng, format="csr")
+    graph = sp.csr_array(rng.uniform(size=(15, 15)) * (rng.uniform(size=(15, 15)) < 0.3))
     candidates = random_candidates(rng, 15, 5, rate)
     entries = CandidateEntries(candidates)
     confidence = rng.normal(size=candidates.shape) * candidates
