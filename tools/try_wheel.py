@@ -3,10 +3,13 @@
     python tools/try_wheel.py dist/appellate-*.whl            all of the below
     python tools/try_wheel.py dist/appellate-*.whl none plot  only these
 
-``none``: without extras; the package imports and the core tests pass. Every extra by its name:
-installs, and what it is for works. ``minimum``: the oldest versions that are promised
-(constraints-minimum.txt), without extras (with scikit-learn's checks) and with the light ones. The
-other environments have the newest versions, those of constraints.txt.
+none     without extras: the package imports and the core tests pass
+pages    the ten-minute pages are followed to the letter, with the extras that they name
+EXTRA    each by its name: installs, and what it is for works
+minimum  the oldest versions that are promised (constraints-minimum.txt): the core tests and
+         scikit-learn's checks without extras, then the light extras together
+
+The newest versions are those of constraints.txt.
 """
 
 from __future__ import annotations
@@ -49,6 +52,8 @@ CORE = [
     "tests/test_svm.py",
 ]
 LIGHT = ["bench", "cli", "data", "io", "plot", "report"]
+# The ten-minute pages, to the letter.
+PAGES = ["tests/test_documents.py", "-k", "practitioner or researcher"]
 TOOLS = ["clarabel", "hypothesis", "pytest"]
 FIT = (
     "from appellate import AGGDClassifier, PLCPClassifier; "
@@ -78,13 +83,15 @@ USES = {
 def main(wheel: str, wanted: list[str]) -> None:
     """Try every environment that is wanted; the first failure ends it."""
     path = Path(wheel).resolve()
-    names = wanted or ["none", *sorted(extras_of(path)), "minimum"]
+    names = wanted or ["none", "pages", *sorted(extras_of(path)), "minimum"]
     for name in names:
         began = time.monotonic()
         if name == "minimum":
             oldest = ROOT / "constraints-minimum.txt"
             attempt(path, [], oldest, USES["none"], [*CORE, "tests/test_estimators.py"])
             attempt(path, LIGHT, oldest, USES["all"], [])
+        elif name == "pages":
+            attempt(path, ["cli", "io", "plot", "report"], ROOT / "constraints.txt", FIT, PAGES)
         else:
             chosen = [] if name == "none" else [name]
             newest = ROOT / "constraints.txt"
@@ -134,8 +141,8 @@ def attempt(wheel: Path, extras: list[str], pins: Path, use: str, tests: list[st
 def copy_tests(folder: Path) -> None:
     """Copy the tests without the source, so that only the wheel can be imported."""
     shutil.copytree(ROOT / "tests", folder / "tests")
-    (folder / "docs").mkdir()
-    shutil.copy(ROOT / "docs" / "nearest_mean.py", folder / "docs")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("_*", "auto*"))
+    shutil.copy(ROOT / "README.md", folder)
     (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\nmarkers =\n  slow\n  realdata\n")
 
 
