@@ -10,6 +10,7 @@ base reaches alone, and what the coupling adds.
 # Digits with 20, 50 and 80 % of the false labels among the candidates.
 
 import matplotlib.pyplot as plt
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from appellate import PLCPClassifier, make_base
@@ -30,8 +31,9 @@ results = []
 for ambiguity in (0.2, 0.5, 0.8):
     candidates = make_partial_labels(truth, flip_probability=ambiguity, random_state=0)
     for name in bases:
-        alone = make_base(name).fit(X, candidates).score(X_test, truth_test)
-        coupled = PLCPClassifier(make_base(name), random_state=0).fit(X, candidates)
+        base = make_base(name, **({"random_state": 0} if name == "svm" else {}))
+        alone = clone(base).fit(X, candidates).score(X_test, truth_test)
+        coupled = PLCPClassifier(base).fit(X, candidates)
         results.append((name, ambiguity, alone, coupled.score(X_test, truth_test) - alone))
 
 # %%
