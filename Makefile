@@ -9,7 +9,7 @@ PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.t
 # The pytest workers share the cores already.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test test-real data-home lint bench docs dist clean
+.PHONY: help demo test test-real data-home coverage lint bench docs dist clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -24,6 +24,11 @@ test: lint ## lint, then tests and doctests; with APPELLATE_DATA_HOME set, also 
 
 test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in APPELLATE_DATA_HOME
 	$(PYTEST) -m realdata
+
+coverage: $(VENV)/.stamp-dev ## how much the tests cover, and the functions they cover least
+	$(PYTEST) --cov=appellate --cov-branch --cov-report=
+	$(BIN)/coverage json --quiet -o build/coverage.json
+	$(BIN)/python tools/least_covered.py build/coverage.json
 
 data-home:
 	@test -d "$$APPELLATE_DATA_HOME" || { \
