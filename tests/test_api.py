@@ -20,7 +20,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.base",
+    "appellate.blocks",
     "appellate.confidence",
+    "appellate.costs",
     "appellate.datasets",
     "appellate.deep",
     "appellate.docket",

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from appellate.numerics.cluster import DaskRows, check_block, load_dask
 from appellate.numerics.rows import Rows
 
+__all__ = ["ParquetRows"]
+
 _BATCH_ROWS = 16_384
 #: What a fit leaves of its training rows: nothing that prediction needs.
 _OF_TRAINING = (

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from appellate.numerics.entries import CandidateEntries, Values
 
+__all__ = ["cost_matrix"]
+
 #: Words that need an order of the labels.
 ORDERED = ("absolute", "within", "ordinal")
 #: All words that a cost may begin with.
