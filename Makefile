@@ -19,8 +19,9 @@ help: ## list the targets
 demo: $(VENV)/.stamp-demo ## run the demo, which writes to demo-output
 	$(BIN)/appellate demo --out demo-output
 
-test: lint ## lint, then tests and doctests; with APPELLATE_DATA_HOME set, also on real data
+test: lint ## lint, tests, doctests and the site; with APPELLATE_DATA_HOME set, also on real data
 	$(PYTEST) $(if $(APPELLATE_DATA_HOME),-m "not slow")
+	@$(MAKE) --no-print-directory docs
 
 test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in APPELLATE_DATA_HOME
 	$(PYTEST) -m realdata
