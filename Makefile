@@ -28,6 +28,7 @@ test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in AP
 
 coverage: $(VENV)/.stamp-dev ## how much the tests cover, and the functions they cover least
 	$(PYTEST) --cov=appellate --cov-branch --cov-report=
+	@mkdir -p build
 	$(BIN)/coverage json --quiet -o build/coverage.json
 	$(BIN)/python tools/least_covered.py build/coverage.json
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from appellate.candidates import CandidateSets, as_candidates
     from appellate.lalo import LALOClassifier
     from appellate.neighbors import PLKNNClassifier
+    from appellate.numerics.search import FaissNeighbors
     from appellate.partner import PartnerClassifier
     from appellate.plcl import PLCLClassifier
     from appellate.plcp import PLCPClassifier
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AGGDClassifier",
     "CandidateSets",
+    "FaissNeighbors",
     "LALOClassifier",
     "PLCLClassifier",
     "PLCPClassifier",
@@ -43,6 +45,7 @@ __all__ = [
 _HOMES = {
     "AGGDClassifier": "aggd",
     "CandidateSets": "candidates",
+    "FaissNeighbors": "numerics.search",
     "LALOClassifier": "lalo",
     "PLCLClassifier": "plcl",
     "PLCPClassifier": "plcp",

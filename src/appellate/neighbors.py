@@ -37,7 +37,7 @@ class PLKNNClassifier(PartialLabelClassifier):
     neighbors : object or None, default=None
         How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
         of scikit-learn's neighbour transformers, such as
-        `appellate.numerics.search.FaissNeighbors`; None: exactly. The logger ``"appellate"``
+        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
         tells its recall on a sample.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or

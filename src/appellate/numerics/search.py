@@ -35,7 +35,7 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from appellate.numerics.search import FaissNeighbors
+    >>> from appellate import FaissNeighbors
     >>> rows = np.random.RandomState(0).normal(size=(500, 3)).astype(np.float32)
     >>> distances, indices = FaissNeighbors(share=1.0).fit(rows).kneighbors(rows[:2], 1)
     >>> indices.ravel()
