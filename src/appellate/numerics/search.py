@@ -19,7 +19,7 @@ _SAMPLE = 200  # rows on which recall is measured
 
 
 class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
-    """Approximate nearest neighbours by Faiss: an inverted file over clusters of the rows.
+    """Approximate nearest neighbours by Faiss [1]_: an inverted file over clusters of rows.
 
     Meets the interface that the classifiers' parameter `neighbors` asks for, and that of
     scikit-learn's `NearestNeighbors` as far as that goes.
@@ -31,6 +31,16 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
     share : float, default=0.1
         Share of the clusters that is searched: 1 finds the exact neighbours. What it takes
         for a good recall depends on the data.
+
+    Attributes
+    ----------
+    index_ : faiss.IndexIVFFlat
+        The index of the rows.
+
+    References
+    ----------
+    .. [1] Johnson, Douze, Jegou (2019). Billion-scale similarity search with GPUs. IEEE
+       Transactions on Big Data 7.
 
     Examples
     --------
@@ -60,7 +70,7 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
         index.train(rows[np.sort(sample)])
         index.add(rows)
         index.nprobe = max(1, round(self.share * n_clusters))
-        self._index = index
+        self.index_ = index
         return self
 
     def kneighbors(
@@ -68,7 +78,7 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
     ) -> Found | NDArray[np.intp]:
         """Return distances and indices, (m, k) each, of the nearest rows."""
         rows = np.ascontiguousarray(X, dtype=np.float32)
-        index = self._index
+        index = self.index_
         squared, indices = index.search(rows, n_neighbors)
         while (indices < 0).any() and index.nprobe < index.nlist:  # small clusters
             index.nprobe = min(2 * index.nprobe, index.nlist)
