@@ -175,3 +175,10 @@ def test_deep_models_are_told_where_to_go(tmp_path):
     model = PRODENClassifier("linear", n_epochs=1).fit([[0.0], [1.0]], ["a", "b"])
     with pytest.raises(ModelFileError, match=r"appellate\.deep\.save_model"):
         save_model(model, tmp_path / "model")
+
+
+def test_folders_among_the_parameters_are_kept(tmp_path):
+    model = PLCPClassifier(make_base("sure"), cache_dir=tmp_path).fit(
+        [[0.0], [1.0], [5.0]], ["a|b", "a", "b"]
+    )
+    assert load_model(save_model(model, tmp_path / "m")).cache_dir == tmp_path

@@ -47,6 +47,7 @@ TRUSTED_TYPES = (
     "appellate.sure.SUREClassifier",
     "appellate.svm.PLSVMClassifier",
     "numpy.dtype",
+    "pathlib.PosixPath",
     "scipy.sparse._csr.csr_array",
 )
 

@@ -286,7 +286,9 @@ def test_where_and_how_it_is_run_may_change(finished):
     X, candidates, _ = make_table()
     options = {"n_epochs": 1, "run_dir": str(finished), "resume": True}
     for change in ({"verbose": True}, {"device": torch.device("cpu")}, {"checkpoint_every": 3}):
-        proden(**options | change).fit(X, candidates)
+        model = proden(**options | change).fit(X, candidates)
+        assert model.n_iter_ == 1  # the epoch of the checkpoint; none was run again
+        assert len((finished / "log.jsonl").read_text().splitlines()) == 1
 
 
 def test_checkpoint_in_the_way_is_an_error(finished):

@@ -150,7 +150,8 @@ def build(case: Case, setting: Setting) -> Any:
     base = _tied(setting)
     options["kernel_approximation"] = setting.kernel
     if setting.kernel == "nystroem":
-        options |= {"n_landmarks": setting.n_landmarks, "cache_dir": setting.cache_dir}
+        folder = None if setting.cache_dir is None else str(setting.cache_dir)
+        options |= {"n_landmarks": setting.n_landmarks, "cache_dir": folder}
     try:
         steps.append(("plcp", PLCPClassifier(make_base(setting.base, **base), **options)))
     except (ValueError, ImportError, TypeError) as error:

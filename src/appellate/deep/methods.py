@@ -8,6 +8,7 @@ is in buffers, so ``state_dict`` holds everything that a checkpoint must.
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -55,7 +56,7 @@ class Step(NamedTuple):
     logits: Tensor
 
 
-class Method(nn.Module):
+class Method(nn.Module, ABC):
     """What the trainer asks of a method.
 
     Attributes
@@ -69,13 +70,13 @@ class Method(nn.Module):
     confidence: Tensor
     n_views: int = 1
 
+    @abstractmethod
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Return the loss on a batch, and learn from it what is not learnt by gradient."""
-        raise NotImplementedError
 
+    @abstractmethod
     def heads(self, x: Tensor) -> dict[str, Tensor]:
         """Probabilities of new inputs, (m, l), by every network that can predict."""
-        raise NotImplementedError
 
     def _store(self, rows: Tensor, confidence: Tensor) -> None:
         """Keep the confidence of a batch, in all processes."""

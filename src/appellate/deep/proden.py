@@ -93,7 +93,7 @@ default="last"
         Processes that read ahead from a torch dataset.
     run_dir : path or None, default=None
         Folder for the checkpoint and the log (``log.jsonl``, and TensorBoard's if that is
-        installed).
+        installed). Each fit needs a new one, so a base of `PLCPClassifier` has none.
     resume : bool, default=False
         Whether to go on from the checkpoint in `run_dir`. The result is that of a run that was
         never stopped.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.jsonl"
-#: Keys of a record that tell of the machine, not of the method.
-CLOCK_KEYS = ("seconds", "rows_per_second", "seconds_left")
 
 
 class Stopwatch:
