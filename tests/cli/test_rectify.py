@@ -183,6 +183,17 @@ def test_missing_values_and_large_tables(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1].split(",")[5] in NAMES
 
 
+def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    options = ["--candidates", "labels", "--kernel", "nystroem", "--cache-dir", cache]
+    assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "o") == 0
+    assert "of disk in" in capsys.readouterr().out
+    assert run(["predict", str(tmp_path / "o/model"), str(tmp_path / "t.csv")]) == 0
+    assert not any(cache.iterdir())
+
+
 def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     rows = write_table(tmp_path / "t.csv")
     options = ["--candidates", "labels", "--id", "item", "--truth", "truth"]
