@@ -121,7 +121,8 @@ class PLCPClassifier(AppealClassifier):
         Holds for base and partner, which share it; where this and the next three are left at
         their defaults, those of the base hold.
     n_landmarks : int or None, default=None
-        Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
+        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
+        many as fit into memory.
     landmarks : {"uniform", "k-means++"}, default="uniform"
         How the landmarks are chosen among the rows.
     cache_dir : str, path or None, default=None

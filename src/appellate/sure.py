@@ -50,7 +50,8 @@ class SUREClassifier(KernelClassifier):
         grows linearly with the rows. Auto decides from the number of rows and the free memory;
         the logger ``"appellate"`` says what was chosen and what it costs.
     n_landmarks : int or None, default=None
-        Landmarks of the Nystroem features; None: 1024, or as many as fit into memory.
+        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
+        many as fit into memory.
     landmarks : {"uniform", "k-means++"}, default="uniform"
         How the landmarks are chosen among the rows.
     cache_dir : str, path or None, default=None

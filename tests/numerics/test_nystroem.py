@@ -109,6 +109,31 @@ def test_candidate_map_equals_the_dense_product(X, dtype, on_disk, rate, tmp_pat
     np.testing.assert_allclose(output, smoother.training_output(confidence), atol=3e-6)
 
 
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("width", [5, 3, 0])
+def test_features_turn_in_their_place(width, on_disk, tmp_path, monkeypatch):
+    monkeypatch.setattr(features_module, "_BLOCK_BYTES", 4 * 5 * 7)  # seven rows a block
+    rng = np.random.RandomState(0)
+    F, turn, offset = rng.normal(size=(N, 5)), rng.normal(size=(5, width)), rng.normal(size=width)
+    features = StoredFeatures(F.shape, np.float32, tmp_path if on_disk else None)
+    features.write(0, F)
+    total, gram = features.moments()
+    np.testing.assert_allclose(total, F.sum(axis=0), atol=1e-5)
+    np.testing.assert_allclose(gram, F.T @ F, atol=1e-4)
+    features.turn(turn, offset)
+    assert features.shape == (N, width)
+    blocks = [features.read(rows) for rows in features.blocks]
+    np.testing.assert_allclose(np.concatenate(blocks), F @ turn - offset, atol=1e-5)
+
+
+def test_digits_survive_far_from_zero(X):
+    far = 1e4 + X
+    basis = linear_basis(ArrayRows(far))
+    smoother = NystroemSmoother(basis, RIDGE, X.dtype)
+    near = NystroemSmoother(linear_basis(ArrayRows(X)), RIDGE, X.dtype)
+    np.testing.assert_allclose(smoother.diagonal, near.diagonal, atol=1e-5)
+
+
 def test_duplicate_landmarks_change_nothing(X):
     landmarks = X[:20]
     twice = make(X, np.concatenate([landmarks, landmarks[:7]]))

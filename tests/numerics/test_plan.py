@@ -19,8 +19,10 @@ def plan(n, free, kind="auto", **options):
     [
         (3_000, 1_000, "exact", 0),  # small: the memory is not asked for
         (20_000, 16 * GB, "exact", 0),
-        (20_000, 2 * GB, "nystroem", 1024),
-        (20_001, 64 * GB, "nystroem", 1024),
+        (20_000, 2 * GB, "nystroem", 3968),
+        (20_000, 1 * GB, "nystroem", 2560),  # as many as fit, with the small algebra
+        (20_001, 64 * GB, "nystroem", 3968),
+        (100_000, 16 * GB, "nystroem", 1984),
         (1_000_000, 16 * GB, "nystroem", 1024),
         (1_000_000, 4 * GB, "nystroem", 576),  # as many as fit
     ],
@@ -29,6 +31,11 @@ def test_auto(n, free, kind, n_landmarks):
     made = plan(n, free)
     assert (made.kind, made.n_landmarks) == (kind, n_landmarks)
     assert n == 3_000 or made.memory <= 0.8 * free
+
+
+def test_more_landmarks_for_fewer_rows():
+    made = [plan(n, 64 * GB, "nystroem") for n in (5_000, 30_000, 300_000, 3_000_000)]
+    assert [each.n_landmarks for each in made] == [1024, 3648, 1152, 1024]
 
 
 def test_never_more_landmarks_than_rows():

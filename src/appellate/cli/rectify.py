@@ -76,7 +76,10 @@ def _split_long(_: click.Context, __: click.Parameter, value: str | None) -> tup
     help="Whole kernel matrix, or features that approximate it.",
 )
 @click.option(
-    "--landmarks", type=click.IntRange(1), metavar="N", help="Of the approximation.  [1024]"
+    "--landmarks",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of the approximation.  [1024 or more, by the number of rows]",
 )
 @click.option(
     "--cache-dir",

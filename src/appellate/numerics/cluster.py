@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.numerics.features import Features, Part
+from appellate.numerics.features import Features, Part, product_block
 from appellate.numerics.rows import BlockFunction, Rows
 
 
@@ -96,17 +96,6 @@ class DaskRows(Rows):
             tasks.append(pick(part, indices[low:high] - rows.start))
         return np.concatenate(_compute(tasks))
 
-    def accumulate(self, function: BlockFunction) -> tuple[NDArray[Any], ...]:  # noqa: D102
-        dask = load_dask()
-        call, add = dask.delayed(_call), dask.delayed(_add)
-        shared = dask.delayed(function, traverse=False)
-        level = [call(shared, part) for part in self._parts]
-        while len(level) > 1:
-            pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
-            level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-        totals: tuple[NDArray[Any], ...] = _compute(level)[0]
-        return tuple(np.array(total) for total in totals)
-
     def features(  # noqa: D102
         self, function: BlockFunction, width: int, cache_dir: Any = None
     ) -> Features:
@@ -125,6 +114,24 @@ class DaskFeatures(Features):
     def __init__(self, shape: tuple[int, int], blocks: list[slice], parts: Sequence[Any]) -> None:
         self.shape, self.blocks, self._parts = shape, blocks, parts
 
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: D102
+        dask = load_dask()
+        of, add = dask.delayed(_moments), dask.delayed(_add)
+        level = [of(part) for part in self._parts]
+        while len(level) > 1:
+            pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
+            level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        total, gram = _compute(level)[0]
+        return np.array(total), np.array(gram)
+
+    def turn(self, turn: NDArray[Any], offset: NDArray[Any]) -> None:  # noqa: D102
+        dask = load_dask()
+        call = dask.delayed(product_block)
+        common = (turn.T.astype(np.float32), -offset.astype(np.float32))
+        shared = [dask.delayed(each, traverse=False) for each in common]
+        self._parts = _persist([call(part, *shared) for part in self._parts])
+        self.shape = (self.shape[0], turn.shape[1])
+
     def _lay_out(self, pieces: list[Part]) -> Sequence[Any]:
         dask = load_dask()
         return _persist([dask.delayed(piece, traverse=False) for piece in pieces])
@@ -142,6 +149,11 @@ class DaskFeatures(Features):
 
 def _call(function: BlockFunction, block: NDArray[Any]) -> Any:
     return function(block)
+
+
+def _moments(block: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    exact = block.astype(np.float64)
+    return exact.sum(axis=0), exact.T @ exact
 
 
 def _add(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:

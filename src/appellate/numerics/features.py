@@ -18,6 +18,7 @@ from typing import Any
 
 import numba as nb
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
@@ -100,6 +101,14 @@ class Features(ABC):
             total += part
         return total
 
+    @abstractmethod
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Column sums, (r,), and ``Z'Z``, (r, r), in double precision."""
+
+    @abstractmethod
+    def turn(self, turn: NDArray[Any], offset: NDArray[Any]) -> None:
+        """Overwrite Z by ``Z turn - 1 offset'``, which may be narrower but not wider."""
+
     def weighted_lengths(self, weights: NDArray[Any]) -> NDArray[np.float64]:
         """Diagonal of ``Z diag(w) Z'``, (n,)."""
         parts: list[Part] = [()] * len(self.blocks)
@@ -158,11 +167,14 @@ class StoredFeatures(Features):
 
     def write(self, start: int, block: NDArray[Any]) -> None:
         """Keep the features of the rows from `start` on."""
+        self._write(start * self.shape[1], block)
+
+    def _write(self, position: int, block: NDArray[Any]) -> None:
         if self._matrix is not None:
-            self._matrix[start : start + len(block)] = block
+            self._matrix.ravel()[position : position + block.size] = block.ravel()
             return
         data: Any = np.ascontiguousarray(block, dtype=self.dtype).ravel().view(np.uint8)
-        offset = start * self._row_bytes
+        offset = position * self.dtype.itemsize
         while len(data):
             written = os.pwrite(self._file.fileno(), data, offset)
             data, offset = data[written:], offset + written
@@ -180,6 +192,28 @@ class StoredFeatures(Features):
                 raise OSError("the file of features in cache_dir ended early; fit again.")
             data, offset = data[count:], offset + count
         return out
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: D102
+        total, gram = np.zeros(self.shape[1]), np.zeros((self.shape[1], self.shape[1]), order="F")
+        for rows in self.blocks:
+            block = self.read(rows).astype(np.float64)
+            total += block.sum(axis=0)
+            gram = la.blas.dsyrk(1.0, block.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
+        gram += np.tril(gram, -1).T
+        return total, gram
+
+    def turn(self, turn: NDArray[Any], offset: NDArray[Any]) -> None:  # noqa: D102
+        parts: list[Part] = [()] * len(self.blocks)
+        turn, shift = turn.astype(self.dtype), -offset.astype(self.dtype)
+        results = self._map(product_block, parts, turn.T, shift)
+        for rows, block in zip(self.blocks, results, strict=True):
+            # Narrower rows are packed towards the front, behind those that are still read.
+            self._write(rows.start * block.shape[1], block)
+        self.shape = (self.shape[0], turn.shape[1])
+        self._row_bytes = max(1, turn.shape[1] * self.dtype.itemsize)
+        if self._matrix is not None:
+            self._matrix = self._matrix.ravel()[: self.shape[0] * self.shape[1]]
+            self._matrix = self._matrix.reshape(self.shape)
 
     def _map(
         self, function: Callable[..., Any], parts: Sequence[Part], *common: Any

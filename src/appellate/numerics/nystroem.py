@@ -1,10 +1,11 @@
 """Nystroem features: a kernel of n rows by way of m landmarks among them.
 
-With the kernel matrix ``K_mm`` of the landmarks and ``K_nm`` of all rows with them, the features
-``F = K_nm K_mm^-1/2`` have the inner products ``F F' = K_nm K_mm^-1 K_mn``, which is the kernel
-matrix itself where all rows are landmarks [1]_. scikit-learn's `Nystroem` makes the same
-features; here they are made block by block, and turned so that the centred features are
-orthonormal: ``F - 1 f' = Z diag(sqrt(s)) V'``. In these coordinates the ridge smoother is
+With the kernel matrix ``K_mm = L L'`` of the landmarks and ``K_nm`` of all rows with them, the
+features ``F = K_nm L'^-1`` have the inner products ``F F' = K_nm K_mm^-1 K_mn``, which is the
+kernel matrix itself where all rows are landmarks [1]_. scikit-learn's `Nystroem` makes the same
+features up to a rotation; here they are made block by block, and turned so that the centred
+features are orthonormal: ``F - 1 f' = Z diag(sqrt(s)) V'``. In these coordinates the ridge
+smoother is
 
     S = 1 1'/n + Z diag(s / (s + ridge)) Z'
 
@@ -125,63 +126,71 @@ def nystroem_basis(
 ) -> Basis:
     """Make the features of all rows from their kernel values with the landmarks.
 
-    Directions in which the landmarks do not differ (duplicates among them) are left out.
+    Landmarks that add nothing to the others (duplicates among them) are left out.
 
-    Cost: 5 n m^2 / 2 multiply-adds and 2 n m kernel values, in double precision, in blocks of
-    rows. Memory: n r features in float32, in `cache_dir` if it is given.
+    Cost: n m kernel values and n m^2 multiply-adds in double precision, n m^2 in single, and
+    some 10 m^3, in blocks of rows. Memory: n m features in float32, in `cache_dir` if it is
+    given.
     """
-    values, vectors = la.eigh(kernel(landmarks, landmarks))
-    kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
-    root = vectors[:, kept] / np.sqrt(values[kept])  # (m, r)
-    return _basis(rows, kernel, landmarks, root, cache_dir)
+    landmarks, factor = _factor(kernel(landmarks, landmarks), landmarks)
+    centre = factor.mean(axis=0)  # the landmarks' own features are the rows of the factor
+    make = partial(_whitened, kernel=kernel, landmarks=landmarks, factor=factor, centre=centre)
+    features = rows.features(make, len(factor), cache_dir)
+    strengths, vectors, offset = _orthonormalize(features)
+    turn = la.solve_triangular(factor, vectors, lower=True, trans="T")
+    return Basis(features, strengths, kernel, landmarks, turn, offset + centre @ vectors)
 
 
 def linear_basis(rows: Rows, cache_dir: Any = None) -> Basis:
     """Take the rows themselves as features: the linear kernel."""
-    return _basis(rows, None, None, np.eye(rows.shape[1]), cache_dir)
+    centre = sample_rows(rows, _SAMPLE).mean(axis=0, dtype=np.float64)
+    features = rows.features(partial(_shifted, centre=centre), rows.shape[1], cache_dir)
+    strengths, vectors, offset = _orthonormalize(features)
+    return Basis(features, strengths, None, None, vectors, offset + centre @ vectors)
 
 
-def _basis(
-    rows: Rows,
-    kernel: Kernel | None,
-    landmarks: NDArray[np.float64] | None,
-    root: NDArray[np.float64],
-    cache_dir: Any,
-) -> Basis:
-    raw = partial(raw_features, kernel=kernel, landmarks=landmarks)
-    total, gram = rows.accumulate(partial(_moments, raw=raw, root=root))
-    mean = total / len(rows)
-    gram -= len(rows) * np.outer(mean, mean)
-    strengths, vectors = la.eigh(gram)
-    kept = strengths > max(gram.shape) * np.finfo(np.float64).eps * max(strengths[-1], 0.0)
-    strengths, vectors = strengths[kept], vectors[:, kept] / np.sqrt(strengths[kept])
-    turn, offset = root @ vectors, mean @ vectors
-    make = partial(_turned, raw=raw, turn=turn, offset=offset)
-    features = rows.features(make, len(strengths), cache_dir)
-    return Basis(features, strengths, kernel, landmarks, turn, offset)
+def _factor(
+    gram: NDArray[np.float64], landmarks: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Landmarks that differ, the most different first, and the Cholesky factor of their kernel."""
+    factor, order, rank, _ = la.lapack.dpstrf(gram, lower=1)
+    return landmarks[order[:rank] - 1], np.asfortranarray(np.tril(factor[:rank, :rank]))
 
 
-def raw_features(
-    block: NDArray[Any], kernel: Kernel | None, landmarks: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """Kernel values of a block with the landmarks, or the block itself; double precision.
+def _orthonormalize(
+    features: Features,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Overwrite F by ``Z = F turn - 1 offset'``; return its strengths, turn and offset.
 
-    Wide blocks are converted bit by bit.
+    Features are stored about a centre near their mean, so that single precision keeps the
+    digits in which rows differ.
     """
-    if kernel is None or landmarks is None:
-        return block.astype(np.float64, copy=False)
-    out = np.empty((len(block), len(landmarks)))
-    for rows in gen_batches(len(block), max(1, _BATCH_BYTES // (8 * block.shape[1]))):
-        out[rows] = kernel(block[rows].astype(np.float64, copy=False), landmarks)
+    total, gram = features.moments()
+    n = features.shape[0]
+    gram -= np.outer(total, total / n)
+    strengths, vectors = la.eigh(gram, overwrite_a=True)
+    kept = strengths > len(gram) * np.finfo(np.float64).eps * max(strengths[-1], 0.0)
+    strengths, vectors = strengths[kept], vectors[:, kept] / np.sqrt(strengths[kept])
+    offset = total / n @ vectors
+    features.turn(vectors, offset)
+    return strengths, vectors, offset
+
+
+def _whitened(
+    block: NDArray[Any],
+    kernel: Kernel,
+    landmarks: NDArray[np.float64],
+    factor: NDArray[np.float64],
+    centre: NDArray[np.float64],
+) -> NDArray[np.float32]:
+    """``k(block, landmarks) L'^-1 - 1 centre'``, bit by bit in double precision."""
+    out = np.empty((len(block), len(landmarks)), dtype=np.float32)
+    widest = max(block.shape[1], len(landmarks))
+    for rows in gen_batches(len(block), max(1, _BATCH_BYTES // (8 * widest))):
+        values = kernel(block[rows].astype(np.float64, copy=False), landmarks)
+        out[rows] = la.blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1).T - centre
     return out
 
 
-def _moments(block: NDArray[Any], raw: Any, root: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    features = raw(block) @ root
-    return features.sum(axis=0), features.T @ features
-
-
-def _turned(
-    block: NDArray[Any], raw: Any, turn: NDArray[Any], offset: NDArray[Any]
-) -> NDArray[np.float32]:
-    return (raw(block) @ turn - offset).astype(np.float32)
+def _shifted(block: NDArray[Any], centre: NDArray[np.float64]) -> NDArray[np.float32]:
+    return np.asarray(block - centre, dtype=np.float32)

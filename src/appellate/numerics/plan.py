@@ -5,19 +5,22 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-DEFAULT_LANDMARKS = 1024
+DEFAULT_LANDMARKS = 1024  # at least, where they fit; see `default_landmarks`
 FEWEST_LANDMARKS = 256
 EXACT_ROWS = 20_000  # beyond, the exact kernel takes minutes even where it fits
 SMALL_ROWS = 4_000  # up to here the exact kernel is a matter of seconds and 400 MB
 _SHARE = 0.8  # of the free memory that a fit may take
+_FEATURE_WORK = 4e11  # n m^2, some minute on two cores
 _STEPS = 200  # of base and partner together, typical of five rounds
 _BANDWIDTH = 6e9  # bytes a second that a pass over the features reads
 _WORKSPACE = 300 * 2**20
+_SQUARE_BYTES = 40  # m x m matrices of the small algebra, all at once
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def make_plan(
     """Decide how to represent the kernel of n rows.
 
     ``"auto"`` takes the exact kernel up to 20,000 rows where its three n x n matrices fit into
-    four fifths of the free memory, else Nystroem features: 1024 landmarks, or as many as fit,
-    but no fewer than 256.
+    four fifths of the free memory, else Nystroem features: `default_landmarks`, or as many as
+    fit, but no fewer than 256.
 
     Parameters
     ----------
@@ -136,12 +139,13 @@ def make_plan(
     if kind == "auto" and local:
         reason = f"the exact kernel of {n} rows needs {_gb(exact_bytes)}, {_gb(free)} are free"
     fixed = own + _WORKSPACE
-    m = min(n_landmarks or DEFAULT_LANDMARKS, n)
-    if n_landmarks is None and local and cache_dir is None:
-        fitting = max(0, room - fixed) // (4 * n) // 64 * 64
-        m = min(m, max(fitting, FEWEST_LANDMARKS))
     in_memory = local and cache_dir is None
-    memory = fixed + 24 * m * m + (4 * n * m if in_memory else 0)
+    row_bytes = 4 * n if in_memory else 0
+    m = min(n_landmarks or default_landmarks(n), n)
+    if n_landmarks is None and local:
+        fitting = int(_largest_root(_SQUARE_BYTES, row_bytes, room - fixed)) // 64 * 64
+        m = min(m, max(fitting, FEWEST_LANDMARKS))
+    memory = fixed + _SQUARE_BYTES * m * m + row_bytes * m
     if local and memory > room:
         raise MemoryError(
             f"{n} rows do not fit: the exact kernel would need {_gb(exact_bytes)}, Nystroem "
@@ -156,15 +160,36 @@ def make_plan(
         None if cache_dir is None else str(cache_dir),
         memory,
         0 if in_memory else 4 * n * m,
-        5.0 * n * m * m + 4.0 * n * m * (q + 10),
+        3.0 * n * m * m + 10.0 * m**3 + 2.0 * n * m * (q + 10),
         _STEPS * 2 * 4.0 * n * m,
         reason,
     )
 
 
+def default_landmarks(n: int) -> int:
+    """Return how many landmarks n rows get where nobody says.
+
+    As many as take some minute to make features of, n m^2 = 4e11, since accuracy goes on
+    rising with them; but no more than a fifth of the rows, where the exact kernel takes as
+    long, and no fewer than 1024.
+
+    Examples
+    --------
+    >>> [default_landmarks(n) for n in (5_000, 20_000, 100_000, 1_000_000)]
+    [1024, 3968, 1984, 1024]
+    """
+    affordable = min(n / 5, (_FEATURE_WORK / n) ** 0.5)
+    return max(DEFAULT_LANDMARKS, int(affordable) // 64 * 64)
+
+
+def _largest_root(square: float, linear: float, total: float) -> float:
+    """Largest x with ``square x^2 + linear x <= total``; 0 if there is none."""
+    return (sqrt(linear**2 + 4 * square * max(total, 0)) - linear) / (2 * square)
+
+
 def _advice(n: int, fixed: int, room: int, in_memory: bool, many: bool) -> str:
     ways = []
-    if in_memory and fixed + 24 * FEWEST_LANDMARKS**2 < room:
+    if in_memory and fixed + _SQUARE_BYTES * FEWEST_LANDMARKS**2 < room:
         ways.append("name a cache_dir, so that the features live on disk")
     if many:
         ways.append("lower n_landmarks")

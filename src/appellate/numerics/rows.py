@@ -60,18 +60,6 @@ class Rows(ABC):
             start += len(block)
         return np.concatenate(found)
 
-    def accumulate(self, function: BlockFunction) -> tuple[NDArray[Any], ...]:
-        """Add up the arrays that a function makes of every block."""
-        totals: tuple[NDArray[Any], ...] | None = None
-        for parts in ordered_map(function, self.blocks(), blas=True):
-            if totals is None:
-                totals = parts
-            else:
-                for total, part in zip(totals, parts, strict=True):
-                    total += part
-        assert totals is not None
-        return totals
-
     def features(self, function: BlockFunction, width: int, cache_dir: Any = None) -> Features:
         """Keep what a function makes of every block: (n, width) features in float32."""
         out = StoredFeatures((len(self), width), np.float32, cache_dir)
