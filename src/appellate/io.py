@@ -40,6 +40,8 @@ TRUSTED_TYPES = (
     "appellate.numerics.kernels.GaussianKernel",
     "appellate.numerics.kernels.LinearKernel",
     "appellate.numerics.ridge.Regressor",
+    "appellate.numerics.search.FaissNeighbors",
+    "appellate.numerics.search.NeighborSearch",
     "appellate.partner.PartnerClassifier",
     "appellate.plcl.PLCLClassifier",
     "appellate.plcp.PLCPClassifier",

@@ -14,7 +14,7 @@ from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.confidence import normalize_entries, reduce_candidates
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.search import find_neighbors
+from appellate.numerics.search import NeighborSearch, found_all
 
 
 class PLKNNClassifier(PartialLabelClassifier):
@@ -118,12 +118,13 @@ class PLKNNClassifier(PartialLabelClassifier):
         self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
     ) -> NDArray[Any]:
         winners, self._votes_for = result.state
-        self._rows = geometry.matrix
+        k = min(self.n_neighbors, len(geometry.matrix))
+        self._search = NeighborSearch(self.neighbors, geometry.matrix, k)
         return np.asarray(winners)
 
     def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        k = min(self.n_neighbors, len(self._rows))
-        return self._vote(*find_neighbors(self.neighbors, self._rows, X, k), self._votes_for)
+        found = found_all(self.neighbors, *self._search.ask(X))
+        return self._vote(*found, self._votes_for)
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         totals = scores.sum(axis=1, keepdims=True)

@@ -36,7 +36,7 @@ def loop_gram(rows, neighbors):
 def test_weights_equal_generic_solver(n, q, k):
     """Also with fewer dimensions than neighbours, and with all rows as neighbours."""
     X = unit_rows(np.random.RandomState(n + q).normal(size=(n, q)) + 0.5)
-    neighbors = find_neighbors(None, X, None, k)[1]
+    neighbors = find_neighbors(None, X, k)[1]
     gram = difference_gram(X, neighbors)
     weights = reconstruction_weights(gram)
     np.testing.assert_allclose(weights.sum(axis=1), 1)
@@ -63,7 +63,7 @@ def test_weights_are_optimal_for_any_gram(seed, k, rank):
 def test_start_does_not_matter():
     rng = np.random.RandomState(0)
     X = rng.normal(size=(50, 12))
-    neighbors = find_neighbors(None, X, None, 8)[1]
+    neighbors = find_neighbors(None, X, 8)[1]
     gram = difference_gram(X, neighbors)
     plain = reconstruction_weights(gram)
     for start in (rng.dirichlet(np.ones(8), size=50), np.eye(8)[rng.randint(8, size=50)], plain):
@@ -87,7 +87,7 @@ def test_grams_equal_their_definition(monkeypatch):
     monkeypatch.setattr("appellate.numerics.graph._BLOCK_BYTES", 2000)  # several blocks
     rng = np.random.RandomState(0)
     X = rng.normal(size=(30, 4))
-    neighbors = find_neighbors(None, X, None, 5)[1]
+    neighbors = find_neighbors(None, X, 5)[1]
     gram = difference_gram(X, neighbors)
     np.testing.assert_allclose(gram, loop_gram(X, neighbors), atol=1e-12)
     candidates = random_candidates(rng, 30, 6)
@@ -108,7 +108,7 @@ def test_few_rows():
 
 def test_laplacian_equals_its_definition():
     X = np.random.RandomState(0).normal(size=(20, 3))
-    distances, neighbors = find_neighbors(None, X, None, 4)
+    distances, neighbors = find_neighbors(None, X, 4)
     A = np.zeros((20, 20))
     for i in range(20):
         for d, j in zip(distances[i], neighbors[i], strict=True):

@@ -10,7 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from appellate import AGGDClassifier, LALOClassifier, PLCLClassifier, PLKNNClassifier
-from appellate.numerics.search import FaissNeighbors, find_neighbors, measure_recall
+from appellate.io import load_model, save_model
+from appellate.numerics.search import (
+    FaissNeighbors,
+    NeighborSearch,
+    find_neighbors,
+    measure_recall,
+)
 from tests.test_large import make_problem
 
 SEARCHES = [
@@ -27,9 +33,9 @@ def test_exact_searches_agree(search):
         pytest.importorskip("faiss")
     rng = np.random.RandomState(0)
     X, queries = rng.normal(size=(200, 4)), rng.normal(size=(7, 4))
-    for new in (None, queries):
-        distances, indices = find_neighbors(None, X, new, 5)
-        near, found = find_neighbors(search, X, new, 5)
+    pairs = [[find_neighbors(each, X, 5) for each in (None, search)]]
+    pairs.append([NeighborSearch(each, X, 5).ask(queries) for each in (None, search)])
+    for (distances, indices), (near, found) in pairs:
         np.testing.assert_array_equal(found, indices)
         np.testing.assert_allclose(near, distances, atol=1e-5)
 
@@ -39,7 +45,7 @@ def test_duplicate_rows_are_not_their_own_neighbours(search):
     if isinstance(search, FaissNeighbors):
         pytest.importorskip("faiss")
     X = np.repeat(np.arange(4.0), 6)[:, np.newaxis]
-    distances, indices = find_neighbors(search, X, None, 3)
+    distances, indices = find_neighbors(search, X, 3)
     assert (indices != np.arange(24)[:, np.newaxis]).all()
     assert distances.max() < 1e-6
 
@@ -61,7 +67,7 @@ def test_classifiers_take_a_search_and_tell_its_recall(model, caplog):
 
 def test_recall_is_measured():
     X = np.random.RandomState(0).normal(size=(400, 3))
-    indices = find_neighbors(None, X, None, 10)[1]
+    indices = find_neighbors(None, X, 10)[1]
     assert measure_recall(X, indices) == 1.0
     broken = indices.copy()
     broken[:, 5:] = (np.arange(400)[:, None] + 200) % 400
@@ -72,7 +78,7 @@ def test_faiss_is_approximate_and_says_so():
     pytest.importorskip("faiss")
     X = np.random.RandomState(0).normal(size=(3000, 4)).astype(np.float32)
     recalls = [
-        measure_recall(X, find_neighbors(FaissNeighbors(share=s), X, None, 10)[1])
+        measure_recall(X, find_neighbors(FaissNeighbors(share=s), X, 10)[1])
         for s in (0.02, 0.2, 1.0)
     ]
     assert recalls[0] < recalls[1] <= recalls[2] == 1.0
@@ -90,6 +96,26 @@ class Blind(BaseEstimator):
 def test_a_search_that_fails_is_named():
     X = np.zeros((5, 2))
     with pytest.raises(ValueError, match=r"Blind\(\) found fewer than 2 neighbours of row 0"):
-        find_neighbors(Blind(), X, None, 2)
+        find_neighbors(Blind(), X, 2)
     with pytest.raises(TypeError, match=r"needs fit\(X\) and kneighbors"):
-        find_neighbors(BaseEstimator(), X, None, 2)
+        find_neighbors(BaseEstimator(), X, 2)
+
+
+@pytest.mark.parametrize("search", [None, FaissNeighbors(share=1.0)], ids=["exact", "faiss"])
+def test_new_rows_are_searched_in_one_index(search, monkeypatch, tmp_path):
+    if search is not None:
+        pytest.importorskip("faiss")
+    monkeypatch.setattr("appellate.base._PREDICT_ROWS", 50)
+    X, candidates, _ = make_problem(200)
+    model = PLKNNClassifier(neighbors=search).fit(X, candidates)
+    built = []
+    searcher = type(search) if search is not None else NearestNeighbors
+    fit = searcher.fit
+    monkeypatch.setattr(searcher, "fit", lambda *args: built.append(1) or fit(*args))
+    proba = model.predict_proba(X)
+    assert len(built) == 1
+    np.testing.assert_array_equal(model.predict_proba(X), proba)
+    assert len(built) == 1
+    loaded = load_model(save_model(model, tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict_proba(X), proba)
+    assert len(built) == 2

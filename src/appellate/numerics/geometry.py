@@ -131,11 +131,11 @@ class Geometry:
     ) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Distances and indices, (n, k) each, of every row's nearest other rows.
 
-        `search` is as in `appellate.numerics.search.find_neighbors`; its recall is logged.
+        `search` is as in `appellate.numerics.search.NeighborSearch`; its recall is logged.
         """
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._neighbors:
-            self._neighbors[k] = find_neighbors(search, self.matrix, None, k)
+            self._neighbors[k] = find_neighbors(search, self.matrix, k)
             if search is not None and k:
                 report_recall(search, self.matrix, self._neighbors[k][1])
         return self._neighbors[k]
@@ -213,7 +213,7 @@ class NeighborGraph:
 
     def __init__(self, X: NDArray[Any], n_neighbors: int, search: Any = None) -> None:
         rows = unit_rows(X)
-        self.neighbors = find_neighbors(search, rows, None, n_neighbors)[1]
+        self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
         if search is not None and n_neighbors:
             report_recall(search, rows, self.neighbors)
         self.gram = difference_gram(rows, self.neighbors)

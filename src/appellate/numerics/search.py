@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -88,10 +89,10 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
         return np.sqrt(np.maximum(squared, 0)), np.asarray(indices)
 
 
-def find_neighbors(
-    search: Any, X: NDArray[Any], queries: NDArray[Any] | None, n_neighbors: int
-) -> Found:
-    """Distances and indices, (m, k) each, of the nearest rows of `X`.
+class NeighborSearch:
+    """Nearest rows of fixed ones, for one block of queries after another.
+
+    The index is built at the first question and kept; it is not saved with the object.
 
     Parameters
     ----------
@@ -101,33 +102,75 @@ def find_neighbors(
         have; None: exact, by scikit-learn. It is cloned.
     X : ndarray, shape (n, q)
         Rows among which to search.
-    queries : ndarray, shape (m, q), or None
-        Rows whose neighbours to find; those of `X`, each but itself, if None.
     n_neighbors : int
-        k; fewer than n if `queries` is None.
+        k.
 
-    Raises
-    ------
-    ValueError
-        If the search found fewer.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NeighborSearch(None, np.array([[0.0], [4.0]]), 1).ask(np.array([[3.0]]))
+    (array([[1.]]), array([[1]]))
+    """
+
+    def __init__(self, search: Any, X: NDArray[Any], n_neighbors: int) -> None:
+        self.search, self.X, self.n_neighbors = search, X, n_neighbors
+
+    def ask(self, queries: NDArray[Any]) -> Found:
+        """Return distances and indices, (m, k) each.
+
+        Where fewer were found, the indices end with -1; `found_all` refuses that.
+        """
+        index, k = self._index, self.n_neighbors
+        if hasattr(index, "kneighbors"):
+            distances, indices = index.kneighbors(queries, k)
+        else:
+            distances, indices = _read_graph(sp.csr_array(index.transform(queries)), k)
+        return (
+            np.asarray(distances).astype(self.X.dtype, copy=False),
+            np.asarray(indices).astype(np.intp, copy=False),
+        )
+
+    @cached_property
+    def _index(self) -> Any:
+        index = NearestNeighbors() if self.search is None else clone(self.search)
+        if not hasattr(index, "kneighbors"):
+            if not hasattr(index, "transform"):
+                raise TypeError(
+                    f"{index!r} cannot search for neighbours: it needs fit(X) and kneighbors(X, "
+                    "n_neighbors), or transform(X) to a sparse graph, as in scikit-learn."
+                )
+            index.set_params(n_neighbors=self.n_neighbors)
+        return index.fit(self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the index out."""
+        return {name: value for name, value in vars(self).items() if name != "_index"}
+
+
+def find_neighbors(search: Any, X: NDArray[Any], n_neighbors: int) -> Found:
+    """Distances and indices, (n, k) each, of the rows of `X` nearest to each but itself.
+
+    `search` is as in `NeighborSearch`; `n_neighbors` is less than n.
     """
     if n_neighbors == 0:
         return np.empty((len(X), 0), dtype=X.dtype), np.empty((len(X), 0), dtype=np.intp)
     if search is None:
         exact = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
-        distances, indices = exact.kneighbors(queries)
+        distances, indices = exact.kneighbors()
         return distances, indices
-    wanted = n_neighbors + (queries is None)
-    distances, indices = _ask(search, X, X if queries is None else queries, wanted)
-    if queries is None:
-        distances, indices = _without_self(distances, indices)
+    found = NeighborSearch(search, X, n_neighbors + 1).ask(X)
+    return found_all(search, *_without_self(*found))
+
+
+def found_all(search: Any, distances: NDArray[Any], indices: NDArray[np.intp]) -> Found:
+    """Return what a search found, or raise a ValueError that names a row with too few."""
     if (indices < 0).any():
         row = int(np.flatnonzero((indices < 0).any(axis=1))[0])
         raise ValueError(
-            f"{search!r} found fewer than {n_neighbors} neighbours of row {row}. Let it search "
-            "further, or lower n_neighbors."
+            f"{search!r} found fewer than {indices.shape[1]} neighbours of row {row}. Let it "
+            "search further, or lower n_neighbors."
         )
-    return distances.astype(X.dtype, copy=False), indices.astype(np.intp, copy=False)
+    return distances, indices
 
 
 def measure_recall(X: NDArray[Any], indices: NDArray[np.intp]) -> float:
@@ -149,21 +192,6 @@ def report_recall(search: Any, X: NDArray[Any], indices: NDArray[np.intp]) -> fl
     recall = measure_recall(X, indices)
     logger.info("%r found %.1f %% of the nearest neighbours of a sample.", search, 100 * recall)
     return recall
-
-
-def _ask(search: Any, X: NDArray[Any], queries: NDArray[Any], k: int) -> Found:
-    search = clone(search)
-    if hasattr(search, "kneighbors"):
-        distances, indices = search.fit(X).kneighbors(queries, k)
-        return np.asarray(distances), np.asarray(indices)
-    if not hasattr(search, "transform"):
-        raise TypeError(
-            f"{search!r} cannot search for neighbours: it needs fit(X) and kneighbors(X, "
-            "n_neighbors), or transform(X) to a sparse graph, as in scikit-learn."
-        )
-    search.set_params(n_neighbors=k)
-    graph = sp.csr_array(search.fit(X).transform(queries))
-    return _read_graph(graph, k)
 
 
 def _read_graph(graph: sp.csr_array, k: int) -> Found:
