@@ -69,7 +69,7 @@ def data():
     return X, candidates, truth
 
 
-def one_by_one(base=None):
+def one_by_one(base=None, **options):
     """The same settings as plain classifiers."""
     for bandwidth, ridge, collaboration, blur in product(*GRID.values()):
         yield PLCPClassifier(
@@ -78,7 +78,40 @@ def one_by_one(base=None):
             regularization=ridge,
             collaboration=collaboration,
             blur=blur,
+            **options,
         )
+
+
+@pytest.mark.parametrize("name", ["leave_one_out_likelihood", "covering_rate"])
+def test_nystroem_features_equal_trying_one_by_one(data, name, monkeypatch):
+    X, candidates, _ = data
+    made = []
+
+    def counted(*args):
+        made.append(args[2].width)
+        return original(*args)
+
+    original = geometry_module.nystroem_basis
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 25}
+    models = one_by_one(**options)
+    if name == "covering_rate":
+        cv = CandidateStratifiedKFold(3)
+        scores = [
+            cross_val_score(model, X, candidates, scoring=get_scorer(name), cv=cv).mean()
+            for model in models
+        ]
+    else:
+        scores = [get_scorer(name)(model.fit(X, candidates)) for model in models]
+    monkeypatch.setattr(geometry_module, "nystroem_basis", counted)
+    found = PLCPClassifierCV(SUREClassifier(), **GRID, scoring=name, cv=3, **options)
+    found.fit(X, candidates)
+    np.testing.assert_allclose(found.cv_results_["mean_test_score"], scores, atol=1e-5)
+    folds = 3 if name == "covering_rate" else 1
+    assert len(made) == 2 * folds + 1  # a set of features for each width, one for the best
+    best = list(one_by_one(**options))[found.best_index_].fit(X, candidates)
+    np.testing.assert_allclose(found.predict_proba(X), best.predict_proba(X), atol=1e-5)
+    exact = PLCPClassifierCV(SUREClassifier(), **GRID, scoring=name, cv=3).fit(X, candidates)
+    assert np.abs(exact.cv_results_["mean_test_score"] - scores).max() > 1e-4
 
 
 @pytest.mark.parametrize("name", ["leave_one_out_likelihood", "leave_one_out_covering"])

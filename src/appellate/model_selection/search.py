@@ -18,7 +18,7 @@ from appellate._compat import StrOptions
 from appellate.base import Disambiguation, conclude
 from appellate.candidates import CandidateSets
 from appellate.costs import cost_matrix
-from appellate.kernel import KernelClassifier
+from appellate.kernel import APPROXIMATION, KernelClassifier
 from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_names
 from appellate.model_selection.splits import CandidateStratifiedKFold
 from appellate.numerics.entries import CandidateEntries, Values
@@ -29,6 +29,8 @@ from appellate.numerics.kernels import (
     mean_distance,
     squared_distances,
 )
+from appellate.numerics.nystroem import Basis
+from appellate.numerics.plan import Plan
 from appellate.plcp import PLCPClassifier
 
 _N_FOLDS = 5
@@ -53,7 +55,9 @@ class PLCPClassifierCV(PLCPClassifier):
     blocks, all widths share one matrix of distances, and graph bases one search for
     neighbours. A leave-one-out score needs no folds: one factorisation, O(n^3), for every
     pair of width and ridge, and one more for the best. A held-out score does the same in
-    every fold. Memory: one n x n matrix more than `PLCPClassifier`.
+    every fold. Memory: one n x n matrix more than `PLCPClassifier`. With Nystroem features
+    (`kernel_approximation`) all of it is linear in n: settings of the same width share the
+    features, of which one set is kept at a time.
 
     Parameters
     ----------
@@ -84,6 +88,9 @@ class PLCPClassifierCV(PLCPClassifier):
         both share one factorisation. With False it keeps its own.
     smoothing, max_rounds, tol, link, kernel, head, random_state
         As in `PLCPClassifier`.
+    kernel_approximation, n_landmarks, landmarks, cache_dir
+        As in `PLCPClassifier`; every setting and fold has the kernel represented as the final
+        fit has.
 
     Attributes
     ----------
@@ -146,6 +153,7 @@ class PLCPClassifierCV(PLCPClassifier):
                 "kernel",
                 "head",
                 "random_state",
+                *APPROXIMATION,
             )
         },
         "bandwidths": ["array-like"],
@@ -177,6 +185,10 @@ class PLCPClassifierCV(PLCPClassifier):
         kernel: str = "rbf",
         head: str = "partner",
         random_state: Any = None,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "uniform",
+        cache_dir: Any = None,
     ) -> None:
         self.estimator = estimator
         self.bandwidths = bandwidths
@@ -194,9 +206,10 @@ class PLCPClassifierCV(PLCPClassifier):
         self.kernel = kernel
         self.head = head
         self.random_state = random_state
-
-    def _geometry(self, X: Any, n_labels: int) -> Geometry:
-        return Geometry(X)  # leave-one-out scores are those of the exact kernel
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.cache_dir = cache_dir
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
@@ -208,7 +221,7 @@ class PLCPClassifierCV(PLCPClassifier):
         given = None if supervision is None else entries.scatter(supervision)
         scores = np.column_stack(
             [
-                self._score_settings(settings, scorer, geometry.matrix, sets, given, train, test)
+                self._score_settings(settings, scorer, geometry, sets, given, train, test)
                 for train, test in self._folds(scorer, geometry.matrix, sets)
             ]
         )  # (settings, folds)
@@ -235,14 +248,15 @@ class PLCPClassifierCV(PLCPClassifier):
         self,
         settings: list[Setting],
         scorer: Callable[..., float],
-        X: NDArray[Any],
+        whole: Geometry,
         sets: CandidateSets,
         supervision: NDArray[Any] | None,
         train: NDArray[np.intp],
         test: NDArray[np.intp],
     ) -> list[float]:
         """Fit every setting to some rows and score it on others."""
-        geometry, known = SharedGeometry(X[train]), sets.matrix[train]
+        X, known = whole.matrix, sets.matrix[train]
+        geometry = SharedGeometry(X[train], whole.plan)
         entries = CandidateEntries(known)
         start = None if supervision is None else entries.gather(supervision[train])
         owner: Any = SimpleNamespace(
@@ -344,16 +358,21 @@ class SharedGeometry(Geometry):
     """A geometry for many smoothers of the same rows, of which few are kept at a time.
 
     The squared distances are kept beside them, one n x n matrix, and serve every width.
+    Nystroem features serve every ridge of their width, and make room for the next width's.
     """
 
-    def __init__(self, X: NDArray[Any]) -> None:
-        super().__init__(X)
+    def __init__(self, X: NDArray[Any], plan: Plan | None = None) -> None:
+        super().__init__(X, plan)
         self._squared: NDArray[Any] | None = None
 
     def forget_smoothers(self) -> None:
-        """Give up the factorisations; distances and neighbours stay."""
+        """Give up the factorisations; distances and neighbours stay, and the last features."""
         self._smoothers.clear()
         self._maps.clear()
+
+    def _build_basis(self, kernel: str, bandwidth: float) -> Basis:
+        self._bases.clear()  # the next settings have another width
+        return super()._build_basis(kernel, bandwidth)
 
     def _build_gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
         if kernel != "rbf":
