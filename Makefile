@@ -9,7 +9,7 @@ PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.t
 # The pytest workers share the cores already.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test test-real data-home coverage lint bench docs dist clean
+.PHONY: help demo test test-slow test-real data-home coverage lint bench docs dist clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -25,6 +25,9 @@ test: lint ## lint, tests, doctests and the site; with APPELLATE_DATA_HOME set, 
 
 test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in APPELLATE_DATA_HOME
 	$(PYTEST) -m realdata
+
+test-slow: $(VENV)/.stamp-dev ## only the tests of minutes: a cluster, rows on disk, the gallery, kills
+	$(BIN)/python -m pytest -m "slow and not realdata"
 
 coverage: $(VENV)/.stamp-dev ## how much the tests cover, and the functions they cover least
 	$(PYTEST) --cov=appellate --cov-branch --cov-report=
