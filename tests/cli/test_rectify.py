@@ -312,7 +312,11 @@ def test_suggestions_help_more_than_chance(tmp_path):
 @pytest.mark.parametrize("step", ["preparing", "hearing", "finding", "writing"])
 def test_interrupted_at_any_moment(step, tmp_path):
     write_table(tmp_path / "t.csv", n=1200)
-    command = [sys.executable, "-u", "-m", "appellate", "rectify", "t.csv"]
+    code = (  # the handler, because a job in the background inherits that SIGINT is ignored
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from appellate.cli import main; main()"
+    )
+    command = [sys.executable, "-u", "-c", code, "rectify", "t.csv"]
     command += ["--candidates", "labels", "--base", "sure", "--out", "o"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(

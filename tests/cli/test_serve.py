@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import threading
@@ -44,11 +45,11 @@ def ask(server, path, body=None, **headers):
     if body is not None:
         headers = {"Content-Type": "application/json"} | headers
         body = body if isinstance(body, str) else json.dumps(body)
-    connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
-    answer = connection.getresponse()
-    content = answer.read()
-    connection.close()
-    return answer, content
+    named = {k.replace("_", "-"): v for k, v in headers.items()}
+    with contextlib.closing(connection):
+        connection.request(method, path, body, named)
+        answer = connection.getresponse()
+        return answer, answer.read()
 
 
 def test_the_page_may_talk_to_its_server(serving):
