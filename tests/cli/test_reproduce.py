@@ -244,6 +244,10 @@ def test_compare_on_own_data(table, tmp_path, capsys):
         scores = [float(row["our_mean"]) for row in csv.DictReader(file)]
     assert len(scores) == 6
     assert min(scores) > 0.5
+    with (out / "training-rows.csv").open(encoding="utf-8") as file:
+        found = {row["score"] for row in csv.DictReader(file)}
+    assert {"transductive", "broken"} <= found
+    assert "right verdicts broken" in (out / "index.html").read_text()
 
 
 def test_compare_without_truth(table, tmp_path, capsys):
@@ -254,6 +258,7 @@ def test_compare_without_truth(table, tmp_path, capsys):
     assert run(["compare", str(table), *arguments]) == 0
     rows = json.loads(capsys.readouterr().out)["table"]
     assert {row["score"] for row in rows} == {"covering"}
+    assert not (tmp_path / "out" / "training-rows.csv").exists()
 
 
 @pytest.mark.parametrize(

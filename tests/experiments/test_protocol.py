@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier, registry
+from appellate.experiments import methods, runner
 from appellate.experiments.controls import graph_confidence
 from appellate.experiments.methods import (
     LOWEST,
@@ -19,7 +20,7 @@ from appellate.experiments.methods import (
     parse_method,
 )
 from appellate.experiments.protocol import Run, execute, split_rows
-from appellate.experiments.runner import run_all
+from appellate.experiments.runner import code_version, package_version, run_all
 from appellate.experiments.store import Store
 from appellate.experiments.studies import sensitivity_methods, trace_methods
 from tests.experiments.small import METHODS, make_problem, make_runs, read_rows
@@ -110,6 +111,78 @@ def test_keys_know_all_that_matters(problem):
     assert renamed.key("data", "1.0") == key
 
 
+def test_keys_know_the_code_of_a_third_party(tmp_path, monkeypatch):
+    """A base that was mended is computed anew."""
+    package = tmp_path / "their_package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "base.py").write_text("class Theirs: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    known = {"theirs": "their_package.base:Theirs", "sure": "appellate.sure:SUREClassifier"}
+    monkeypatch.setattr("appellate.registry.available_bases", lambda: known)
+
+    def key(base):
+        methods._foreign_code.cache_clear()
+        return Run("small", alone(base), 0, 0).key("data", "1.0")
+
+    before, ours = key("theirs"), key("sure")
+    assert key("theirs") == before
+    (package / "base.py").write_text("class Theirs: ...  # mended\n")
+    assert key("theirs") != before
+    assert key("sure") == ours
+    methods._foreign_code.cache_clear()
+
+
+def test_the_code_that_decides_scores_is_in_the_key():
+    assert code_version().startswith(f"{package_version()}+")
+    assert {("protocol.py",), ("methods.py",)} <= runner._SCORING
+
+
+@pytest.mark.parametrize("kind", [alone, coupled])
+def test_the_kernel_does_not_depend_on_free_memory(kind, monkeypatch):
+    monkeypatch.setattr("appellate.numerics.plan.free_memory", lambda: 10**9)
+    assert kind("sure").build(0, 15_000).kernel_approximation == "exact"
+    many = kind("sure").build(0, 100_000)
+    assert (many.kernel_approximation, many.n_landmarks) == ("nystroem", 1984)
+    asked = {"kernel_approximation": "nystroem", "n_landmarks": 7}
+    if kind is alone:
+        assert alone("sure", **asked).build(0, 50).n_landmarks == 7
+    else:
+        assert coupled("sure", settings=asked).build(0, 50).n_landmarks == 7
+        own = coupled("sure", base_settings=asked).build(0, 50)
+        assert own.kernel_approximation == "auto"  # PLCP then follows its base
+    assert not hasattr(alone("knn").build(0, 50), "kernel_approximation")
+
+
+def test_own_features_are_scaled_by_the_training_rows(problem):
+    scaled = replace(problem, standardize=True)
+    train, test = split_rows(len(problem.X), 0)
+    X, X_test = scaled.features(train, test)
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0, ddof=1), 1)
+    back = X_test * problem.X[train].std(axis=0, ddof=1) + problem.X[train].mean(axis=0)
+    np.testing.assert_allclose(back, problem.X[test])
+    far = problem.X.copy()
+    far[test[0]] = 1e6  # an outlier among the test rows changes nothing in training
+    run = Run("small", alone("sure"), 0, 0)
+    scores = [execute(run, replace(scaled, X=each)).scores for each in (problem.X, far)]
+    assert scores[0]["transductive"] == scores[1]["transductive"]
+
+
+def test_unmasked_ratios_follow_the_best_of_all_labels(problem):
+    train, _ = split_rows(len(problem.X), 0)
+    X, sets, truth = problem.X[train], problem.candidates[train], problem.truth[train]
+    base, model = SUREClassifier().fit(X, sets), PLCPClassifier(SUREClassifier()).fit(X, sets)
+    before = base.training_output_.argmax(axis=1) == truth
+    after = model.training_output_.argmax(axis=1) == truth
+    scores = execute(Run("small", coupled("sure"), 0, 0), problem).scores
+    assert 0 < before.mean() < 1
+    assert scores["corrected unmasked"] == pytest.approx(after[~before].mean())
+    assert scores["broken unmasked"] == pytest.approx((~after)[before].mean())
+    variant = coupled("sure", settings={"blur": None})
+    assert "corrected unmasked" not in execute(Run("small", variant, 0, 0), problem).scores
+
+
 def test_fingerprints_know_the_data(problem):
     X = problem.X.copy()
     X[0, 0] += 1e-9
@@ -117,8 +190,9 @@ def test_fingerprints_know_the_data(problem):
         replace(problem, X=X),
         replace(problem, truth=None),
         replace(problem, tolerances=(3,)),
+        replace(problem, standardize=True),
     ]
-    assert len({p.fingerprint() for p in (problem, *changed)}) == 4
+    assert len({p.fingerprint() for p in (problem, *changed)}) == 5
 
 
 def test_two_workers_compute_the_same(problem, stored, tmp_path):

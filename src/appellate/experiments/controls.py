@@ -24,14 +24,26 @@ class RidgeControl(KernelClassifier):
         Gaussian or linear.
     bandwidth : float, default=1.0
         Width of the Gaussian kernel in mean distances.
+    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
+        How the kernel is represented.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features.
     """
 
     def __init__(
-        self, *, regularization: float = 0.05, kernel: str = "rbf", bandwidth: float = 1.0
+        self,
+        *,
+        regularization: float = 0.05,
+        kernel: str = "rbf",
+        bandwidth: float = 1.0,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
     ) -> None:
         self.regularization = regularization
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

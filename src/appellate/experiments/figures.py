@@ -37,7 +37,7 @@ def save(figure: Figure, folder: Path, stem: str) -> Path:
 
 def draw_table(result: TableResult) -> Figure:
     """Draw a table: one panel a column, one line a method, ours and the paper's means."""
-    lines = [line for line in result.table.lines if line.score != "unmasked"]
+    lines = [line for line in result.table.lines if "unmasked" not in line.score]
     n_columns = max(1, len(result.columns))
     figure = _new_figure(2.6 + 1.75 * n_columns, 1.3 + 0.24 * len(lines))
     panels = figure.subplots(1, n_columns, sharey=True, squeeze=False)[0]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 Kind = Literal["base", "plcp", "partner", "ridge", "random", "lowest"]
@@ -59,8 +63,26 @@ class Method:
             "trace": self.trace,
         }
 
-    def build(self, seed: int) -> Any:
-        """Make the unfitted classifier; None for luck, which fits nothing."""
+    def base_code(self) -> str | None:
+        """Hash of the source of a third party's base; None where the base is ours."""
+        return None if self.base is None else _foreign_code(self.base)
+
+    def build(self, seed: int, n_rows: int = 0) -> Any:
+        """Make the unfitted classifier for so many rows; None for luck, which fits nothing.
+
+        Unless the settings say otherwise, the kernel is exact up to 20,000 rows and beyond has
+        the default number of landmarks, whatever memory happens to be free: where that does
+        not fit, the run fails.
+        """
+        if self.kind in ("random", "lowest"):
+            return None
+        model = self._build(seed)
+        chosen = {getattr(each, "kernel_approximation", "auto") for each in _parts(model)}
+        if hasattr(model, "kernel_approximation") and chosen == {"auto"}:
+            model.set_params(**_kernel(n_rows))
+        return model
+
+    def _build(self, seed: int) -> Any:
         if self.kind == "partner":
             from appellate.partner import PartnerClassifier
 
@@ -69,8 +91,6 @@ class Method:
             from appellate.experiments.controls import RidgeControl
 
             return RidgeControl(**dict(self.settings))
-        if self.kind in ("random", "lowest"):
-            return None
         return self._build_base(seed) if self.kind == "base" else self._build_coupled(seed)
 
     def _build_base(self, seed: int) -> Any:
@@ -92,6 +112,40 @@ class Method:
             settings.setdefault("cost", base.cost)
             base.set_params(cost=None)
         return PLCPClassifier(base, **settings)
+
+
+def _parts(model: Any) -> list[Any]:
+    return [model, model.estimator] if hasattr(model, "estimator") else [model]
+
+
+def _kernel(n_rows: int) -> dict[str, Any]:
+    from appellate.numerics.plan import EXACT_ROWS, default_landmarks
+
+    if n_rows <= EXACT_ROWS:
+        return {"kernel_approximation": "exact"}
+    return {"kernel_approximation": "nystroem", "n_landmarks": default_landmarks(n_rows)}
+
+
+@cache
+def _foreign_code(base: str) -> str | None:
+    """Hash of all modules of the package that a third party's base comes from."""
+    from appellate.registry import available_bases
+
+    package = available_bases().get(base, "appellate").partition(":")[0].partition(".")[0]
+    if package == "appellate":
+        return None
+    try:
+        spec = find_spec(package)
+    except ValueError:  # made at run time, without a file
+        spec = None
+    places = [] if spec is None else list(spec.submodule_search_locations or [])
+    files = sorted(path for place in places for path in Path(place).rglob("*.py"))
+    if not files and spec is not None and spec.has_location and spec.origin:
+        files = [Path(spec.origin)]
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def alone(base: str, **base_settings: Any) -> Method:

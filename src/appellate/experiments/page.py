@@ -53,7 +53,6 @@ def render_page(
         reports=reports,
         pictures=encoded,
         missing=list(missing),
-        notices=_notices(rows),
         facts=_facts(rows),
     )
 
@@ -73,13 +72,3 @@ def _facts(rows: Sequence[Row]) -> list[str]:
             f"source {where['source']}."
         )
     return facts
-
-
-def _notices(rows: Sequence[Row]) -> list[str]:
-    sources = {row.environment["source"] for row in rows}
-    if len(sources) < 2:
-        return []
-    return [
-        f"The runs come from {len(sources)} states of the source code of one version. "
-        "For figures to be cited, compute them anew with another --store."
-    ]

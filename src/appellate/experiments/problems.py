@@ -21,13 +21,15 @@ class Problem:
     name, title : str
         Short name, and the one to print.
     X : ndarray, shape (n, q)
-        Features, scaled.
+        Features, scaled if the data set's authors did so.
     candidates : ndarray of bool, shape (n, l)
         Candidate sets.
     truth : ndarray of int, shape (n,), or None
         Column of each true label, where known.
     tolerances : tuple of int
         Differences of ordered labels that count as right in further scores.
+    standardize : bool
+        Shift and scale every feature by the training rows of each split.
     """
 
     name: str
@@ -36,6 +38,16 @@ class Problem:
     candidates: NDArray[np.bool_]
     truth: NDArray[np.intp] | None
     tolerances: tuple[int, ...] = ()
+    standardize: bool = False
+
+    def features(
+        self, train: NDArray[np.intp], test: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the features of training and test rows, scaled by the former if asked for."""
+        X, X_test = self.X[train], self.X[test]
+        if not self.standardize:
+            return X, X_test
+        return standardize(X, by=X), standardize(X_test, by=X)
 
     def fingerprint(self) -> str:
         """Hash of features, candidates and truth, in hexadecimal."""
@@ -44,7 +56,7 @@ class Problem:
             if array is not None:
                 digest.update(f"{array.dtype.str}{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(repr(self.tolerances).encode())
+        digest.update(repr((self.tolerances, self.standardize)).encode())
         return digest.hexdigest()
 
 
@@ -100,17 +112,17 @@ def load_problem(name: str) -> Problem:
     return Problem(
         name=name,
         title=known.title,
-        X=standardize(X) if known.standardize else X,
+        X=standardize(X, by=X) if known.standardize else X,
         candidates=np.asarray(data.candidates, dtype=bool),
         truth=np.asarray(data.y_true, dtype=np.intp),
         tolerances=known.tolerances,
     )
 
 
-def standardize(X: NDArray[Any]) -> NDArray[Any]:
-    """Shift and scale every feature to mean 0 and deviation 1 over all rows (ddof 1)."""
-    deviation = X.std(axis=0, ddof=1)
-    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1))
+def standardize(X: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
+    """Shift and scale every feature by the mean and deviation (ddof 1) of some rows."""
+    deviation = by.std(axis=0, ddof=min(1, len(by) - 1))
+    return np.asarray((X - by.mean(axis=0)) / np.where(deviation > 0, deviation, 1))
 
 
 def load_problems(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]:
@@ -135,7 +147,7 @@ def problem_from(data: Any, name: str, *, scale: bool = True) -> Problem:
     name : str
         Name to print.
     scale : bool, default=True
-        Standardise the features over all rows.
+        Standardise the features, by the training rows of every split.
     """
     X = np.asarray(data.X, dtype=np.float64)
     truth = getattr(data, "y_true", None)
@@ -148,9 +160,10 @@ def problem_from(data: Any, name: str, *, scale: bool = True) -> Problem:
     return Problem(
         name=name,
         title=name,
-        X=standardize(X) if scale else X,
+        X=X,
         candidates=np.asarray(data.candidates, dtype=bool),
         truth=truth,
+        standardize=scale,
     )
 
 

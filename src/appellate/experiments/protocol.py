@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,16 @@ class Run:
         }
 
     def key(self, fingerprint: str, version: str) -> str:
-        """Hash of the configuration, the data, the package version and the scores' schema."""
-        document = self.config() | {"data": fingerprint, "version": version, "schema": SCHEMA}
+        """Hash of the configuration, the data, the code and the scores' schema.
+
+        `version` stands for this package's code; that of a third party's base is added.
+        """
+        document = self.config() | {
+            "data": fingerprint,
+            "version": version,
+            "base_code": self.method.base_code(),
+            "schema": SCHEMA,
+        }
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -116,7 +124,8 @@ def _execute(run: Run, problem: Problem) -> Outcome:
     train, test = split_rows(len(problem.X), run.split)
     candidates = problem.candidates[train]
     truth = None if problem.truth is None else problem.truth[train]
-    model = run.method.build(run.seed)
+    X, X_test = problem.features(train, test)
+    model = run.method.build(run.seed, len(train))
     if model is None:
         return Outcome(_luck_scores(run.method, candidates, truth, problem.tolerances))
     if run.method.trace:
@@ -124,18 +133,19 @@ def _execute(run: Run, problem: Problem) -> Outcome:
     start = time.perf_counter()
     supervision = {}
     if run.method.start == "graph":
-        supervision = {"supervision": graph_confidence(problem.X[train], candidates)}
-    model.fit(problem.X[train], candidates, **supervision)
+        supervision = {"supervision": graph_confidence(X, candidates)}
+    model.fit(X, candidates, **supervision)
     fitted = time.perf_counter()
-    predicted = _predict(model, problem.X[test])
+    predicted = _predict(model, X_test)
     done = time.perf_counter()
 
-    scores = _free_scores(model, problem, test, predicted)
+    scores = _free_scores(model, X_test, problem.candidates[test], predicted)
     details = None
     if truth is not None and problem.truth is not None:
+        verdict = _unmasked_verdict(run, X, candidates)
         for tolerance in (0, *problem.tolerances):
             scores |= _true_scores(
-                model, candidates, truth, predicted, problem.truth[test], tolerance
+                model, candidates, truth, predicted, problem.truth[test], verdict, tolerance
             )
         if run.method.trace:
             details = representative_errors(model, truth, train)
@@ -157,15 +167,29 @@ def _transduce(model: Any, candidates: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.argmax(np.where(candidates, model.training_output_, -np.inf), axis=1)
 
 
+def _unmasked_verdict(
+    run: Run, X: NDArray[Any], candidates: NDArray[np.bool_]
+) -> NDArray[np.intp] | None:
+    """Best of all labels by the base alone, for PLCP as the paper sets it."""
+    if run.method.kind != "plcp" or run.method.settings or run.method.start != "own":
+        return None
+    base = replace(run.method, kind="base").build(run.seed, len(X))
+    return np.argmax(base.fit(X, candidates).training_output_, axis=1)
+
+
 def _true_scores(
     model: Any,
     candidates: NDArray[np.bool_],
     truth: NDArray[np.intp],
     predicted: NDArray[np.intp],
     expected: NDArray[np.intp],
+    unmasked_verdict: NDArray[np.intp] | None,
     tolerance: int,
 ) -> dict[str, float]:
-    """Scores with truth, labels within the tolerance counting as right."""
+    """Scores with truth, labels within the tolerance counting as right.
+
+    "unmasked" takes the best of all labels of a training row, candidate or not.
+    """
     right = np.abs(_transduce(model, candidates) - truth) <= tolerance
     unmasked = np.abs(np.argmax(model.training_output_, axis=1) - truth) <= tolerance
     scores = {
@@ -178,22 +202,23 @@ def _true_scores(
         everywhere = np.ones(len(truth), dtype=bool)
         scores["corrected"] = correction_ratio(everywhere, before, right)
         scores["broken"] = broken_ratio(everywhere, before, right)
+        if unmasked_verdict is not None:
+            before = np.abs(unmasked_verdict - truth) <= tolerance
+            scores["corrected unmasked"] = correction_ratio(everywhere, before, unmasked)
+            scores["broken unmasked"] = broken_ratio(everywhere, before, unmasked)
     suffix = f"@{tolerance}" if tolerance else ""
     return {f"{name}{suffix}": value for name, value in scores.items()}
 
 
 def _free_scores(
-    model: Any, problem: Problem, test: NDArray[np.intp], predicted: NDArray[np.intp]
+    model: Any, X: NDArray[Any], candidates: NDArray[np.bool_], predicted: NDArray[np.intp]
 ) -> dict[str, float]:
-    """Scores that need no truth, and the share of training rows with tied candidates."""
-    candidates = problem.candidates[test]
+    """Scores of test rows that need no truth, and the share of tied training rows."""
     scores = {"covering": covering_rate(candidates, predicted)}
     if hasattr(model, "predict_proba"):
-        scores["approximated"] = approximated_accuracy(
-            candidates, model.predict_proba(problem.X[test])
-        )
+        scores["approximated"] = approximated_accuracy(candidates, model.predict_proba(X))
     if hasattr(model, "n_ties_"):
-        scores["ties"] = model.n_ties_ / (len(problem.X) // 2)
+        scores["ties"] = model.n_ties_ / len(model.training_output_)
     return scores
 
 

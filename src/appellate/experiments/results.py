@@ -12,7 +12,7 @@ from appellate.experiments.methods import Method
 from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import Run
-from appellate.experiments.runner import package_version
+from appellate.experiments.runner import code_version
 from appellate.experiments.store import Row, Store
 from appellate.experiments.tables import COLUMNS, Column, Line, Table
 from appellate.metrics import PairedComparison, average_improvement_ratio, paired_comparison
@@ -38,7 +38,7 @@ class Results:
         self.splits = list(splits)
         self._prints = {name: problem.fingerprint() for name, problem in problems.items()}
         self._rows = store.rows(store.keys())
-        self._version = package_version()
+        self._version = code_version()
 
     def row(self, dataset: str, method: Method, split: int) -> Row | None:
         """Return the row of a run, or None."""

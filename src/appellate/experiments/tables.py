@@ -162,7 +162,9 @@ def _transductive(bases: Sequence[str]) -> Table:
         lines.append(Line(f"control: {title}", method, "transductive"))
     lines.append(Line("control: partner alone", PARTNER_ALONE, "transductive"))
     lines += [
-        Line(f"{alone(base).title}, best of all labels", alone(base), "unmasked") for base in bases
+        Line(f"{method.title}, best of all labels", method, "unmasked")
+        for base in bases
+        for method in (alone(base), coupled(base))
     ]
     return Table(
         "transductive",
@@ -179,13 +181,19 @@ def _transductive(bases: Sequence[str]) -> Table:
 def _correction_ratio(bases: Sequence[str]) -> Table:
     corrected = [Line(BASES.get(b, b), coupled(b), "corrected", BASES.get(b, b)) for b in bases]
     broken = [Line(f"{BASES.get(b, b)}, broken", coupled(b), "broken") for b in bases]
+    unmasked = [
+        Line(f"{BASES.get(b, b)}, {name}best of all labels", coupled(b), f"{score} unmasked")
+        for score, name in (("corrected", ""), ("broken", "broken, "))
+        for b in bases
+    ]
     return Table(
         "correction-ratio",
         "Correction ratio",
         "Share of the training rows with a wrong verdict whose appeal is right, per cent; "
-        "'broken' is the share of right verdicts whose appeal is wrong.",
+        "'broken' is the share of right verdicts whose appeal is wrong. Verdict and appeal are "
+        "the best of a row's candidates, in the last lines the best of all labels.",
         "correction_ratio_percent",
-        (*corrected, *broken),
+        (*corrected, *broken, *unmasked),
         percent=True,
     )
 
