@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from appellate import (
     AGGDClassifier,
@@ -220,3 +221,10 @@ def test_predictions_do_not_depend_on_the_blocks(problem, head, monkeypatch):
     np.testing.assert_array_equal(parts[0], whole[0])
     for one, other in zip(parts[1:], whole[1:], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_lazy_prediction_before_the_fit(method):
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(NotFittedError):
+        getattr(SUREClassifier(), method)(da.zeros((4, 2)))

@@ -129,3 +129,23 @@ def test_without_frame_libraries_a_dict(arrays, monkeypatch):
     docket = PLCPClassifier(SUREClassifier()).fit(*arrays).docket()
     assert isinstance(docket, dict)
     assert list(docket) == COLUMNS
+
+
+def test_truth_that_is_not_known_is_neither_right_nor_wrong():
+    docket = make_docket(truth=["a", None, "a", float("nan")])
+    known = make_docket(truth=["a", "b", "a", "c"]).columns()["appeal_correct"]
+    for name in ("verdict_correct", "appeal_correct"):
+        assert docket.columns()[name][[1, 3]].tolist() == [None, None]
+    assert docket.columns()["appeal_correct"][0] is bool(known[0])
+    frame = docket.to_frame("pandas")
+    assert frame["appeal_correct"].isna().tolist() == [False, True, False, True]
+    assert frame["appeal_correct"][0] == known[0]
+
+
+def test_class_numbers_are_no_truth_of_named_classes():
+    with pytest.raises(TypeError, match=r"truth has values such as 0, but the classes are 'a'"):
+        make_docket(truth=[0, 1, None, 2])
+    numbered = {"class_names": np.array([1, 2, 3])}
+    with pytest.raises(TypeError, match="pass the names of the true labels"):
+        make_docket(truth=["1", "2", "3", "1"], **numbered)
+    assert make_docket(truth=[1.0, 2.0, 3.0, 1.0], **numbered).truth == [1.0, 2.0, 3.0, 1.0]

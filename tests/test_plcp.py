@@ -14,6 +14,7 @@ from appellate import (
     PartnerClassifier,
     PLCPClassifier,
     PLKNNClassifier,
+    PLSVMClassifier,
     SUREClassifier,
     as_candidates,
 )
@@ -221,8 +222,38 @@ def test_random_state_is_passed_to_a_random_base(data):
     )
     np.testing.assert_array_equal(one.verdict_, two.verdict_)
     assert (one.verdict_ != other.verdict_).any()
-    kept = PLCPClassifier(RandomBase(random_state=7)).fit(X, candidates)
-    assert kept.estimator_.random_state == 7
+    for seed in (None, 3):
+        kept = PLCPClassifier(RandomBase(random_state=7), random_state=seed).fit(X, candidates)
+        assert kept.estimator_.random_state == 7
+    drawn = PLCPClassifier(RandomBase(), random_state=np.random.RandomState(5)).fit(X, candidates)
+    assert isinstance(drawn.estimator_.random_state, int)
+
+
+def test_the_verdict_is_that_of_the_base_alone_with_the_same_seed(data):
+    X, candidates = data[:2]
+    base = PLSVMClassifier(random_state=4).fit(X, candidates)
+    for own, seed in ((4, None), (4, 0), (None, 4)):
+        model = PLCPClassifier(PLSVMClassifier(random_state=own), random_state=seed)
+        np.testing.assert_array_equal(model.fit(X, candidates).verdict_, base.transduction_)
+
+
+class BareBase:
+    """No more than the protocol asks for: neither parameters nor a prediction."""
+
+    def fit(self, X, candidates, supervision=None):
+        start = candidates / candidates.sum(axis=1, keepdims=True)
+        self.training_output_ = start if supervision is None else supervision
+        return self
+
+
+def test_a_base_with_nothing_but_the_protocol(data):
+    X, candidates = data[:2]
+    base = BareBase()
+    model = PLCPClassifier(base, random_state=0).fit(X, candidates)
+    assert model.predict(X).shape == (len(X),)
+    assert not hasattr(base, "training_output_")  # a copy was fitted
+    with pytest.raises(TypeError, match=r"no predict_proba, but head='mean' lets it predict"):
+        PLCPClassifier(base, head="mean").fit(X, candidates)
 
 
 class NoFit(BaseEstimator):

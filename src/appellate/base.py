@@ -179,6 +179,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             With two classes the score of the second minus that of the first, as in
             scikit-learn.
         """
+        check_is_fitted(self)
         if is_lazy(X):
             width = None if len(self.classes_) == 2 else len(self.classes_)
             return self._predict_lazily("decision_function", X, None, width)
@@ -191,6 +192,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         The scores of a row are projected onto the simplex, which keeps their order. A `cost`
         changes nothing here.
         """
+        check_is_fitted(self)
         if is_lazy(X):
             return self._predict_lazily("predict_proba", X, None, len(self.classes_))
         return self._probabilities(self._scores(X))
@@ -203,6 +205,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Dask array or data frame the result is a Dask array, not computed yet; so it is with
         `predict_proba` and `decision_function`.
         """
+        check_is_fitted(self)
         if is_lazy(X):
             return self._predict_lazily("predict", X, self.classes_.dtype, None)
         columns = self._predict_columns(X)
@@ -285,7 +288,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             yield self._decision(X[block])
 
     def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
-        check_is_fitted(self)
         return predict_lazily(self, method, X, dtype, width)
 
     def _check_rows(self, X: Any, reset: bool) -> Any:

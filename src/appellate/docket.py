@@ -17,6 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._votes import is_missing
 from appellate.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries
 
@@ -69,8 +70,8 @@ class Docket:
                         share of the largest cost; for 0/1 costs these are the same
     round               round from which on the label stayed the appeal; 0 if it never changed
     truth               (only with truth) the true label
-    verdict_correct     (only with truth) whether the verdict is true
-    appeal_correct      (only with truth) whether the appeal is true
+    verdict_correct     (only with truth) whether the verdict is true; None where it is not known
+    appeal_correct      (only with truth) the same of the appeal
     ==================  ===============================================================
 
     Examples
@@ -95,7 +96,7 @@ class Docket:
     cost_name: str = ""
 
     def __post_init__(self) -> None:
-        """Check that names and truth, if given, are one a sample."""
+        """Check that names and truth, if given, are one a sample, and the truth in class names."""
         for name in ("ids", "truth"):
             given = getattr(self, name)
             if given is not None and len(given) != len(self.candidates):
@@ -103,6 +104,8 @@ class Docket:
                     f"{name} has {len(given)} values, but {len(self.candidates)} samples were "
                     f"fitted; pass one value a sample, in the order of training."
                 )
+        if self.truth is not None:
+            _check_truth(self.truth, self.class_names)
 
     @cached_property
     def verdict(self) -> NDArray[np.intp]:
@@ -163,10 +166,14 @@ class Docket:
             "round": self.round_of_change,
         }
         if self.truth is not None:
-            truth = np.asarray(self.truth)
-            table["truth"] = truth
-            table["verdict_correct"] = np.asarray(table["verdict"] == truth, dtype=bool)
-            table["appeal_correct"] = np.asarray(table["appeal"] == truth, dtype=bool)
+            truth = table["truth"] = np.asarray(self.truth)
+            known = ~np.fromiter(map(is_missing, truth.tolist()), dtype=bool, count=n)
+            for label in ("verdict", "appeal"):
+                right = np.asarray(table[label] == truth, dtype=bool)
+                if not known.all():
+                    right = right.astype(object)
+                    right[~known] = None
+                table[f"{label}_correct"] = right
         return table
 
     def to_frame(self, backend: str | None = None, *, separator: str = "|") -> Any:
@@ -258,12 +265,29 @@ def row_index(frame: Any) -> NDArray[Any] | None:
     return None if np.array_equal(values, np.arange(len(values))) else values
 
 
+def _check_truth(truth: Any, class_names: NDArray[Any]) -> None:
+    """Refuse class numbers beside class names: they never agree, as if all were wrong."""
+    known = [value for value in np.asarray(truth).tolist() if not is_missing(value)]
+    texts = [all(isinstance(v, str) for v in values) for values in (known, class_names.tolist())]
+    numbers = [
+        all(isinstance(v, int | float) for v in values) for values in (known, class_names.tolist())
+    ]
+    if known and ((texts[0] and numbers[1]) or (numbers[0] and texts[1])):
+        raise TypeError(
+            f"truth has values such as {known[0]!r}, but the classes are "
+            f"{class_names.tolist()[0]!r} and so on: pass the names of the true labels, for "
+            "class numbers classes_[truth]."
+        )
+
+
 def _plain(column: NDArray[Any]) -> Any:
     """Lists of Python objects for object columns; labels of several types become text."""
     if column.dtype.kind not in "OUST":
         return column
     values = column.tolist()
-    return values if len({type(v) for v in values}) <= 1 else [str(v) for v in values]
+    if len({type(v) for v in values} - {type(None)}) <= 1:
+        return values
+    return [None if v is None else str(v) for v in values]
 
 
 def _short(cell: Any) -> str:

@@ -80,8 +80,8 @@ class PLCPClassifier(AppealClassifier):
     ----------
     estimator : object
         The base classifier: one of this library, or any object with
-        ``fit(X, candidates, supervision=None)`` and ``training_output_``
-        (`appellate.base.BaseClassifier`).
+        ``fit(X, candidates, supervision=None)`` and ``training_output_``, and with
+        ``predict_proba`` if it is to predict (`appellate.base.BaseClassifier`).
     smoothing : float, default=0.5
         Share of the old confidence that is kept (the paper's alpha).
     collaboration : float, default=2.0
@@ -113,7 +113,8 @@ class PLCPClassifier(AppealClassifier):
     keep_confidences : bool, default=False
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
-        Passed to the base if it is random.
+        Seed of the base, where that is random and has none of its own: an integer as it is,
+        so that the verdict is what the base alone finds with it.
     kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
         The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
         grows linearly with the rows. Auto decides from the number of rows and the free memory;
@@ -344,6 +345,12 @@ class PLCPClassifier(AppealClassifier):
 
     def _open(self, X: Any, y: Any) -> tuple[NDArray[Any], CandidateSets]:
         check_base(self.estimator)
+        ours = isinstance(self.estimator, PartialLabelClassifier)
+        if self.head != "partner" and not ours and not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"{self.estimator!r} has no predict_proba, but head={self.head!r} lets it "
+                "predict. Add one, or take head='partner'."
+            )
         return super()._open(X, y)
 
     def _rounds(self) -> list[NDArray[Any]] | None:
@@ -351,9 +358,12 @@ class PLCPClassifier(AppealClassifier):
         return [confidence for confidence in kept if confidence is not None] or None
 
     def _make_base(self) -> Any:
-        base = clone(self.estimator)
-        if self.random_state is not None and "random_state" in base.get_params():
-            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        base = clone(self.estimator, safe=False)
+        params = base.get_params(deep=False) if hasattr(base, "get_params") else {}
+        if self.random_state is not None and params.get("random_state", 0) is None:
+            seed = self.random_state
+            if not isinstance(seed, Integral):
+                seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
             base.set_params(random_state=seed)
         if isinstance(base, PartialLabelClassifier):
             base._validate_params()
