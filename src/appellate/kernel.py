@@ -15,9 +15,8 @@ from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.plan import Plan, make_plan
+from appellate.numerics.plan import linear_plan, make_plan
 from appellate.numerics.ridge import Smoother
-from appellate.numerics.rows import Rows
 
 logger = logging.getLogger("appellate")
 
@@ -51,7 +50,7 @@ def plan_geometry(
             "Pass X.compute(), or kernel_approximation='auto'."
         )
     if "rbf" not in kernels:
-        return Geometry(X, Plan("nystroem" if isinstance(X, Rows) else "exact"))
+        return Geometry(X, linear_plan(X.shape, X.dtype, local, settings["cache_dir"]))
     plan = make_plan(
         X.shape, n_labels, X.dtype, kind=kernel_approximation, local=local, **settings
     )

@@ -201,7 +201,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         self, geometry: Geometry, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run the linear version on Nystroem features, (n, m)."""
-        basis = geometry.basis("rbf", self.bandwidth)
+        basis = geometry.basis(self.bandwidth)
         scale = np.sqrt(basis.strengths)
         features = basis.features.product(
             np.diag(scale).astype(np.float32), (basis.offset * scale).astype(np.float32)

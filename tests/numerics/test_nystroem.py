@@ -14,8 +14,8 @@ from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.features import StoredFeatures
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.kernels import GaussianKernel
-from appellate.numerics.lowrank import NystroemSmoother
-from appellate.numerics.nystroem import choose_landmarks, linear_basis, nystroem_basis
+from appellate.numerics.lowrank import FeatureSmoother, NystroemSmoother
+from appellate.numerics.nystroem import choose_landmarks, nystroem_basis
 from appellate.numerics.plan import Plan
 from appellate.numerics.rows import ArrayRows
 from tests.problems import random_candidates, random_confidence
@@ -85,7 +85,7 @@ def test_all_rows_as_landmarks_are_the_exact_kernel(X):
             near, close = b.regress(entries, values, complement=complement)
             np.testing.assert_allclose(near, out, atol=5e-6)
             np.testing.assert_allclose(close.predict(new), regressor.predict(new), atol=5e-5)
-    assert nearly.basis("rbf", 1.0) is nearly.smoother("rbf", 1.0, 0.5).basis
+    assert nearly.basis(1.0) is nearly.smoother("rbf", 1.0, 0.5).basis
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -126,14 +126,6 @@ def test_features_turn_in_their_place(width, on_disk, tmp_path, monkeypatch):
     np.testing.assert_allclose(np.concatenate(blocks), F @ turn - offset, atol=1e-5)
 
 
-def test_digits_survive_far_from_zero(X):
-    far = 1e4 + X
-    basis = linear_basis(ArrayRows(far))
-    smoother = NystroemSmoother(basis, RIDGE, X.dtype)
-    near = NystroemSmoother(linear_basis(ArrayRows(X)), RIDGE, X.dtype)
-    np.testing.assert_allclose(smoother.diagonal, near.diagonal, atol=1e-5)
-
-
 def test_duplicate_landmarks_change_nothing(X):
     landmarks = X[:20]
     twice = make(X, np.concatenate([landmarks, landmarks[:7]]))
@@ -152,15 +144,37 @@ def test_rows_that_all_coincide():
     np.testing.assert_allclose(out, np.tile(targets.mean(axis=0), (30, 1)), atol=1e-6)
 
 
-def test_linear_features_in_blocks(X):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n_features", "offset", "scale"),
+    [(Q, 0, 1), (Q, 1e4, 1), (Q, 0, 1e6), (Q, 0, 1e-6), (N + 5, 0, 1), (N + 5, 1e4, 1)],
+)
+def test_linear_models_keep_their_digits(dtype, n_features, offset, scale, tmp_path):
+    """Against scikit-learn in double precision on centred features."""
     from sklearn.linear_model import Ridge
 
-    basis = linear_basis(ArrayRows(X))
-    targets = np.random.RandomState(1).normal(size=(N, 3))
-    ridge = Ridge(alpha=RIDGE).fit(X, targets)
-    smoother = NystroemSmoother(basis, RIDGE, X.dtype)
-    np.testing.assert_allclose(smoother.training_output(targets), ridge.predict(X), atol=1e-5)
-    np.testing.assert_allclose(smoother.predict(X, targets), ridge.predict(X), atol=1e-5)
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(N, n_features))
+    X[:, 0] *= scale
+    X, targets = (X + offset).astype(dtype), rng.normal(size=(N, 3))
+    exact = X.astype(np.float64)
+    ridge = Ridge(alpha=RIDGE).fit(exact - exact.mean(axis=0), targets)
+    expected = ridge.predict(exact - exact.mean(axis=0))
+    for plan in (Plan(), Plan(cache_dir=str(tmp_path))):
+        smoother = Geometry(X, plan).smoother("linear", 1.0, RIDGE)
+        assert isinstance(smoother, FeatureSmoother) is (n_features < N)
+        tolerance = 1e-3 if dtype == np.float32 else 1e-6
+        np.testing.assert_allclose(smoother.training_output(targets), expected, atol=tolerance)
+        np.testing.assert_allclose(smoother.predict(X, targets), expected, atol=tolerance)
+
+
+def test_collinear_columns_of_any_size(X):
+    for scale in (1e-8, 1.0, 1e8):
+        twice = FeatureSmoother(ArrayRows(np.c_[X, X, np.ones(N)] * scale), RIDGE * scale**2)
+        once = FeatureSmoother(ArrayRows(X * np.sqrt(2) * scale), RIDGE * scale**2)
+        np.testing.assert_allclose(twice.diagonal, once.diagonal, atol=1e-6)
+    hard = FeatureSmoother(ArrayRows(np.c_[X, X] * 1e8), 1e-9)
+    np.testing.assert_allclose(hard.diagonal.sum(), Q + 1, atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["uniform", "k-means++"])

@@ -11,6 +11,7 @@ from appellate.numerics.geometry import Geometry
 from appellate.numerics.kernels import GaussianKernel, LinearKernel
 from appellate.numerics.lowrank import FeatureSmoother
 from appellate.numerics.ridge import KernelSmoother, Smoother
+from appellate.numerics.rows import ArrayRows
 from tests.problems import random_candidates, random_confidence
 
 N, Q, LABELS, RIDGE = 40, 3, 6, 0.07
@@ -28,7 +29,7 @@ def smoothers(X) -> list[Smoother]:
     return [
         KernelSmoother(gaussian(X, X), RIDGE, X, gaussian),
         KernelSmoother(linear(X, X), RIDGE, X, linear),
-        FeatureSmoother(X, RIDGE),
+        FeatureSmoother(ArrayRows(X), RIDGE),
     ]
 
 
@@ -155,7 +156,7 @@ def test_indefinite_matrix_is_an_error():
 
 def test_leave_one_out_needs_two_rows():
     with pytest.raises(ValueError, match="at least two rows"):
-        FeatureSmoother(np.ones((1, 1)), 0.1).leave_one_out(np.ones((1, 2)))
+        FeatureSmoother(ArrayRows(np.ones((1, 1))), 0.1).leave_one_out(np.ones((1, 2)))
 
 
 def test_geometry_keeps_a_gram_that_is_asked_for():

@@ -370,9 +370,9 @@ class SharedGeometry(Geometry):
         self._smoothers.clear()
         self._maps.clear()
 
-    def _build_basis(self, kernel: str, bandwidth: float) -> Basis:
+    def _build_basis(self, bandwidth: float) -> Basis:
         self._bases.clear()  # the next settings have another width
-        return super()._build_basis(kernel, bandwidth)
+        return super()._build_basis(bandwidth)
 
     def _build_gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
         if kernel != "rbf":

@@ -97,12 +97,16 @@ class DaskRows(Rows):
         return np.concatenate(_compute(tasks))
 
     def features(  # noqa: D102
-        self, function: BlockFunction, width: int, cache_dir: Any = None
+        self,
+        function: BlockFunction,
+        width: int,
+        cache_dir: Any = None,
+        dtype: Any = np.float32,
     ) -> Features:
         dask = load_dask()
         call, shared = dask.delayed(_call), dask.delayed(function, traverse=False)
         tasks = [call(shared, part) for part in self._parts]
-        return DaskFeatures((len(self), width), self.blocks_of_rows, _persist(tasks))
+        return DaskFeatures((len(self), width), self.blocks_of_rows, _persist(tasks), dtype)
 
 
 class DaskFeatures(Features):
@@ -111,8 +115,10 @@ class DaskFeatures(Features):
     Workers that run out of memory put them on disk, as Dask does with all results.
     """
 
-    def __init__(self, shape: tuple[int, int], blocks: list[slice], parts: Sequence[Any]) -> None:
-        self.shape, self.blocks, self._parts = shape, blocks, parts
+    def __init__(
+        self, shape: tuple[int, int], blocks: list[slice], parts: Sequence[Any], dtype: Any
+    ) -> None:
+        self.shape, self.blocks, self._parts, self.dtype = shape, blocks, parts, dtype
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: D102
         dask = load_dask()
@@ -127,7 +133,7 @@ class DaskFeatures(Features):
     def turn(self, turn: NDArray[Any], offset: NDArray[Any]) -> None:  # noqa: D102
         dask = load_dask()
         call = dask.delayed(product_block)
-        common = (turn.T.astype(np.float32), -offset.astype(np.float32))
+        common = (turn.T.astype(self.dtype), -offset.astype(self.dtype))
         shared = [dask.delayed(each, traverse=False) for each in common]
         self._parts = _persist([call(part, *shared) for part in self._parts])
         self.shape = (self.shape[0], turn.shape[1])

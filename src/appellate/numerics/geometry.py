@@ -24,10 +24,10 @@ from appellate.numerics.kernels import (
     squared_distances,
 )
 from appellate.numerics.lowrank import FeatureSmoother, NystroemSmoother
-from appellate.numerics.nystroem import Basis, choose_landmarks, linear_basis, nystroem_basis
+from appellate.numerics.nystroem import Basis, choose_landmarks, nystroem_basis
 from appellate.numerics.plan import Plan, free_memory
 from appellate.numerics.propagation import Propagation, restrict_graph
-from appellate.numerics.ridge import CandidateMap, KernelSmoother, Smoother
+from appellate.numerics.ridge import CandidateMap, KernelSmoother, LinearSmoother, Smoother
 from appellate.numerics.rows import ArrayRows, Rows
 from appellate.numerics.search import find_neighbors, report_recall
 
@@ -57,7 +57,7 @@ class Geometry:
         self.rows: Rows = X if isinstance(X, Rows) else ArrayRows(X)
         self._matrix: NDArray[Any] | None = None if isinstance(X, Rows) else X
         self._landmarks: tuple[NDArray[np.float64], float] | None = None
-        self._bases: dict[tuple[str, float], Basis] = {}
+        self._bases: dict[float, Basis] = {}
         self._smoothers: dict[tuple[str, float, float], Smoother] = {}
         self._grams: dict[tuple[str, float], tuple[Kernel, NDArray[Any]]] = {}
         self._mean_distance: float | None = None
@@ -161,27 +161,25 @@ class Geometry:
 
     def _build_smoother(self, kernel: str, bandwidth: float, ridge: float) -> Smoother:
         n, q = self.X.shape
-        low_rank = self.plan.kind == "nystroem" and (kernel == "rbf" or q < n)
-        if low_rank and (kernel == "rbf" or self._matrix is None):
-            return NystroemSmoother(self.basis(kernel, bandwidth), ridge, self.X.dtype)
-        if kernel == "linear" and q < n:
-            return FeatureSmoother(self.matrix, ridge)
+        if kernel == "linear":
+            if q < n:
+                return FeatureSmoother(self.rows, ridge, self.plan.cache_dir)
+            return LinearSmoother(self.matrix, ridge)
+        if self.plan.kind == "nystroem":
+            return NystroemSmoother(self.basis(bandwidth), ridge, self.X.dtype)
         if (kernel, bandwidth) in self._grams:
             function, gram = self._grams[kernel, bandwidth]
             return KernelSmoother(gram.copy(), ridge, self.matrix, function)
         function, gram = self._build_gram(kernel, bandwidth)
         return KernelSmoother(gram, ridge, self.matrix, function)
 
-    def basis(self, kernel: str, bandwidth: float) -> Basis:
-        """Return the features that stand for a kernel, made at the first call only."""
-        key = (kernel, bandwidth)
-        if key not in self._bases:
-            self._bases[key] = self._build_basis(kernel, bandwidth)
-        return self._bases[key]
+    def basis(self, bandwidth: float) -> Basis:
+        """Return the features that stand for a Gaussian kernel, made at the first call only."""
+        if bandwidth not in self._bases:
+            self._bases[bandwidth] = self._build_basis(bandwidth)
+        return self._bases[bandwidth]
 
-    def _build_basis(self, kernel: str, bandwidth: float) -> Basis:
-        if kernel == "linear":
-            return linear_basis(self.rows, self.plan.cache_dir)
+    def _build_basis(self, bandwidth: float) -> Basis:
         if self._landmarks is None:
             self._landmarks = choose_landmarks(
                 self.rows, self.plan.n_landmarks, self.plan.landmarks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.features import Features, StoredFeatures
-from appellate.numerics.nystroem import Basis
+from appellate.numerics.features import Features
+from appellate.numerics.nystroem import Basis, sample_rows
 from appellate.numerics.ridge import CandidateMap, Regressor, Smoother, Targets
+from appellate.numerics.rows import Rows
+
+_SAMPLE = 4096  # rows whose mean and deviation stand for those of all
 
 
 class LowRankSmoother(Smoother):
@@ -90,36 +93,60 @@ class LowRankSmoother(Smoother):
 class FeatureSmoother(LowRankSmoother):
     """The smoother of a linear model on given features, for fewer features than rows.
 
-    With ``Z = Xc L^-T``, ``L L' = Xc'Xc + ridge I`` and centred features ``Xc``:
-    ``S = 1 1' / n + Z Z'``; nothing of size n x n is formed.
+    With centred features F scaled to deviation 1, ``X - 1 c' = F diag(d)``, and
+    ``L L' = F'F + ridge diag(1 / d^2)``: ``Z = F L'^-1`` and ``S = 1 1' / n + Z Z'``. Nothing of
+    size n x n is formed; centre and scale keep the digits of features that are far from zero
+    or of very different sizes.
 
-    Cost: n q^2 once, then n q l a training output. Memory: one (n, q) copy.
+    Cost: n q^2 once, then n q l a training output. Memory: one (n, q) copy, in `cache_dir` if
+    it is given.
 
     Parameters
     ----------
-    rows : ndarray, shape (n, q)
+    rows : Rows
         Features of the training rows.
     ridge : float
         Strictly positive.
+    cache_dir : str or path, default=None
+        Folder for the copy.
     """
 
-    def __init__(self, rows: NDArray[Any], ridge: float) -> None:
-        self.mean = rows.mean(axis=0)
-        centred = rows - self.mean
-        gram = centred.T @ centred
-        gram.flat[:: len(gram) + 1] += ridge
-        self.factor = la.cholesky(gram, lower=True, overwrite_a=True)
-        whitened = la.solve_triangular(self.factor, centred.T, lower=True).T  # (n, q)
-        whitened = np.ascontiguousarray(whitened)
-        features = StoredFeatures(whitened.shape, whitened.dtype, matrix=whitened)
-        super().__init__(features, np.ones(rows.shape[1]), rows.dtype)
+    def __init__(self, rows: Rows, ridge: float, cache_dir: Any = None) -> None:
+        (n, q), sample = rows.shape, sample_rows(rows, _SAMPLE).astype(np.float64)
+        centre, scale = sample.mean(axis=0), sample.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        make = partial(_standardized, centre=centre, scale=scale, dtype=rows.dtype)
+        features = rows.features(make, q, cache_dir, rows.dtype)
+        total, gram = features.moments()
+        gram -= np.outer(total, total / n)
+        factor = _factor(gram, ridge / scale**2)
+        whiten = la.solve_triangular(factor, np.eye(q), lower=True).T  # L'^-1
+        features.turn(whiten, total / n @ whiten)
+        self.centre, self.primal = centre + total / n * scale, whiten / scale[:, np.newaxis]
+        super().__init__(features, np.ones(q), rows.dtype)
 
     def _regressor(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> Regressor:
-        primal = la.solve_triangular(
-            self.factor, coefficients.T.astype(self.dtype), lower=True, trans="T"
-        )
-        intercept = mean - self.mean @ primal
-        return Regressor(None, None, primal, np.asarray(intercept, dtype=self.dtype))
+        weights = (self.primal @ coefficients.T).astype(self.dtype)
+        return Regressor(None, None, weights, mean.astype(self.dtype), self.centre)
+
+
+def _standardized(
+    block: NDArray[Any], centre: NDArray[np.float64], scale: NDArray[np.float64], dtype: Any
+) -> NDArray[Any]:
+    return np.asarray((block - centre) / scale, dtype=dtype)
+
+
+def _factor(gram: NDArray[np.float64], ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cholesky factor of ``gram + diag(ridges)``, raised where rounding makes it indefinite."""
+    raised, largest = 0.0, max(float(np.diag(gram).max()), np.finfo(np.float64).tiny)
+    while True:
+        try:
+            shifted = gram + np.diag(ridges + raised)
+            return np.asarray(la.cholesky(shifted, lower=True, overwrite_a=True))
+        except la.LinAlgError:
+            if raised > largest:
+                raise
+            raised = max(10 * raised, len(gram) * np.finfo(np.float64).eps * largest)
 
 
 class NystroemSmoother(LowRankSmoother):
@@ -157,6 +184,4 @@ class NystroemSmoother(LowRankSmoother):
         basis = self.basis
         weights = basis.turn @ coefficients.T  # (m, l)
         intercept = np.asarray(mean - basis.offset @ coefficients.T, dtype=self.dtype)
-        if basis.kernel is None:
-            return Regressor(None, None, weights.astype(self.dtype), intercept)
         return Regressor(basis.kernel, basis.landmarks, weights, intercept)

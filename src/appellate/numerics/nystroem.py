@@ -51,9 +51,9 @@ class Basis:
         Z, (n, r), with orthonormal columns that sum to zero.
     strengths : ndarray, shape (r,)
         s, the eigenvalues of the centred features' Gram matrix.
-    kernel : Kernel or None
-        None where the rows themselves are the features.
-    landmarks : ndarray, shape (m, q), or None
+    kernel : Kernel
+        What the features stand for.
+    landmarks : ndarray, shape (m, q)
         Rows that the kernel compares with.
     turn : ndarray, shape (m, r)
         ``Z = k(X, landmarks) turn - offset``.
@@ -63,8 +63,8 @@ class Basis:
 
     features: Features
     strengths: NDArray[np.float64]
-    kernel: Kernel | None
-    landmarks: NDArray[np.float64] | None
+    kernel: Kernel
+    landmarks: NDArray[np.float64]
     turn: NDArray[np.float64]
     offset: NDArray[np.float64]
 
@@ -109,16 +109,16 @@ def choose_landmarks(
         Mean distance, of a sample of 4096 rows if there are more.
     """
     m = min(n_landmarks, len(rows))
-    sample = sample_rows(rows, max(_SAMPLE, 4 * m)).astype(np.float64)
+    sample = sample_rows(rows, max(_SAMPLE, 4 * m))
     rng = np.random.RandomState(0)
-    some = sample[np.sort(rng.permutation(len(sample))[:_SAMPLE])]
+    some = sample[np.sort(rng.permutation(len(sample))[:_SAMPLE])].astype(np.float64)
     if m == len(rows):
         chosen = sample
     elif method == "uniform":
         chosen = sample[np.sort(rng.permutation(len(sample))[:m])]
     else:
-        chosen = kmeans_plusplus(sample, m, random_state=0)[0]
-    return chosen, mean_distance(squared_distances(some))
+        chosen = kmeans_plusplus(sample.astype(np.float64), m, random_state=0)[0]
+    return chosen.astype(np.float64), mean_distance(squared_distances(some))
 
 
 def nystroem_basis(
@@ -139,14 +139,6 @@ def nystroem_basis(
     strengths, vectors, offset = _orthonormalize(features)
     turn = la.solve_triangular(factor, vectors, lower=True, trans="T")
     return Basis(features, strengths, kernel, landmarks, turn, offset + centre @ vectors)
-
-
-def linear_basis(rows: Rows, cache_dir: Any = None) -> Basis:
-    """Take the rows themselves as features: the linear kernel."""
-    centre = sample_rows(rows, _SAMPLE).mean(axis=0, dtype=np.float64)
-    features = rows.features(partial(_shifted, centre=centre), rows.shape[1], cache_dir)
-    strengths, vectors, offset = _orthonormalize(features)
-    return Basis(features, strengths, None, None, vectors, offset + centre @ vectors)
 
 
 def _factor(
@@ -190,7 +182,3 @@ def _whitened(
         values = kernel(block[rows].astype(np.float64, copy=False), landmarks)
         out[rows] = la.blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1).T - centre
     return out
-
-
-def _shifted(block: NDArray[Any], centre: NDArray[np.float64]) -> NDArray[np.float32]:
-    return np.asarray(block - centre, dtype=np.float32)

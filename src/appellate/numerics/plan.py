@@ -166,6 +166,25 @@ def make_plan(
     )
 
 
+def linear_plan(shape: tuple[int, int], dtype: Any, local: bool, cache_dir: Any) -> Plan:
+    """Plan a linear kernel: one scaled copy of the features, where there are many rows.
+
+    Raises
+    ------
+    MemoryError
+        If the copy does not fit, with the numbers.
+    """
+    n, q = shape
+    size, free = n * q * np.dtype(dtype).itemsize, free_memory()
+    if local and cache_dir is None and n > SMALL_ROWS and size > _SHARE * free:
+        raise MemoryError(
+            f"a linear model of {n} rows keeps a copy of its {q} features, {_gb(size)}, and "
+            f"{_gb(free)} are free. Name a cache_dir, so that the copy lives on disk."
+        )
+    folder = None if cache_dir is None else str(cache_dir)
+    return Plan("exact", cache_dir=folder, memory=size, reason=f"{n} rows")
+
+
 def default_landmarks(n: int) -> int:
     """Return how many landmarks n rows get where nobody says.
 
@@ -193,7 +212,8 @@ def _advice(n: int, fixed: int, room: int, in_memory: bool, many: bool) -> str:
         ways.append("name a cache_dir, so that the features live on disk")
     if many:
         ways.append("lower n_landmarks")
-    return f"{', or '.join([*ways, 'take fewer rows or a cluster (Dask arrays)'])}.".capitalize()
+    text = ", or ".join([*ways, "take fewer rows or a cluster (Dask arrays)"])
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def free_memory() -> int:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.kernels import Kernel
+from appellate.numerics.kernels import Kernel, LinearKernel
 
 Targets = Any  # an (n, l) ndarray or scipy.sparse.csr_array
 CandidateMap = Callable[[Values], Values]
@@ -49,22 +49,30 @@ class Regressor:
         Dual (kernel) or primal coefficients.
     intercept : ndarray, shape (l,)
         Bias of every label; scores have its dtype.
+    centre : ndarray, shape (q,), or None
+        Subtracted from the features before primal coefficients multiply them.
     """
 
     kernel: Kernel | None
     rows: NDArray[Any] | None
     coefficients: NDArray[Any]
     intercept: NDArray[Any]
+    centre: NDArray[np.float64] | None = None
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Score new rows, (m, l); kernel rows are formed in blocks of at most 64 MiB."""
-        if self.kernel is None or self.rows is None:
-            return np.asarray(X @ self.coefficients + self.intercept)
+        """Score new rows, (m, l), in blocks whose kernel values or copies take 64 MiB at most."""
         out = np.empty((len(X), len(self.intercept)), dtype=self.intercept.dtype)
-        batch = max(1, _PREDICT_BYTES // max(1, self.rows.nbytes // self.rows.shape[1]))
-        for block in gen_batches(len(X), batch):
-            out[block] = self.kernel(X[block], self.rows) @ self.coefficients + self.intercept
+        widest = X.shape[1] if self.rows is None else max(self.rows.shape)
+        for block in gen_batches(len(X), max(1, _PREDICT_BYTES // (8 * widest))):
+            out[block] = self._features(X[block]) @ self.coefficients + self.intercept
         return out
+
+    def _features(self, X: NDArray[Any]) -> NDArray[Any]:
+        if self.kernel is not None and self.rows is not None:
+            return self.kernel(X, self.rows)
+        if self.centre is None:
+            return X
+        return np.asarray(X - self.centre, dtype=self.coefficients.dtype)
 
 
 class Smoother(ABC):
@@ -205,6 +213,32 @@ class KernelSmoother(Smoother):
             return out
 
         return apply
+
+
+class LinearSmoother(KernelSmoother):
+    """The exact smoother of a linear kernel, for as many features as rows or more.
+
+    Its kernel matrix is that of centred rows, which is the same smoother, because the bias is
+    free, but keeps the digits of features that are far from zero.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, q)
+        The training rows.
+    ridge : float
+        Strictly positive.
+    """
+
+    def __init__(self, rows: NDArray[Any], ridge: float) -> None:
+        self.centre = rows.mean(axis=0, dtype=np.float64)
+        centred = np.asarray(rows - self.centre, dtype=rows.dtype)
+        super().__init__(centred @ centred.T, ridge, centred, LinearKernel())
+
+    def regressor(  # noqa: D102
+        self, targets: Targets, output: NDArray[Any] | None = None
+    ) -> Regressor:
+        dual = super().regressor(targets, output)
+        return Regressor(None, None, self.rows.T @ dual.coefficients, dual.intercept, self.centre)
 
 
 @nb.njit(cache=True)

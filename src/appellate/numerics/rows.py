@@ -15,6 +15,7 @@ from appellate.numerics.threads import ordered_map
 
 BlockFunction = Callable[[NDArray[Any]], Any]
 _BLOCK_ROWS = 4096
+_PIECE_BYTES = 32 * 2**20  # of one block under way, in double precision
 
 
 class Rows(ABC):
@@ -47,8 +48,10 @@ class Rows(ABC):
         out = np.empty(self.shape, dtype=dtype or self.dtype)
         start = 0
         for block in self.blocks():
+            self._check_end(start + len(block))
             out[start : start + len(block)] = block
             start += len(block)
+        self._check_end(start, last=True)
         return out
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
@@ -60,14 +63,36 @@ class Rows(ABC):
             start += len(block)
         return np.concatenate(found)
 
-    def features(self, function: BlockFunction, width: int, cache_dir: Any = None) -> Features:
-        """Keep what a function makes of every block: (n, width) features in float32."""
-        out = StoredFeatures((len(self), width), np.float32, cache_dir)
+    def features(
+        self,
+        function: BlockFunction,
+        width: int,
+        cache_dir: Any = None,
+        dtype: Any = np.float32,
+    ) -> Features:
+        """Keep what a function makes of every block: (n, width) features."""
+        out = StoredFeatures((len(self), width), dtype, cache_dir)
         start = 0
-        for block in ordered_map(function, self.blocks(), blas=True):
+        for block in ordered_map(function, self._pieces(width), blas=True):
+            self._check_end(start + len(block))
             out.write(start, block)
             start += len(block)
+        self._check_end(start, last=True)
         return out
+
+    def _pieces(self, width: int) -> Iterator[NDArray[Any]]:
+        """The blocks, divided so that some of them at a time take little memory."""
+        most = max(1, _PIECE_BYTES // (8 * max(width, self.shape[1])))
+        for block in self.blocks():
+            yield from (block[rows] for rows in gen_batches(len(block), most))
+
+    def _check_end(self, end: int, last: bool = False) -> None:
+        if end > len(self) or (last and end != len(self)):
+            found = f"only {end}" if last else f"more than {len(self)}"
+            raise ValueError(
+                f"X had {len(self)} rows when it was opened, and now {found}: it was changed "
+                "meanwhile. Open it again."
+            )
 
 
 class ArrayRows(Rows):
