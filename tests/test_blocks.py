@@ -18,6 +18,8 @@ from appellate import (
     SUREClassifier,
 )
 from appellate.blocks import ParquetRows
+from appellate.model_selection import PLCPClassifierCV
+from appellate.numerics import features as features_module
 from tests.test_large import make_problem
 
 OPTIONS = {"kernel_approximation": "nystroem", "n_landmarks": 40}
@@ -228,3 +230,85 @@ def test_lazy_prediction_before_the_fit(method):
     da = pytest.importorskip("dask.array")
     with pytest.raises(NotFittedError):
         getattr(SUREClassifier(), method)(da.zeros((4, 2)))
+
+
+# -- Parquet files that do not fit together -----------------------------------------------
+
+
+def write_parts(folder, *frames):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for k, columns in enumerate(frames):
+        pd.DataFrame(columns).to_parquet(folder / f"{k}.parquet")
+    return folder
+
+
+def test_every_file_has_the_columns(tmp_path):
+    folder = write_parts(tmp_path, {"a": [1.0], "b": [2.0]}, {"a": [1.0]})
+    with pytest.raises(ValueError, match=r"1\.parquet' has no column 'b'"):
+        ParquetRows(folder)
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_every_file_has_numbers(kind, tmp_path):
+    values = pytest.importorskip("pandas").Series(["1.5"], dtype=kind)
+    folder = write_parts(tmp_path, {"a": [1.0]}, {"a": values})
+    with pytest.raises(ValueError, match=r"1\.parquet': columns 'a' are not numbers"):
+        ParquetRows(folder)
+
+
+def test_the_widest_type_of_all_files(tmp_path):
+    narrow = {"a": np.array([1.0], dtype=np.float32)}
+    assert ParquetRows(write_parts(tmp_path, narrow)).dtype == np.float32
+    assert ParquetRows(write_parts(tmp_path, narrow, {"a": [1 + 1e-12]})).dtype == np.float64
+
+
+def test_rows_that_change_after_they_were_opened(tmp_path):
+    folder = write_parts(tmp_path, {"a": np.arange(60.0)})
+    y = ["x|y", "x", "y"] * 20
+    for n, said in ((40, "now only 40"), (80, "now more than 60")):
+        rows = ParquetRows(folder)
+        write_parts(tmp_path, {"a": np.arange(float(n))})
+        for options in (OPTIONS, {"kernel": "linear"}):
+            with pytest.raises(ValueError, match=said):
+                SUREClassifier(**options).fit(rows, y)
+        write_parts(tmp_path, {"a": np.arange(60.0)})
+
+
+def test_no_rows(tmp_path, in_memory):
+    folder = write_parts(tmp_path, {f"f{j}": np.empty(0) for j in range(5)})
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        in_memory.predict(ParquetRows(folder))
+
+
+def test_linear_features_in_cache_dir(tmp_path, monkeypatch):
+    opened = []
+    keep = features_module._open_unnamed
+    monkeypatch.setattr(
+        features_module, "_open_unnamed", lambda *args: opened.append(args) or keep(*args)
+    )
+    folder = write_parts(tmp_path, {"a": np.arange(60.0)})
+    model = SUREClassifier(kernel="linear", cache_dir=tmp_path)
+    model.fit(ParquetRows(folder), ["x|y", "x", "y"] * 20)
+    assert [size for _, size in opened] == [60 * 8]
+
+
+@pytest.mark.parametrize("kinds", [(np.float32, np.float64), (np.float64, np.float32)])
+def test_lazy_results_have_the_type_they_declare(problem, kinds):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    model = SUREClassifier(**OPTIONS).fit(X.astype(kinds[0]), candidates)
+    lazy = model.predict_proba(da.from_array(X.astype(kinds[1]), chunks=100))
+    assert lazy.dtype == lazy.compute().dtype
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        model.predict(da.zeros(4))
+
+
+def test_cv_reads_dask_rows_and_plans_for_this_machine(problem):
+    da = pytest.importorskip("dask.array")
+    X, candidates, _ = problem
+    search = PLCPClassifierCV(
+        SUREClassifier(), bandwidths=[1.0], regularizations=[0.05], collaborations=[2.0], **OPTIONS
+    )
+    found = search.fit(da.from_array(X, chunks=100), candidates).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(found, search.fit(X, candidates).cv_results_["mean_test_score"])

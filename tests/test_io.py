@@ -12,6 +12,11 @@ from sklearn.preprocessing import StandardScaler
 
 from appellate import PLCPClassifier
 from appellate.io import ModelFileError, load_model, read_meta, save_model
+from appellate.model_selection import (
+    CandidateKFold,
+    CandidateStratifiedKFold,
+    PLCPClassifierCV,
+)
 from appellate.registry import available_bases, make_base
 
 pytest.importorskip("skops")
@@ -45,6 +50,27 @@ def test_round_trip(rows, base, kernel, tmp_path):
     assert meta["classes"] == ["a", "b", "c"]
     assert meta["note"] == "<é>"
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("cv", [None, 2, CandidateStratifiedKFold(2), CandidateKFold(2)])
+@pytest.mark.parametrize("approximation", ["exact", "nystroem"])
+def test_a_search_is_saved(rows, cv, approximation, tmp_path):
+    search = PLCPClassifierCV(
+        make_base("sure"),
+        bandwidths=[1.0],
+        costs=[None, "absolute", np.ones((3, 3)) - np.eye(3)],
+        cv=cv,
+        kernel_approximation=approximation,
+        n_landmarks=20,
+    )
+    names = {"a": 0, "b": 1, "c": 2}
+    y = [[names[label] for label in cell.split("|")] for cell in rows[1]]
+    search.fit(rows[0], y)
+    again = load_model(save_model(search, tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict_proba(rows[0]), search.predict_proba(rows[0]))
+    np.testing.assert_array_equal(
+        again.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
 
 
 def test_every_base_of_ours_is_tried():

@@ -149,3 +149,27 @@ def test_saved_and_loaded(tmp_path):
     shares = load_model(tmp_path / "m").predict_proba(X)
     assert shares.dtype == np.float32
     np.testing.assert_array_equal(shares, model.predict_proba(X))
+
+
+def test_plcp_and_its_base_each_say_a_part(tmp_path, caplog):
+    X, candidates, _ = make_problem(100)
+    base = SUREClassifier(kernel_approximation="nystroem", n_landmarks=10)
+    with caplog.at_level(logging.INFO, logger="appellate"):
+        PLCPClassifier(base, cache_dir=tmp_path).fit(X, candidates)
+    assert "Nystroem features of 10 landmarks" in caplog.text
+    assert f"of disk in '{tmp_path}'" in caplog.text
+
+
+def test_svm_alone_on_features():
+    X, candidates, _ = make_problem(300)
+    exact = PLSVMClassifier(random_state=0).fit(X, candidates)
+    model = PLSVMClassifier(random_state=0, kernel_approximation="nystroem", n_landmarks=200)
+    model.fit(X, candidates)
+    assert model._regressor.rows.shape == (200, 5)
+    assert np.mean(model.transduction_ == exact.transduction_) > 0.9
+
+
+def test_distances_that_overflow_are_said():
+    X, candidates, _ = make_problem(50)
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="scale the features"):
+        SUREClassifier().fit((X * 1e25).astype(np.float32), candidates)

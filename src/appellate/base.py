@@ -295,6 +295,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         rows = open_rows(X)
         if rows is None:
             return validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        if not len(rows):
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         if reset:
             remember_features(self, rows)
         else:

@@ -78,18 +78,8 @@ class ParquetRows(Rows):
         self.files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not self.files:
             raise FileNotFoundError(f"there is no *.parquet file in '{path}'.")
-        schema = parquet.read_schema(self.files[0])
-        names = list(schema.names if columns is None else columns)
-        strange = [name for name in names if name not in schema.names]
-        if strange:
-            raise ValueError(f"'{self.files[0]}' has no column {', '.join(map(repr, strange))}.")
-        kinds = [np.dtype(schema.field(name).type.to_pandas_dtype()) for name in names]
-        texts = [name for name, kind in zip(names, kinds, strict=True) if kind.kind not in "biuf"]
-        if texts:
-            raise ValueError(
-                f"'{self.files[0]}': columns {', '.join(map(repr, texts[:5]))} are not numbers. "
-                "Name those that are: columns=[...]."
-            )
+        names = list(parquet.read_schema(self.files[0]).names if columns is None else columns)
+        kinds = [kind for file in self.files for kind in _read_kinds(file, names)]
         small = all(kind.itemsize <= 4 and kind.kind == "f" for kind in kinds)
         self.dtype = np.dtype(np.float32 if small else np.float64)
         n = sum(parquet.ParquetFile(file).metadata.num_rows for file in self.files)
@@ -108,6 +98,27 @@ class ParquetRows(Rows):
                         block[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
                     yield check_block(block, number, start, self.dtype, f"'{path}'")
                     number, start = number + 1, start + len(block)
+
+
+def _read_kinds(file: Path, names: Sequence[str]) -> list[np.dtype[Any]]:
+    """Types of columns of a Parquet file, all of which must be there and be numbers."""
+    from pyarrow import parquet, types
+
+    schema = parquet.read_schema(file)
+    strange = [name for name in names if name not in schema.names]
+    if strange:
+        raise ValueError(f"'{file}' has no column {', '.join(map(repr, strange))}.")
+
+    def is_number(kind: Any) -> bool:
+        return bool(types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind))
+
+    texts = [name for name in names if not is_number(schema.field(name).type)]
+    if texts:
+        raise ValueError(
+            f"'{file}': columns {', '.join(map(repr, texts[:5]))} are not numbers. "
+            "Name those that are: columns=[...]."
+        )
+    return [np.dtype(schema.field(name).type.to_pandas_dtype()) for name in names]
 
 
 def is_lazy(X: Any) -> bool:
@@ -176,6 +187,8 @@ def predict_lazily(model: Any, method: str, X: Any, dtype: Any, width: int | Non
     names = None
     if hasattr(X, "to_dask_array"):
         names, X = X.columns, X.to_dask_array()
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     check_features(model, X.shape[1], names)
     if dtype is None:
         dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
@@ -189,7 +202,9 @@ def predict_lazily(model: Any, method: str, X: Any, dtype: Any, width: int | Non
 
 
 def _apply(block: NDArray[Any], model: Any, method: str, empty: Any) -> NDArray[Any]:
-    return np.asarray(getattr(model, method)(block)) if len(block) else empty
+    if not len(block):
+        return empty
+    return np.asarray(getattr(model, method)(block)).astype(empty.dtype, copy=False)
 
 
 def _lighten(model: Any) -> Any:

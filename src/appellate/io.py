@@ -36,6 +36,9 @@ META_FILE = "meta.json"
 TRUSTED_TYPES = (
     "appellate.aggd.AGGDClassifier",
     "appellate.lalo.LALOClassifier",
+    "appellate.model_selection.search.PLCPClassifierCV",
+    "appellate.model_selection.splits.CandidateKFold",
+    "appellate.model_selection.splits.CandidateStratifiedKFold",
     "appellate.neighbors.PLKNNClassifier",
     "appellate.numerics.kernels.GaussianKernel",
     "appellate.numerics.kernels.LinearKernel",

@@ -36,7 +36,14 @@ APPROXIMATION = {
 
 
 def plan_geometry(
-    X: Any, n_labels: int, kernels: set[str], *, kernel_approximation: str, **settings: Any
+    X: Any,
+    n_labels: int,
+    kernels: set[str],
+    *,
+    kernel_approximation: str,
+    n_matrices: int = 3,
+    n_outputs: int = 6,
+    **settings: Any,
 ) -> Geometry:
     """Lay out training rows for Gaussian or linear kernels; say what was chosen and its cost.
 
@@ -52,7 +59,14 @@ def plan_geometry(
     if "rbf" not in kernels:
         return Geometry(X, linear_plan(X.shape, X.dtype, local, settings["cache_dir"]))
     plan = make_plan(
-        X.shape, n_labels, X.dtype, kind=kernel_approximation, local=local, **settings
+        X.shape,
+        n_labels,
+        X.dtype,
+        kind=kernel_approximation,
+        local=local,
+        n_matrices=n_matrices,
+        n_outputs=n_outputs,
+        **settings,
     )
     unasked = plan.kind == "nystroem" and kernel_approximation == "auto"
     level = logging.WARNING if unasked else logging.INFO
@@ -76,6 +90,7 @@ class KernelClassifier(PartialLabelClassifier):
     n_landmarks: int | None = None
     landmarks: str = "uniform"
     cache_dir: Any = None
+    _n_matrices = 3  # of size n x n at most, coupled with a partner, for the exact kernel
 
     _parameter_constraints = {
         **PartialLabelClassifier._parameter_constraints,
@@ -87,7 +102,8 @@ class KernelClassifier(PartialLabelClassifier):
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
-        return plan_geometry(X, n_labels, {self.kernel}, **settings)
+        n_matrices = self._n_matrices
+        return plan_geometry(X, n_labels, {self.kernel}, n_matrices=n_matrices, **settings)
 
     def _smoother(self, geometry: Geometry) -> Smoother:
         return geometry.smoother(self.kernel, self.bandwidth, self.regularization)

@@ -109,6 +109,8 @@ class PLCLClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
+    _n_matrices = 5  # its two ridges, and the partner's
+
     _parameter_constraints = {
         **KernelClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

@@ -119,8 +119,8 @@ class PLCPClassifier(AppealClassifier):
         The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
         grows linearly with the rows. Auto decides from the number of rows and the free memory;
         the logger ``"appellate"`` says what was chosen and what it costs.
-        Holds for base and partner, which share it; where this and the next three are left at
-        their defaults, those of the base hold.
+        Holds for base and partner, which share it; of this and the next three, what is left at
+        its default is as the base has it.
     n_landmarks : int or None, default=None
         Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
         many as fit into memory.
@@ -255,12 +255,22 @@ class PLCPClassifier(AppealClassifier):
         self.cache_dir = cache_dir
         self.cost = cost
 
+    _more_matrices = 0  # n x n matrices beside those of base and partner
+
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
-        if settings == APPROXIMATION:
-            settings = {name: getattr(self.estimator, name, settings[name]) for name in settings}
+        for name, default in APPROXIMATION.items():
+            if settings[name] == default:
+                settings[name] = getattr(self.estimator, name, default)
         kernels = {self.kernel, getattr(self.estimator, "kernel", self.kernel)}
-        return plan_geometry(X, n_labels, kernels, **settings)
+        return plan_geometry(
+            X,
+            n_labels,
+            kernels,
+            n_matrices=getattr(self.estimator, "_n_matrices", 3) + self._more_matrices,
+            n_outputs=6 + 2 * self.max_rounds * self.keep_confidences,
+            **settings,
+        )
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

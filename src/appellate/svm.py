@@ -16,9 +16,11 @@ from sklearn.utils import check_random_state
 from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.confidence import reduce_candidates
+from appellate.kernel import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
 from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.kernels import Kernel
+from appellate.numerics.plan import free_memory
 from appellate.numerics.ridge import Regressor
 from appellate.numerics.simplex import project_entries
 
@@ -62,6 +64,18 @@ class PLSVMClassifier(PartialLabelClassifier):
         `regularization`, or 1 at the largest of all labels and 0 elsewhere.
     random_state : int, RandomState instance or None, default=None
         Order of the visits.
+    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The Gaussian kernel matrix itself, or the linear version on Nystroem features by way of
+        landmarks, whose cost grows linearly with the rows. Auto decides from the number of
+        rows and the free memory; the logger ``"appellate"`` says what was chosen and what it
+        costs. Rows are visited in random order, so the features are always in memory.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
+        many as fit into memory.
+    landmarks : {"uniform", "k-means++"}, default="uniform"
+        How the landmarks are chosen among the rows.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features that a partner shares.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
@@ -116,6 +130,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         "bandwidth": [Interval(Real, 0, None, closed="neither")],
         "output": [StrOptions({"margin", "one-hot"})],
         "random_state": ["random_state"],
+        **APPROXIMATION_CONSTRAINTS,
     }
 
     def __init__(
@@ -127,6 +142,10 @@ class PLSVMClassifier(PartialLabelClassifier):
         bandwidth: float = 1.0,
         output: str = "margin",
         random_state: Any = None,
+        kernel_approximation: str = "auto",
+        n_landmarks: int | None = None,
+        landmarks: str = "uniform",
+        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.regularization = regularization
@@ -135,7 +154,15 @@ class PLSVMClassifier(PartialLabelClassifier):
         self.bandwidth = bandwidth
         self.output = output
         self.random_state = random_state
+        self.kernel_approximation = kernel_approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.cache_dir = cache_dir
         self.cost = cost
+
+    def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        settings = {name: getattr(self, name) for name in APPROXIMATION}
+        return plan_geometry(X, n_labels, {self.kernel}, **settings)
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
@@ -200,9 +227,16 @@ class PLSVMClassifier(PartialLabelClassifier):
     def _train_on_features(
         self, geometry: Geometry, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
-        """Run the linear version on Nystroem features, (n, m)."""
+        """Run the linear version on Nystroem features, (n, m), all of them in memory."""
         basis = geometry.basis(self.bandwidth)
         scale = np.sqrt(basis.strengths)
+        size, free = 4 * basis.features.shape[0] * len(scale), free_memory()
+        if size > free:
+            raise MemoryError(
+                f"PL-SVM visits rows in random order and keeps their {len(scale)} features in "
+                f"memory, {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. Lower "
+                "n_landmarks, or take another base."
+            )
         features = basis.features.product(
             np.diag(scale).astype(np.float32), (basis.offset * scale).astype(np.float32)
         )

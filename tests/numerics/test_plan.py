@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from appellate.numerics.plan import free_memory, make_plan
+from appellate.numerics.plan import _left_in_group, free_memory, linear_plan, make_plan
 
 GB = 10**9
 
@@ -81,3 +81,41 @@ def test_free_memory_is_read_and_limited():
         assert free_memory() < 200 * 2**30
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("version", "stat"), [(1, "total_inactive_file 5000"), (2, "inactive_file 5000")]
+)
+def test_control_groups_of_both_versions(version, stat, tmp_path):
+    """The tightest of nested groups counts; files at hand are free."""
+    root = tmp_path / "memory" if version == 1 else tmp_path
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    names = names if version == 1 else ("memory.max", "memory.current")
+    for place, most, used in [
+        (root, "max", 0),
+        (root / "a", 90_000, 20_000),
+        (root / "a/b", 80_000, 40_000),
+    ]:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / names[0]).write_text(f"{most}\n")
+        (place / names[1]).write_text(f"{used}\n")
+        (place / "memory.stat").write_text(f"anon 7\n{stat}\n")
+    own = tmp_path / "own"
+    own.write_text("3:cpu:/x\n" + ("4:memory,hugetlb:/a/b\n" if version == 1 else "0::/a/b\n"))
+    assert _left_in_group(tmp_path, own) == 80_000 - 40_000 + 5_000
+    assert _left_in_group(tmp_path, tmp_path / "none") is None
+
+
+def test_what_a_method_needs_counts():
+    assert plan(15_000, 4 * GB).kind == "exact"
+    assert plan(15_000, 4 * GB, n_matrices=5).kind == "nystroem"
+    assert plan(15_000, 4 * GB, n_outputs=2_000).kind == "nystroem"
+    wide = make_plan((50_000, 20_000), 20, np.float32, free=64 * GB)
+    assert wide.memory - plan(50_000, 64 * GB).memory > 1 * GB  # the landmarks themselves
+
+
+def test_linear_models_that_do_not_fit(monkeypatch):
+    monkeypatch.setattr("appellate.numerics.plan.free_memory", lambda: 1 * GB)
+    with pytest.raises(MemoryError, match=r"100 features, 4\.0 GB, and 1\.0 GB are free. Name a"):
+        linear_plan((10_000_000, 100), np.float32, True, None)
+    assert linear_plan((10_000_000, 100), np.float32, True, "/scratch").cache_dir == "/scratch"

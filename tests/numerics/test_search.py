@@ -16,6 +16,7 @@ from appellate.numerics.search import (
     NeighborSearch,
     find_neighbors,
     measure_recall,
+    report_recall,
 )
 from tests.test_large import make_problem
 
@@ -119,3 +120,56 @@ def test_new_rows_are_searched_in_one_index(search, monkeypatch, tmp_path):
     loaded = load_model(save_model(model, tmp_path / "model"))
     np.testing.assert_array_equal(loaded.predict_proba(X), proba)
     assert len(built) == 2
+
+
+def remote_rows():
+    rng = np.random.RandomState(0)
+    return np.r_[rng.normal(size=(2000, 8)), 50 + 0.01 * rng.normal(size=(3, 8))].astype("f4")
+
+
+def test_a_query_changes_no_later_answer():
+    pytest.importorskip("faiss")
+    rows, new = remote_rows(), np.random.RandomState(1).normal(size=(300, 8)).astype("f4")
+    search = FaissNeighbors(share=0.02).fit(rows)
+    before = search.kneighbors(new, 10)[1]
+    distances, found = search.kneighbors(rows[-1:], 10)  # three rows are near: it looks further
+    assert (found >= 0).all()
+    assert (np.diff(distances) >= 0).all()
+    np.testing.assert_array_equal(search.kneighbors(new, 10)[1], before)
+    together = search.kneighbors(np.r_[new, rows[-1:]], 10)[1]
+    np.testing.assert_array_equal(together, np.r_[before, found])
+
+
+def test_faiss_keeps_digits_far_from_zero():
+    pytest.importorskip("faiss")
+    X = np.random.RandomState(0).normal(size=(500, 4)) + 1.7e9  # seconds since 1970
+    found = find_neighbors(FaissNeighbors(share=1.0), X, 10)[1]
+    np.testing.assert_array_equal(found, find_neighbors(None, X - X.mean(axis=0), 10)[1])
+
+
+def test_a_poor_recall_is_a_warning(caplog):
+    X = np.random.RandomState(0).normal(size=(400, 3))
+    far = (np.arange(400)[:, None] + 200 + np.arange(5)) % 400
+    with caplog.at_level(logging.WARNING, logger="appellate"):
+        report_recall("this search", X, find_neighbors(None, X, 5)[1])
+        assert not caplog.records
+        report_recall("this search", X, far)
+    assert "this search' found" in caplog.text
+
+
+class PlainSearch:
+    """The two methods, and nothing of scikit-learn's."""
+
+    def fit(self, X):
+        self.rows = X
+        return self
+
+    def kneighbors(self, X, n_neighbors):
+        return NearestNeighbors().fit(self.rows).kneighbors(X, n_neighbors)
+
+
+def test_any_object_with_the_two_methods():
+    X = np.random.RandomState(0).normal(size=(50, 3))
+    np.testing.assert_array_equal(
+        find_neighbors(PlainSearch(), X, 4)[1], find_neighbors(None, X, 4)[1]
+    )

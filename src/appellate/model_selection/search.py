@@ -31,6 +31,7 @@ from appellate.numerics.kernels import (
 )
 from appellate.numerics.nystroem import Basis
 from appellate.numerics.plan import Plan
+from appellate.numerics.rows import Rows
 from appellate.plcp import PLCPClassifier
 
 _N_FOLDS = 5
@@ -57,7 +58,8 @@ class PLCPClassifierCV(PLCPClassifier):
     pair of width and ridge, and one more for the best. A held-out score does the same in
     every fold. Memory: one n x n matrix more than `PLCPClassifier`. With Nystroem features
     (`kernel_approximation`) all of it is linear in n: settings of the same width share the
-    features, of which one set is kept at a time.
+    features, of which one set is kept at a time. Rows of files or of a cluster are read into
+    memory, because folds are drawn from them.
 
     Parameters
     ----------
@@ -210,6 +212,14 @@ class PLCPClassifierCV(PLCPClassifier):
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.cache_dir = cache_dir
+
+    keep_confidences = False
+    _more_matrices = 1  # the distances, which serve all widths
+
+    def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        if isinstance(X, Rows):
+            X = Geometry(X).matrix  # folds are drawn from rows in memory
+        return super()._geometry(X, n_labels)
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

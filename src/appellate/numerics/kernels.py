@@ -39,6 +39,11 @@ def mean_distance(squared: NDArray[Any]) -> float:
     """
     n = len(squared)
     total = sum(float(np.sqrt(squared[rows]).sum()) for rows in gen_batches(n, _BLOCK_ROWS))
+    if not np.isfinite(total):
+        raise ValueError(
+            f"distances between rows are too large for {squared.dtype}: scale the features, for "
+            "instance by StandardScaler."
+        )
     return total / (n * (n - 1)) if total > 0 else 1.0
 
 

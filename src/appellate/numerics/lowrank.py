@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.features import Features
 from appellate.numerics.nystroem import Basis, sample_rows
+from appellate.numerics.plan import SAMPLE_ROWS
 from appellate.numerics.ridge import CandidateMap, Regressor, Smoother, Targets
 from appellate.numerics.rows import Rows
-
-_SAMPLE = 4096  # rows whose mean and deviation stand for those of all
 
 
 class LowRankSmoother(Smoother):
@@ -112,7 +111,7 @@ class FeatureSmoother(LowRankSmoother):
     """
 
     def __init__(self, rows: Rows, ridge: float, cache_dir: Any = None) -> None:
-        (n, q), sample = rows.shape, sample_rows(rows, _SAMPLE).astype(np.float64)
+        (n, q), sample = rows.shape, sample_rows(rows, SAMPLE_ROWS).astype(np.float64)
         centre, scale = sample.mean(axis=0), sample.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         make = partial(_standardized, centre=centre, scale=scale, dtype=rows.dtype)

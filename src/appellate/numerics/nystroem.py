@@ -35,10 +35,10 @@ from appellate.numerics.kernels import (
     mean_distance,
     squared_distances,
 )
+from appellate.numerics.plan import SAMPLE_ROWS
 from appellate.numerics.rows import Rows
 
 _BATCH_BYTES = 8 * 2**20
-_SAMPLE = 4096  # rows whose mean distance stands for that of all
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def choose_landmarks(
         Mean distance, of a sample of 4096 rows if there are more.
     """
     m = min(n_landmarks, len(rows))
-    sample = sample_rows(rows, max(_SAMPLE, 4 * m))
+    sample = sample_rows(rows, max(SAMPLE_ROWS, 4 * m))
     rng = np.random.RandomState(0)
-    some = sample[np.sort(rng.permutation(len(sample))[:_SAMPLE])].astype(np.float64)
+    some = sample[np.sort(rng.permutation(len(sample))[:SAMPLE_ROWS])].astype(np.float64)
     if m == len(rows):
         chosen = sample
     elif method == "uniform":

@@ -20,6 +20,7 @@ _FEATURE_WORK = 4e11  # n m^2, some minute on two cores
 _STEPS = 200  # of base and partner together, typical of five rounds
 _BANDWIDTH = 6e9  # bytes a second that a pass over the features reads
 _WORKSPACE = 300 * 2**20
+SAMPLE_ROWS = 4096  # whose mean distance stands for that of all
 _SQUARE_BYTES = 40  # m x m matrices of the small algebra, all at once
 
 
@@ -83,10 +84,12 @@ def make_plan(
     cache_dir: Any = None,
     free: int | None = None,
     local: bool = True,
+    n_matrices: int = 3,
+    n_outputs: int = 6,
 ) -> Plan:
     """Decide how to represent the kernel of n rows.
 
-    ``"auto"`` takes the exact kernel up to 20,000 rows where its three n x n matrices fit into
+    ``"auto"`` takes the exact kernel up to 20,000 rows where its n x n matrices fit into
     four fifths of the free memory, else Nystroem features: `default_landmarks`, or as many as
     fit, but no fewer than 256.
 
@@ -110,6 +113,10 @@ def make_plan(
         Free memory in bytes; looked up if None.
     local : bool, default=True
         Whether the features are kept by this process, not by a cluster.
+    n_matrices : int, default=3
+        Matrices of size n x n that the method needs with an exact kernel.
+    n_outputs : int, default=6
+        Matrices of size n x l that the fit leaves behind.
 
     Raises
     ------
@@ -124,8 +131,8 @@ def make_plan(
     """
     n, q = shape
     size = np.dtype(dtype).itemsize
-    own = 6 * n * n_labels * size  # confidences and outputs that the fit leaves behind
-    exact_bytes = 3 * n * n * size + own
+    own = n_outputs * n * n_labels * size
+    exact_bytes = n_matrices * n * n * size + own
     if (kind == "auto" and n <= SMALL_ROWS and local) or kind == "exact":
         flops = 4 / 3 * n**3 + 2.0 * n * n * q
         return Plan("exact", memory=exact_bytes, flops=flops, reason=f"{n} rows")
@@ -138,9 +145,9 @@ def make_plan(
     reason = f"{n} rows"
     if kind == "auto" and local:
         reason = f"the exact kernel of {n} rows needs {_gb(exact_bytes)}, {_gb(free)} are free"
-    fixed = own + _WORKSPACE
+    fixed = own + _WORKSPACE + 2 * 8 * SAMPLE_ROWS * q
     in_memory = local and cache_dir is None
-    row_bytes = 4 * n if in_memory else 0
+    row_bytes = (4 * n if in_memory else 0) + (4 * size + 8) * q  # features; the landmarks
     m = min(n_landmarks or default_landmarks(n), n)
     if n_landmarks is None and local:
         fitting = int(_largest_root(_SQUARE_BYTES, row_bytes, room - fixed)) // 64 * 64
@@ -240,12 +247,38 @@ def _available() -> int | None:
         return None
 
 
-def _left_in_group() -> int | None:
-    folder = Path("/sys/fs/cgroup")
+def _left_in_group(
+    groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
+) -> int | None:
+    """Memory that the control groups of this process leave, of version 1 or 2; None: no limit.
+
+    Files that the system merely keeps at hand count as free.
+    """
     try:
-        most = int((folder / "memory.max").read_text())
-        return most - int((folder / "memory.current").read_text())
-    except (OSError, ValueError):  # no control group, or "max"
+        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
+    except OSError:
+        return None
+    found = []
+    for _, controllers, place in (line for line in lines if len(line) == 3):
+        if controllers == "":
+            root, names = groups, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = groups / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        folder = root / place.lstrip("/")
+        within = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
+        found += [left for each in within if (left := _left_in(each, *names)) is not None]
+    return min(found, default=None)
+
+
+def _left_in(folder: Path, most: str, used: str, cached: str) -> int | None:
+    try:
+        left = int((folder / most).read_text()) - int((folder / used).read_text())
+        lines = map(str.split, (folder / "memory.stat").read_text().splitlines())
+        return left + next((int(value) for name, value in lines if name == cached), 0)
+    except (OSError, ValueError):  # no such group, or "max"
         return None
 
 

@@ -17,6 +17,7 @@ logger = logging.getLogger("appellate")
 
 Found = tuple[NDArray[Any], NDArray[np.intp]]
 _SAMPLE = 200  # rows on which recall is measured
+_POOR_RECALL = 0.5
 
 
 class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
@@ -36,7 +37,9 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     index_ : faiss.IndexIVFFlat
-        The index of the rows.
+        The index of the centred rows.
+    centre_ : ndarray, shape (q,)
+        Their mean: Faiss calculates in single precision, which keeps no digits far from zero.
 
     References
     ----------
@@ -62,7 +65,8 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
             raise ImportError("FaissNeighbors needs faiss: pip install 'appellate[neighbors]'")
         import faiss
 
-        rows = np.ascontiguousarray(X, dtype=np.float32)
+        self.centre_ = np.asarray(X).mean(axis=0, dtype=np.float64)
+        rows = self._centred(X)
         n, q = rows.shape
         n_clusters = max(1, round(np.sqrt(n)))
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(q), q, n_clusters)
@@ -78,15 +82,22 @@ class FaissNeighbors(BaseEstimator):  # type: ignore[misc]
         self, X: Any, n_neighbors: int, return_distance: bool = True
     ) -> Found | NDArray[np.intp]:
         """Return distances and indices, (m, k) each, of the nearest rows."""
-        rows = np.ascontiguousarray(X, dtype=np.float32)
-        index = self.index_
+        import faiss
+
+        rows, index = self._centred(X), self.index_
         squared, indices = index.search(rows, n_neighbors)
-        while (indices < 0).any() and index.nprobe < index.nlist:  # small clusters
-            index.nprobe = min(2 * index.nprobe, index.nlist)
-            squared, indices = index.search(rows, n_neighbors)
+        probes = index.nprobe
+        while (few := (indices < 0).any(axis=1)).any() and probes < index.nlist:  # small clusters
+            probes = min(2 * probes, index.nlist)
+            wider = faiss.SearchParametersIVF()
+            wider.nprobe = probes
+            squared[few], indices[few] = index.search(rows[few], n_neighbors, params=wider)
         if not return_distance:
             return np.asarray(indices)
         return np.sqrt(np.maximum(squared, 0)), np.asarray(indices)
+
+    def _centred(self, X: Any) -> NDArray[np.float32]:
+        return np.ascontiguousarray(np.asarray(X) - self.centre_, dtype=np.float32)
 
 
 class NeighborSearch:
@@ -132,7 +143,7 @@ class NeighborSearch:
 
     @cached_property
     def _index(self) -> Any:
-        index = NearestNeighbors() if self.search is None else clone(self.search)
+        index = NearestNeighbors() if self.search is None else clone(self.search, safe=False)
         if not hasattr(index, "kneighbors"):
             if not hasattr(index, "transform"):
                 raise TypeError(
@@ -188,9 +199,11 @@ def measure_recall(X: NDArray[Any], indices: NDArray[np.intp]) -> float:
 
 
 def report_recall(search: Any, X: NDArray[Any], indices: NDArray[np.intp]) -> float:
-    """Measure recall and log it."""
+    """Measure recall and log it; as a warning if it is poor."""
     recall = measure_recall(X, indices)
-    logger.info("%r found %.1f %% of the nearest neighbours of a sample.", search, 100 * recall)
+    level = logging.WARNING if recall < _POOR_RECALL else logging.INFO
+    message = "%r found %.1f %% of the nearest neighbours of a sample."
+    logger.log(level, message, search, 100 * recall)
     return recall
 
 

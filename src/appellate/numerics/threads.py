@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -46,7 +47,8 @@ def ordered_map(
         yield from map(function, items)
         return
     waiting: deque[Future[Result]] = deque()
-    limits: Any = _controller().limit(limits=1, user_api="blas") if blas else None
+    if blas:
+        _single_blas.take()
     try:
         with ThreadPoolExecutor(n_threads) as pool:
             for item in items:
@@ -58,8 +60,32 @@ def ordered_map(
     finally:
         for future in waiting:
             future.cancel()
-        if limits is not None:
-            limits.restore_original_limits()
+        if blas:
+            _single_blas.give_back()
+
+
+class _SingleBlas:
+    """One BLAS thread a call for as long as anybody works in threads; then as before."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+        self._limits: Any = None
+
+    def take(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limits = _controller().limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limits.restore_original_limits()
+                self._limits = None
+
+
+_single_blas = _SingleBlas()
 
 
 @cache
