@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -35,6 +36,8 @@ from appellate.numerics.rows import Rows
 from appellate.numerics.simplex import project_entries, project_rows
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]
+
+logger = logging.getLogger("appellate")
 
 _PREDICT_ROWS = 65_536
 
@@ -242,6 +245,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.classes_ = sets.class_names
         self.candidates_ = sets.matrix
         self.ids_ = sets.ids
+        n_full = np.count_nonzero(sets.matrix.all(axis=1)) if sets.shape[1] > 1 else 0
+        if n_full:
+            logger.info(
+                "%d of %d rows have every label as a candidate: nothing is known of their label.",
+                n_full,
+                len(X),
+            )
         return X, sets
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:

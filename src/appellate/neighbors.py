@@ -59,7 +59,8 @@ class PLKNNClassifier(PartialLabelClassifier):
     transduction_ : ndarray, shape (n,)
         Label of every training row: the candidate with the most votes.
     n_ties_ : int
-        Training rows whose label was not the only best candidate.
+        Training rows whose label was not the only best candidate. Ties among all labels, which
+        the training output breaks for the first class, are more.
     n_iter_ : int
         Always 1.
 
