@@ -51,9 +51,15 @@ def draw_table(result: TableResult) -> Figure:
         panel.tick_params(left=False)
     panels[0].set_yticks(places, [line.title for line in lines])
     panels[0].set_ylim(max(places, default=0) + 0.6, -0.6)
-    figure.supxlabel(_LABELS.get(lines[0].score, lines[0].score), size=9, color=_INK)
-    _draw_legend(figure, paper=True)
+    figure.supxlabel(_label({line.score for line in lines}), size=9, color=_INK)
+    _draw_legend(figure, paper=any(cell.paper is not None for cell in result.cells.values()))
     return figure
+
+
+def _label(scores: set[str]) -> str:
+    if len(scores) == 1 or scores == {"corrected", "broken"}:
+        return _LABELS.get(max(scores), max(scores))
+    return "share of rows"
 
 
 def draw_sensitivity(results: Results) -> Figure:
