@@ -1,4 +1,4 @@
-"""``appellate deep``: train, resume and evaluate PRODEN and PiCO, alone and coupled."""
+"""``appellate deep``: train, resume, evaluate and compare PRODEN and PiCO, alone and coupled."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ Examples:
   appellate deep train --config pico-cifar10 --smoke --out trial
   appellate deep resume run
   appellate deep evaluate run
+  appellate deep table runs/*
 
 \b
 Several GPUs or processes:
@@ -41,6 +42,17 @@ Examples:
   appellate deep train --config my.toml --data my.npz --out mine \\
       --set network=mlp --set network_options.hidden=[300,300]
 """
+_TABLE_EPILOG = """\b
+Examples:
+  for seed in 0 1 2 3 4; do
+    for name in proden proden-plcp; do
+      appellate deep train --config $name-cifar10 --seed $seed \\
+          --out runs/$name-$seed
+    done
+  done
+  appellate deep table runs/*
+  appellate deep table runs/* --heads --out table.md
+"""
 
 _home = click.option(
     "--data-home",
@@ -55,7 +67,7 @@ _device = click.option(
 )
 
 
-@click.group(epilog=_EPILOG, short_help="Train deep classifiers, resume and evaluate them.")
+@click.group(epilog=_EPILOG, short_help="Train deep classifiers, resume and compare them.")
 def deep() -> None:
     """Train PRODEN and PiCO, alone or coupled with a partner network (PLCP).
 
@@ -273,6 +285,42 @@ def evaluate(folder: Path, source: str | None, home: Path | None, as_json: bool)
         _tell(deep_results.describe(record))
     else:
         _tell(deep_results.describe_other(record, Path(str(other)).name))
+
+
+@deep.command(epilog=_TABLE_EPILOG, short_help="Compare finished runs, seed by seed.")
+@click.argument(
+    "folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR..."
+)
+@click.option("--heads", is_flag=True, help="Also show the heads that do not predict.")
+@click.option(
+    "--out",
+    "target",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write it: .md, .csv, .tex (accuracies alone) or .json.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+def table(folders: tuple[Path, ...], heads: bool, target: Path | None, as_json: bool) -> None:
+    """Show the test accuracies of the runs in DIR..., mean and deviation over seeds.
+
+    Runs that differ in their seed alone are one line. Coupled runs are paired by seed with
+    the base alone and with two independent bases on the same candidate sets. The paper's
+    figure stands beside ours where a run had its settings; if not, a note says what differs.
+    """
+    _check_extra()
+    from appellate.cli import deep_table
+
+    if target is not None:
+        deep_table.check_target(target)
+    report = deep_table.make_report(folders, all_heads=heads)
+    if target is not None:
+        deep_table.write(report, target)
+    if as_json:
+        click.echo(json.dumps(deep_table.as_document(report), indent=2, allow_nan=False))
+        return
+    deep_table.show(report)
+    if target is not None:
+        click.echo(f"written: {target}", err=True)
 
 
 def _run(
