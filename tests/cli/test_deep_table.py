@@ -18,7 +18,7 @@ from tests.cli.test_deep import SMALL, make_arrays, read, stop_at
 VARIANTS = {
     "base": ["--config", "proden-cifar10"],
     "coupled": ["--config", "proden-plcp-cifar10"],
-    "control": ["--config", "proden-cifar10", "--partner", "independent"],
+    "control": ["--config", "proden-independent-cifar10"],
 }
 TITLES = {
     "base": "PRODEN",

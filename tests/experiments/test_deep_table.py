@@ -67,7 +67,7 @@ TWO = [0.896, 0.897, 0.896, 0.900, 0.892]
 
 def test_means_and_differences_over_seeds():
     records = several("proden-cifar10", BASE) | several("proden-plcp-cifar10", COUPLED)
-    records |= several("proden-cifar10", TWO, partner="independent")
+    records |= several("proden-independent-cifar10", TWO)
     report = report_deep(records)
     lines, pairs = lines_of(report), pairs_of(report)
     assert list(lines) == ["PRODEN", "PRODEN-PLCP", "two independent PRODENs"]
@@ -253,7 +253,7 @@ def test_files_are_told_apart_by_their_content_and_not_by_their_place():
 
 def test_all_heads():
     records = several("proden-cifar10", BASE) | several("proden-plcp-cifar10", COUPLED)
-    records |= several("proden-cifar10", TWO, partner="independent")
+    records |= several("proden-independent-cifar10", TWO)
     report = report_deep(records, all_heads=True)
     lines, pairs = lines_of(report), pairs_of(report)
     assert lines["PRODEN-PLCP, base head"]["mean"] == pytest.approx(

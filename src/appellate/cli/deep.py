@@ -38,14 +38,14 @@ have y_true, X_test, y_test and class_names.
 Examples:
   appellate deep train --config proden-plcp-cifar10 --flip 0.3 --out run
   appellate deep train --config pico-plcp-cifar10 --smoke --out trial
-  appellate deep train --config proden-cifar10 --partner independent --out e2
+  appellate deep train --config proden-independent-cifar10 --out control
   appellate deep train --config my.toml --data my.npz --out mine \\
       --set network=mlp --set network_options.hidden=[300,300]
 """
 _TABLE_EPILOG = """\b
 Examples:
   for seed in 0 1 2 3 4; do
-    for name in proden proden-plcp; do
+    for name in proden proden-plcp proden-independent; do
       appellate deep train --config $name-cifar10 --seed $seed \\
           --out runs/$name-$seed
     done
@@ -71,15 +71,19 @@ _device = click.option(
 def deep() -> None:
     """Train PRODEN and PiCO, alone or coupled with a partner network (PLCP).
 
-    One configuration for each method of the paper's CIFAR tables says all settings. A run can
-    be stopped at any moment and resumed as if it had not been.
+    One configuration for each method of the paper's CIFAR tables, and for the control of two
+    bases, says all settings. A run can be stopped at any moment and resumed as if it had not
+    been.
     """
 
 
 @deep.command(short_help="List the configurations, or show one.")
 @click.argument("name", required=False)
 def configs(name: str | None) -> None:
-    """List the configurations with the paper's accuracies, or show all settings of NAME."""
+    """List the configurations with the paper's accuracies, or show all settings of NAME.
+
+    Those named independent are controls: two bases that never meet.
+    """
     from appellate.cli import deep_settings
     from appellate.deep.configuration import configuration_names
 
@@ -88,10 +92,11 @@ def configs(name: str | None) -> None:
         return
     for each in configuration_names():
         found = deep_settings.read(each)
-        figures = (
+        figures = [
             f"flip {q:g}: {flip.paper[0]:.2f} %" for q, flip in found.flips.items() if flip.paper
-        )
-        click.echo(f"{each}\n  {found.title}; paper: {', '.join(figures)}")
+        ]
+        paper = f"paper: {', '.join(figures)}" if figures else "not in the paper"
+        click.echo(f"{each}\n  {found.title}; {paper}")
 
 
 @deep.command(epilog=_TRAIN_EPILOG, short_help="Train a classifier into a new folder.")
