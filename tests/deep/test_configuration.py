@@ -72,6 +72,7 @@ def test_every_one_makes_a_classifier(name):
     model = make_classifier(found.method, found.settings)
     assert type(model).__name__.startswith(found.method)
     assert model.n_epochs == {"PRODEN": 500, "PiCO": 800}[found.method]
+    assert model.drop_last  # as the authors of both do
     assert (model.partner == "independent") == ("independent" in name)
     assert (model.partner is None) == (name.count("-") == 1)
 

@@ -36,10 +36,11 @@ class PiCOClassifier(DeepClassifier):
         As of `PRODENClassifier`. It is made with ``n_outputs=None`` and must then return
         features, (m, any number).
     network_options, partner, collaboration, blur, partner_output, reduction, direction, head, \
-n_epochs, batch_size, optimizer, learning_rate, momentum, weight_decay, schedule, decay, \
-decay_every, standardize, validation_fraction, selection, warm_start, precision, device, \
+n_epochs, batch_size, drop_last, optimizer, learning_rate, momentum, weight_decay, schedule, \
+decay, decay_every, standardize, validation_fraction, selection, warm_start, precision, device, \
 n_workers, run_dir, resume, checkpoint_every, random_state, verbose, cost
-        As of `PRODENClassifier`, with the defaults of PiCO's authors.
+        As of `PRODENClassifier`, with the defaults of PiCO's authors; but they drop the last
+        batch.
     weak_augmentation, strong_augmentation : str, default="simple", "strong"
         Of the query's and of the key's view, see `appellate.deep.augment.make_augmentation`;
         ``"none"`` for vectors.
@@ -115,6 +116,7 @@ verdict_confidence_, overturned_, history_, best_epoch_, input_shape_, n_iter_
         head: str = "mean",
         n_epochs: int = 800,
         batch_size: int = 256,
+        drop_last: bool = False,
         optimizer: str = "sgd",
         learning_rate: float = 0.01,
         momentum: float = 0.9,
@@ -157,6 +159,7 @@ verdict_confidence_, overturned_, history_, best_epoch_, input_shape_, n_iter_
         self.head = head
         self.n_epochs = n_epochs
         self.batch_size = batch_size
+        self.drop_last = drop_last
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.momentum = momentum

@@ -60,6 +60,10 @@ default="complement"
         Passes over the data.
     batch_size : int, default=128
         Rows of a step.
+    drop_last : bool, default=False
+        Whether an epoch leaves out the last rows of its order if they do not fill a batch, as
+        the authors of PRODEN and PiCO do. Other rows are left out in every epoch; data smaller
+        than a batch are one batch.
     optimizer : {"sgd", "adam"}, default="sgd"
         Stochastic gradient descent, as the authors of PRODEN, PiCO and PLCP use it, or Adam,
         which on small tables was the better by far.
@@ -166,6 +170,7 @@ default="last"
         head: str = "mean",
         n_epochs: int = 100,
         batch_size: int = 128,
+        drop_last: bool = False,
         optimizer: str = "sgd",
         learning_rate: float = 0.01,
         momentum: float = 0.9,
@@ -199,6 +204,7 @@ default="last"
         self.head = head
         self.n_epochs = n_epochs
         self.batch_size = batch_size
+        self.drop_last = drop_last
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.momentum = momentum
