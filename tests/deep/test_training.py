@@ -99,6 +99,23 @@ def test_only_the_named_side_is_taught(direction):
         assert not changed(state_of(model, left), state_of(apart, left))
 
 
+@pytest.mark.parametrize("partner", ["candidate", "independent"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_options_that_a_partner_does_not_read(kind, partner):
+    """As the docstrings say; those that it does read change the run."""
+    X, candidates, _ = make_table()
+    usual = MAKERS[kind](partner=partner).fit(X, candidates)
+    unread = {"partner_output": "sigmoid", "reduction": "mean"}
+    shared = {"collaboration": 5.0, "blur": None, "direction": "to_base"}
+    if partner == "independent":
+        unread |= shared
+    assert_same_run(MAKERS[kind](partner=partner, **unread).fit(X, candidates), usual, X)
+    if partner == "candidate":
+        for name, value in shared.items():
+            other = MAKERS[kind](partner=partner, **{name: value}).fit(X, candidates)
+            assert changed(state_of(other), state_of(usual)), name
+
+
 def test_ensemble_members_differ():
     X, candidates, _ = make_table()
     model = proden(partner="independent").fit(X, candidates)

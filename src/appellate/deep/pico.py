@@ -25,10 +25,13 @@ class PiCOClassifier(DeepClassifier):
     prototype.
 
     With a partner, a second network (encoder and classifier, without the rest) sees the weak
-    view; its losses are those of `PRODENClassifier` [2]_.
+    view; its losses are those of `PRODENClassifier` [2]_. ``partner="candidate"`` does not read
+    `partner_output` and `reduction`; ``partner="independent"``, a second PiCO with all its
+    parts, reads none of `collaboration`, `blur`, `direction`, `partner_output` and `reduction`.
 
     Cost: two networks are run forwards and one backwards for each row, a third both ways with
-    a partner. Memory: two or three networks, a queue of embeddings and n x l confidences.
+    a partner; twice that of one PiCO with an independent one. Memory: two to four networks, a
+    queue of embeddings for each PiCO, and n x l confidences.
 
     Parameters
     ----------

@@ -54,6 +54,26 @@ def report_deep(
     ------
     DeepTableError
         If a record is damaged, if two are of the same run, or if none has a test accuracy.
+
+    Examples
+    --------
+    >>> def record(partner, head, seed, accuracy):  # json.loads of a run.json
+    ...     return {
+    ...         "method": "PRODEN", "settings": {"partner": partner}, "seed": seed,
+    ...         "data": {"source": "my.npz", "rows": 60, "test_rows": 30, "flip": None},
+    ...         "candidates": {"sha256": "0a"}, "smoke": False,
+    ...         "results": {"head": head, "selected_by": None,
+    ...                     "test": {"accuracy": {head: accuracy}}},
+    ...     }
+    >>> records = {f"base-{i}": record(None, "base", i, 0.7 + i / 50) for i in range(2)}
+    >>> records |= {f"both-{i}": record("non-candidate", "mean", i, 0.75) for i in range(2)}
+    >>> report = report_deep(records)
+    >>> for line in report.sheets[0].rows:
+    ...     print(*line, sep=" | ")
+    my.npz | PRODEN | 2 | 71.00 ± 1.41
+    my.npz | PRODEN-PLCP | 2 | 75.00 ± 0.00
+    >>> report.records[-1]["against"], round(report.records[-1]["t_pvalue"], 2)
+    ('PRODEN', 0.16)
     """
     runs, told = [], [f"Left out: {reason}." for reason in left_out]
     for folder, record in records.items():
