@@ -13,6 +13,7 @@ import pytest
 
 from appellate.cli import deep_data
 from appellate.cli.app import run
+from appellate.experiments.deep_lines import NAMES
 from tests.cli.test_deep import SMALL, make_arrays, read, stop_at
 
 VARIANTS = {
@@ -91,6 +92,10 @@ def test_text_and_files(home, capsys, tmp_path):
             assert json.loads(text) == json.loads(capsys.readouterr().out)
 
 
+def test_known_data_sets_are_those_of_train():
+    assert set(NAMES) == set(deep_data.NAMES)
+
+
 def test_all_heads(home, capsys):
     assert run(["deep", "table", *folders(home, "coupled"), "--heads", "--json"]) == 0
     table = json.loads(capsys.readouterr().out)["table"]
@@ -154,6 +159,7 @@ def test_the_same_run_twice(home, tmp_path, capsys):
         ("{}", "no record of a deep run"),
         ('{"format": "appellate-deep-run", "format_version": 99}', "newer appellate"),
         ('{"format": "appellate-deep-run", "format_version": 1, "results": {}}', "has no 'data'"),
+        ('{"format": "appellate-deep-run", "results": {"test": 1}}', "has no 'data'"),
         ('{"format": "appellate-deep-run", "format_version": 1}', "is not finished"),
     ],
 )

@@ -40,9 +40,9 @@ class PRODENClassifier(DeepClassifier):
     partner : {"non-candidate", "candidate", "independent"} or None, default=None
         None trains the base alone. ``"non-candidate"`` is PLCP. ``"candidate"`` is the
         ablation whose partner is an ordinary classifier; it does not read `partner_output` and
-        `reduction`. ``"independent"`` is the control: a second base that never hears of the
-        first, for the cost of two; it reads none of `collaboration`, `blur`, `direction`,
-        `partner_output` and `reduction`, and None reads `head` neither.
+        `reduction`. ``"independent"`` is the control, a second base that never hears of the
+        first; it reads none of `collaboration`, `blur`, `direction`, `partner_output` and
+        `reduction`. None reads neither these nor `head`.
     collaboration : float, default=0.5
         Weight of the collaborative loss (the paper's mu).
     blur : float or None, default=-1.0

@@ -22,7 +22,7 @@ Record = dict[str, Any]
 #: Image sets by name: as the paper writes them, and their rows to train and to test on.
 TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 ROWS = {"cifar10": (50_000, 10_000), "cifar100": (50_000, 10_000)}
-_NAMES = (*TITLES, "fashion-mnist", "cifar10n")
+NAMES = (*TITLES, "fashion-mnist", "cifar10n")
 
 #: Options of the coupling that each partner reads.
 _READ: dict[str | None, tuple[str, ...]] = {
@@ -228,7 +228,7 @@ class DeepLine:
             for key in theirs
             if run.settings[key] != theirs[key]
         ]
-        for what, ours, all_rows in zip(("training", "test"), rows, ROWS[source], strict=False):
+        for what, ours, all_rows in zip(("training", "test"), rows, ROWS[source], strict=True):
             if ours != all_rows:
                 said.append(f"{ours} {what} rows, not {all_rows}")
         return said
@@ -352,7 +352,7 @@ def _order(line: DeepLine) -> tuple[Any, ...]:
 def _data_key(data: Record, digest: str) -> tuple[Any, ...]:
     """Tell data sets apart; a file may lie elsewhere now, so its path does not count."""
     key = re.split(r"[\\/]", data["source"])[-1], data["rows"], data["test_rows"]
-    return key if data["source"] in _NAMES else (*key, digest)
+    return key if data["source"] in NAMES else (*key, digest)
 
 
 def _effective(method: str, settings: Record) -> Record:
