@@ -414,11 +414,17 @@ def test_without_torch(monkeypatch, capsys, tmp_path):
 
 def test_configurations_are_listed_and_shown(capsys):
     assert run(["deep", "configs"]) == 0
-    assert "proden-plcp-cifar100\n  PRODEN-PLCP; paper: flip 0: 65.52 %" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "proden-plcp-cifar100\n  PRODEN-PLCP; paper: flip 0: 65.52 %" in said
+    assert "pico-independent-cifar10\n  Two independent PiCOs; not in the paper" in said
     assert run(["deep", "configs", "pico-cifar100"]) == 0
     said = capsys.readouterr().out
     assert 'network = "resnet18"' in said
     assert "flip 0.1: paper 69.91 ± 0.24 %, prototype_start = 100" in said
+    assert run(["deep", "configs", "pico-independent-cifar100"]) == 0
+    said = capsys.readouterr().out
+    assert 'partner = "independent"' in said
+    assert "flip 0.1: no figure, prototype_start = 100" in said
 
 
 def test_help_and_list_do_not_load_torch():

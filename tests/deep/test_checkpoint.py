@@ -64,6 +64,7 @@ CASES = {
         "selection": "covering_rate",
         "learning_rate": 0.5,
     },
+    "dropped": {"partner": "non-candidate", "drop_last": True},
     "half": {"partner": "non-candidate", "precision": "float16"},
 }
 
@@ -266,6 +267,7 @@ def test_checkpoint_of_other_data_is_refused(finished, change):
         {"partner": "non-candidate"},
         {"validation_fraction": 0.2},
         {"precision": "bfloat16"},
+        {"drop_last": True},
     ],
 )
 def test_checkpoint_of_other_settings_is_refused(finished, change):

@@ -29,6 +29,8 @@ ROWS = {
     "pico-plcp-no-blur": ("ablation_pico_accuracy_percent", "PiCO-PLCP partner=P blur=no"),
     "pico-plcp-partner-o": ("ablation_pico_accuracy_percent", "PiCO-PLCP partner=O blur=yes"),
 }
+# Controls, of which the paper has no figures.
+CONTROLS = {"proden-independent": "proden", "pico-independent": "pico"}
 TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 
 
@@ -41,7 +43,9 @@ def printed_figures():
 
 
 def test_there_is_one_for_each_method_and_data_set():
-    assert configuration_names() == sorted(f"{row}-{data}" for row in ROWS for data in TITLES)
+    assert configuration_names() == sorted(
+        f"{row}-{data}" for row in (*ROWS, *CONTROLS) for data in TITLES
+    )
 
 
 @pytest.mark.parametrize("data", TITLES)
@@ -68,7 +72,9 @@ def test_every_one_makes_a_classifier(name):
     model = make_classifier(found.method, found.settings)
     assert type(model).__name__.startswith(found.method)
     assert model.n_epochs == {"PRODEN": 500, "PiCO": 800}[found.method]
-    assert (model.partner is not None) == ("plcp" in name)
+    assert model.drop_last  # as the authors of both do
+    assert (model.partner == "independent") == ("independent" in name)
+    assert (model.partner is None) == (name.count("-") == 1)
 
 
 @pytest.mark.parametrize("base", ["proden", "pico"])
@@ -82,12 +88,24 @@ def test_coupled_differs_from_its_base_by_the_partner_alone(base, data):
     assert two["blur"] == -1
 
 
+@pytest.mark.parametrize("data", TITLES)
+@pytest.mark.parametrize("control", CONTROLS)
+def test_control_is_the_base_twice(control, data):
+    """The same flips and settings as the base, at every flip; and no figure."""
+    base, twice = (read_configuration(f"{name}-{data}") for name in (CONTROLS[control], control))
+    assert list(twice.flips) == list(base.flips)
+    assert all(flip.paper is None for flip in twice.flips.values())
+    for flip in base.flips:
+        one, two = (each.settings_for(flip, data) for each in (base, twice))
+        assert two == one | {"partner": "independent", "head": "mean"}
+
+
 def test_ablations():
     assert make_from("pico-plcp-no-blur-cifar10").blur is None
     assert make_from("pico-plcp-partner-o-cifar10").partner == "candidate"
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.startswith("pico")])
+@pytest.mark.parametrize("row", [row for row in (*ROWS, *CONTROLS) if row.startswith("pico")])
 def test_prototypes_start_late_on_cifar100_with_a_tenth(row):
     found = read_configuration(f"{row}-cifar100")
     starts = {q: found.settings_for(q, "cifar100")["prototype_start"] for q in found.flips}

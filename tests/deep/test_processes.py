@@ -27,6 +27,7 @@ RUNS = {
     "proden": ("proden", {"partner": "non-candidate", "validation_fraction": 0.2}),
     "pico": ("pico", {"partner": "non-candidate", "random_state": None}),
     "twin": ("proden", {"partner": "candidate", "batch_size": 13, "precision": "bfloat16"}),
+    "dropped": ("proden", {"partner": "non-candidate", "drop_last": True}),
 }
 RESUMED = ("pico", {"partner": "non-candidate"})
 
@@ -85,10 +86,11 @@ def launch(folder):
     (folder / "driver.py").write_text(DRIVER)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     launcher += ["--nproc-per-node", "2", str(folder / "driver.py"), str(folder)]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         launcher,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -11,6 +11,7 @@ from appellate.deep.augment import make_augmentation  # noqa: E402
 from appellate.deep.data import cut  # noqa: E402
 from appellate.deep.methods import Proden  # noqa: E402
 from appellate.deep.networks import make_network  # noqa: E402
+from appellate.deep.trainer import Trainer  # noqa: E402
 from appellate.metrics import (  # noqa: E402
     approximated_accuracy,
     candidate_likelihood,
@@ -98,6 +99,23 @@ def test_only_the_named_side_is_taught(direction):
         assert not changed(state_of(model, left), state_of(apart, left))
 
 
+@pytest.mark.parametrize("partner", ["candidate", "independent"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_options_that_a_partner_does_not_read(kind, partner):
+    """As the docstrings say; those that it does read change the run."""
+    X, candidates, _ = make_table()
+    usual = MAKERS[kind](partner=partner).fit(X, candidates)
+    unread = {"partner_output": "sigmoid", "reduction": "mean"}
+    shared = {"collaboration": 5.0, "blur": None, "direction": "to_base"}
+    if partner == "independent":
+        unread |= shared
+    assert_same_run(MAKERS[kind](partner=partner, **unread).fit(X, candidates), usual, X)
+    if partner == "candidate":
+        for name, value in shared.items():
+            other = MAKERS[kind](partner=partner, **{name: value}).fit(X, candidates)
+            assert changed(state_of(other), state_of(usual)), name
+
+
 def test_ensemble_members_differ():
     X, candidates, _ = make_table()
     model = proden(partner="independent").fit(X, candidates)
@@ -125,6 +143,55 @@ def test_no_batch_of_one_row(n, size, expected):
     batches = cut(np.arange(n), size)
     assert [len(rows) for rows in batches] == expected
     np.testing.assert_array_equal(np.concatenate(batches), np.arange(n))
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"),
+    [(8, [4, 4]), (9, [4, 4]), (11, [4, 4]), (4, [4]), (3, [3]), (2, [2])],
+)
+def test_batches_that_are_not_full_are_dropped(n, expected):
+    batches = cut(np.arange(n), 4, drop_last=True)
+    assert [len(rows) for rows in batches] == expected
+    np.testing.assert_array_equal(np.concatenate(batches), np.arange(sum(expected)))
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Rows of every step: a list for each epoch."""
+    step, epochs = Trainer._step, {}
+
+    def watched(self, rows, x):
+        epochs.setdefault(self.epoch, []).append(rows)
+        step(self, rows, x)
+
+    monkeypatch.setattr(Trainer, "_step", watched)
+    return epochs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("batch_size", "drop_last", "sizes"),
+    [
+        (16, False, [16, 16, 8]),
+        (16, True, [16, 16]),
+        (20, True, [20, 20]),
+        (64, True, [40]),  # less than a batch is still trained on
+    ],
+)
+def test_steps_of_an_epoch(kind, batch_size, drop_last, sizes, steps):
+    X, candidates, _ = make_table()
+    options = {"batch_size": batch_size, "drop_last": drop_last, "n_epochs": 3}
+    model = MAKERS[kind](**options).fit(X, candidates)
+    assert [[len(rows) for rows in epoch] for epoch in steps.values()] == [sizes] * 3
+    assert model.history_[0]["loss"] != model.history_[-1]["loss"]
+
+
+def test_other_rows_are_dropped_in_every_epoch(steps):
+    X, candidates, _ = make_table()
+    proden(drop_last=True, batch_size=39, n_epochs=3).fit(X, candidates)
+    dropped = [set(range(40)) - set(np.concatenate(epoch)) for epoch in steps.values()]
+    assert [len(rows) for rows in dropped] == [1, 1, 1]
+    assert len(set.union(*dropped)) > 1
 
 
 def test_one_row_is_taken_twice():

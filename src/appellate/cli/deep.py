@@ -1,4 +1,4 @@
-"""``appellate deep``: train, resume and evaluate PRODEN and PiCO, alone and coupled."""
+"""``appellate deep``: train, resume, evaluate and compare PRODEN and PiCO, alone and coupled."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ Examples:
   appellate deep train --config pico-cifar10 --smoke --out trial
   appellate deep resume run
   appellate deep evaluate run
+  appellate deep table runs/*
 
 \b
 Several GPUs or processes:
@@ -37,9 +38,20 @@ have y_true, X_test, y_test and class_names.
 Examples:
   appellate deep train --config proden-plcp-cifar10 --flip 0.3 --out run
   appellate deep train --config pico-plcp-cifar10 --smoke --out trial
-  appellate deep train --config proden-cifar10 --partner independent --out e2
+  appellate deep train --config proden-independent-cifar10 --out control
   appellate deep train --config my.toml --data my.npz --out mine \\
       --set network=mlp --set network_options.hidden=[300,300]
+"""
+_TABLE_EPILOG = """\b
+Examples:
+  for seed in 0 1 2 3 4; do
+    for name in proden proden-plcp proden-independent; do
+      appellate deep train --config $name-cifar10 --seed $seed \\
+          --out runs/$name-$seed
+    done
+  done
+  appellate deep table runs/*
+  appellate deep table runs/* --heads --out table.md
 """
 
 _home = click.option(
@@ -55,19 +67,23 @@ _device = click.option(
 )
 
 
-@click.group(epilog=_EPILOG, short_help="Train deep classifiers, resume and evaluate them.")
+@click.group(epilog=_EPILOG, short_help="Train deep classifiers, resume and compare them.")
 def deep() -> None:
     """Train PRODEN and PiCO, alone or coupled with a partner network (PLCP).
 
-    One configuration for each method of the paper's CIFAR tables says all settings. A run can
-    be stopped at any moment and resumed as if it had not been.
+    One configuration for each method of the paper's CIFAR tables, and for the control of two
+    bases, says all settings. A run can be stopped at any moment and resumed as if it had not
+    been.
     """
 
 
 @deep.command(short_help="List the configurations, or show one.")
 @click.argument("name", required=False)
 def configs(name: str | None) -> None:
-    """List the configurations with the paper's accuracies, or show all settings of NAME."""
+    """List the configurations with the paper's accuracies, or show all settings of NAME.
+
+    Those named independent are controls: two bases that never meet.
+    """
     from appellate.cli import deep_settings
     from appellate.deep.configuration import configuration_names
 
@@ -76,10 +92,11 @@ def configs(name: str | None) -> None:
         return
     for each in configuration_names():
         found = deep_settings.read(each)
-        figures = (
+        figures = [
             f"flip {q:g}: {flip.paper[0]:.2f} %" for q, flip in found.flips.items() if flip.paper
-        )
-        click.echo(f"{each}\n  {found.title}; paper: {', '.join(figures)}")
+        ]
+        paper = f"paper: {', '.join(figures)}" if figures else "not in the paper"
+        click.echo(f"{each}\n  {found.title}; {paper}")
 
 
 @deep.command(epilog=_TRAIN_EPILOG, short_help="Train a classifier into a new folder.")
@@ -273,6 +290,42 @@ def evaluate(folder: Path, source: str | None, home: Path | None, as_json: bool)
         _tell(deep_results.describe(record))
     else:
         _tell(deep_results.describe_other(record, Path(str(other)).name))
+
+
+@deep.command(epilog=_TABLE_EPILOG, short_help="Compare finished runs, seed by seed.")
+@click.argument(
+    "folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR..."
+)
+@click.option("--heads", is_flag=True, help="Also show the heads that do not predict.")
+@click.option(
+    "--out",
+    "target",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write it: .md, .csv, .tex (accuracies alone) or .json.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+def table(folders: tuple[Path, ...], heads: bool, target: Path | None, as_json: bool) -> None:
+    """Show the test accuracies of the runs in DIR..., mean and deviation over seeds.
+
+    Runs that differ in their seed alone are one line. Coupled runs are paired by seed with
+    the base alone and with two independent bases on the same candidate sets. The paper's
+    figure stands beside ours where a run had its settings; if not, a note says what differs.
+    """
+    _check_extra()
+    from appellate.cli import deep_table
+
+    if target is not None:
+        deep_table.check_target(target)
+    report = deep_table.make_report(folders, all_heads=heads)
+    if target is not None:
+        deep_table.write(report, target)
+    if as_json:
+        click.echo(json.dumps(deep_table.as_document(report), indent=2, allow_nan=False))
+        return
+    deep_table.show(report)
+    if target is not None:
+        click.echo(f"written: {target}", err=True)
 
 
 def _run(

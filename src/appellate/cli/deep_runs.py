@@ -138,7 +138,7 @@ def read_record(folder: Path) -> Record:
         raise UserError(f"cannot read '{path}': {error}") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise UserError(f"'{path}' is no record of a deep run of appellate.")
-    if record["format_version"] > FORMAT_VERSION:
+    if record.get("format_version", 0) > FORMAT_VERSION:
         raise UserError(f"'{path}' was written by a newer appellate; use that.")
     return record
 

@@ -91,6 +91,6 @@ def show_configuration(configuration: Configuration) -> None:
     for key, value in configuration.settings.items():
         click.echo(f"  {key} = {json.dumps(value)}")
     for flip, told in configuration.flips.items():
-        more = "".join(f", {key} = {json.dumps(value)}" for key, value in told.settings.items())
-        paper = f"paper {told.paper[0]:.2f} ± {told.paper[1]:.2f} %" if told.paper else ""
-        click.echo(f"flip {flip:g}: {paper}{more}")
+        paper = f"paper {told.paper[0]:.2f} ± {told.paper[1]:.2f} %" if told.paper else "no figure"
+        more = (f"{key} = {json.dumps(value)}" for key, value in told.settings.items())
+        click.echo(f"flip {flip:g}: {', '.join([paper, *more])}")

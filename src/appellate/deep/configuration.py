@@ -1,4 +1,4 @@
-"""Configurations of deep runs: TOML files, one for each method of the paper's CIFAR tables.
+"""Configurations of deep runs: TOML files, for each method of the paper's CIFAR tables.
 
 A file names a method and a data set, and has the parameters of the classifier::
 

@@ -180,12 +180,24 @@ def in_order(n: int, batch_size: int) -> list[Rows]:
     return [np.arange(start, min(start + batch_size, n)) for start in range(0, n, batch_size)]
 
 
-def cut(order: Rows, batch_size: int) -> list[Rows]:
+def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
     """Cut an order of rows into batches of at least two rows.
 
     A last row alone joins the batch before it, and a data set of one row is taken twice:
-    batch normalisation cannot learn from one row.
+    batch normalisation cannot learn from one row. With `drop_last` the rows that do not fill
+    a batch are left out, unless there is no other batch.
+
+    Examples
+    --------
+    >>> [len(rows) for rows in cut(np.arange(10), 4)]
+    [4, 4, 2]
+    >>> [len(rows) for rows in cut(np.arange(10), 4, drop_last=True)]
+    [4, 4]
+    >>> [len(rows) for rows in cut(np.arange(3), 4, drop_last=True)]
+    [3]
     """
+    if drop_last and len(order) >= batch_size:
+        order = order[: len(order) - len(order) % batch_size]
     if len(order) == 1:
         return [np.repeat(order, 2)]
     batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]

@@ -75,6 +75,7 @@ class DeepClassifier(AppealClassifier):
         "head": [StrOptions({"base", "partner", "mean"})],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "drop_last": ["boolean"],
         "optimizer": [StrOptions({"sgd", "adam"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "momentum": [Interval(Real, 0, 1, closed="left")],

@@ -25,10 +25,13 @@ class PiCOClassifier(DeepClassifier):
     prototype.
 
     With a partner, a second network (encoder and classifier, without the rest) sees the weak
-    view; its losses are those of `PRODENClassifier` [2]_.
+    view; its losses are those of `PRODENClassifier` [2]_. ``partner="candidate"`` does not read
+    `partner_output` and `reduction`; ``partner="independent"``, a second PiCO with all its
+    parts, reads none of `collaboration`, `blur`, `direction`, `partner_output` and `reduction`.
 
     Cost: two networks are run forwards and one backwards for each row, a third both ways with
-    a partner. Memory: two or three networks, a queue of embeddings and n x l confidences.
+    a partner; twice that of one PiCO with an independent one. Memory: two to four networks, a
+    queue of embeddings for each PiCO, and n x l confidences.
 
     Parameters
     ----------
@@ -36,10 +39,11 @@ class PiCOClassifier(DeepClassifier):
         As of `PRODENClassifier`. It is made with ``n_outputs=None`` and must then return
         features, (m, any number).
     network_options, partner, collaboration, blur, partner_output, reduction, direction, head, \
-n_epochs, batch_size, optimizer, learning_rate, momentum, weight_decay, schedule, decay, \
-decay_every, standardize, validation_fraction, selection, warm_start, precision, device, \
+n_epochs, batch_size, drop_last, optimizer, learning_rate, momentum, weight_decay, schedule, \
+decay, decay_every, standardize, validation_fraction, selection, warm_start, precision, device, \
 n_workers, run_dir, resume, checkpoint_every, random_state, verbose, cost
-        As of `PRODENClassifier`, with the defaults of PiCO's authors.
+        As of `PRODENClassifier`, with the defaults of PiCO's authors; but they drop the last
+        batch.
     weak_augmentation, strong_augmentation : str, default="simple", "strong"
         Of the query's and of the key's view, see `appellate.deep.augment.make_augmentation`;
         ``"none"`` for vectors.
@@ -115,6 +119,7 @@ verdict_confidence_, overturned_, history_, best_epoch_, input_shape_, n_iter_
         head: str = "mean",
         n_epochs: int = 800,
         batch_size: int = 256,
+        drop_last: bool = False,
         optimizer: str = "sgd",
         learning_rate: float = 0.01,
         momentum: float = 0.9,
@@ -157,6 +162,7 @@ verdict_confidence_, overturned_, history_, best_epoch_, input_shape_, n_iter_
         self.head = head
         self.n_epochs = n_epochs
         self.batch_size = batch_size
+        self.drop_last = drop_last
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.momentum = momentum

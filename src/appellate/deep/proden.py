@@ -39,8 +39,10 @@ class PRODENClassifier(DeepClassifier):
         `appellate.deep.networks.make_network`.
     partner : {"non-candidate", "candidate", "independent"} or None, default=None
         None trains the base alone. ``"non-candidate"`` is PLCP. ``"candidate"`` is the
-        ablation whose partner is an ordinary classifier. ``"independent"`` is the control that
-        costs the same: a second base that never hears of the first.
+        ablation whose partner is an ordinary classifier; it does not read `partner_output` and
+        `reduction`. ``"independent"`` is the control, a second base that never hears of the
+        first; it reads none of `collaboration`, `blur`, `direction`, `partner_output` and
+        `reduction`. None reads neither these nor `head`.
     collaboration : float, default=0.5
         Weight of the collaborative loss (the paper's mu).
     blur : float or None, default=-1.0
@@ -60,6 +62,10 @@ default="complement"
         Passes over the data.
     batch_size : int, default=128
         Rows of a step.
+    drop_last : bool, default=False
+        Whether an epoch leaves out the last rows of its order if they do not fill a batch, as
+        the authors of PRODEN and PiCO do. Other rows are left out in every epoch; data smaller
+        than a batch are one batch.
     optimizer : {"sgd", "adam"}, default="sgd"
         Stochastic gradient descent, as the authors of PRODEN, PiCO and PLCP use it, or Adam,
         which on small tables was the better by far.
@@ -166,6 +172,7 @@ default="last"
         head: str = "mean",
         n_epochs: int = 100,
         batch_size: int = 128,
+        drop_last: bool = False,
         optimizer: str = "sgd",
         learning_rate: float = 0.01,
         momentum: float = 0.9,
@@ -199,6 +206,7 @@ default="last"
         self.head = head
         self.n_epochs = n_epochs
         self.batch_size = batch_size
+        self.drop_last = drop_last
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.momentum = momentum

@@ -31,6 +31,8 @@ class TrainingSettings:
     ----------
     n_epochs, batch_size : int
         Passes over the data, and rows of a step (of all processes together).
+    drop_last : bool
+        Whether an epoch leaves out the rows that do not fill a batch.
     optimizer : {"sgd", "adam"}
         How gradients become steps.
     learning_rate, momentum, weight_decay : float
@@ -52,6 +54,7 @@ class TrainingSettings:
     decay: float = 0.9
     decay_every: int = 10
     precision: str = "float32"
+    drop_last: bool = False
 
     def rate(self, epoch: int) -> float:
         """Return the learning rate of an epoch."""
@@ -179,7 +182,8 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(self.epoch)
         order = self.rows[self.streams.permutation(len(self.rows), "batches", self.epoch)]
-        batches = [_own_share(rows) for rows in cut(order, self.settings.batch_size)]
+        size, drop_last = self.settings.batch_size, self.settings.drop_last
+        batches = [_own_share(rows) for rows in cut(order, size, drop_last=drop_last)]
         left = batches[self.batch :]
         self.method.train()
         for rows, x in zip(left, self.inputs.batches(left, self.device), strict=True):
