@@ -136,7 +136,7 @@ def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -
         given["long"],
         given["separator"],
         given["rule"],
-        given["missing"],
+        tuple(text.strip() for text in given["missing"]),
     )
     document = _Run(data, folder, labels, given, as_json).run()
     if as_json:
@@ -182,11 +182,13 @@ class _Run:
         decisions = self._decisions(case)
         setting = hearing.choose(case, given, cost)
         show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
+        for note in case.notes:
+            click.echo(f"appellate: note: {note}", err=True)
+        truth = self._truth(table, case)
         self.timings["read"] = time.perf_counter() - started
         with steps(4 + (decisions is not None)) as begin:
             begin("selecting base and settings" if given["select"] else "preparing")
             frame = hearing.make_frame(case)
-            truth = self._truth(table, case)
             if given["select"]:
                 started = time.perf_counter()
                 setting = selection.select(case, frame, setting, given["base"])
@@ -228,14 +230,22 @@ class _Run:
     def _truth(self, table: Table, case: Case) -> Any:
         import numpy as np
 
-        from appellate.cli.cells import as_text, is_empty
+        from appellate.cli.cells import as_label
 
         if not self.given["truth"]:
             return None
-        cells = case.per_sample(table.columns[self.given["truth"]])
+        texts = [as_label(cell) for cell in table.columns[self.given["truth"]]]
+        texts = [None if text in self.labels.missing else text for text in texts]
         known = {str(name): name for name in case.sets.class_names.tolist()}
-        texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
-        return np.array([known.get(t, t) if t is not None else None for t in texts], dtype=object)
+        found: list[str | None] = [None] * len(case)
+        for i, text in zip(case.owner.tolist(), texts, strict=True):
+            if text is not None and found[i] not in (None, text):
+                raise UserError(
+                    f"{table.source}, column '{self.given['truth']}' (--truth): the rows of item "
+                    f"'{case.ids[i]}' disagree, {found[i]!r} and {text!r}. Give it one truth."
+                )
+            found[i] = found[i] or text
+        return np.array([None if t is None else known.get(t, t) for t in found], dtype=object)
 
     def _write(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from appellate.cli.cells import as_text, is_empty
+from appellate.cli.cells import as_label, as_text, is_empty
 from appellate.cli.errors import UserError
 from appellate.cli.tables_in import Table, name_some
 
@@ -69,6 +70,8 @@ class Case:
         Majority vote of every sample, where the table holds answers.
     ignored : dict of str to str
         Columns that are no features, and why.
+    notes : list of str
+        What the user should know of the table, though it can be used.
     """
 
     sets: CandidateSets
@@ -79,6 +82,7 @@ class Case:
     first: NDArray[np.intp]
     votes: list[Any] | None = None
     ignored: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -87,6 +91,15 @@ class Case:
     def per_sample(self, column: list[Any]) -> list[Any]:
         """Return a column of the table, one cell a sample."""
         return [column[i] for i in self.first.tolist()]
+
+    def differing(self, column: list[Any]) -> set[int]:
+        """Return the samples whose rows differ in a column."""
+        if len(column) == len(self):
+            return set()
+        texts = list(map(as_label, column))
+        firsts = self.per_sample(texts)
+        owners = zip(self.owner.tolist(), texts, strict=True)
+        return {i for i, text in owners if text != firsts[i]}
 
 
 def expand(table: Table, patterns: Sequence[str], option: str) -> list[str]:
@@ -136,10 +149,12 @@ def understand(
     np.minimum.at(first, owner, np.arange(len(table)))
     case = Case(sets, {}, None, [], owner, first, votes)
     case.ids = _ids(table, case, labels, id_column)
+    case.notes += _doubtful_names(case, labels)
     if embeddings is not None:
         case.embeddings = read_embeddings(embeddings, len(case))
     else:
         _choose_features(table, case, used, patterns)
+        case.notes += _differing_features(table, case)
     return case
 
 
@@ -161,7 +176,7 @@ def _read_labels(
             return sets, everyone, None, [labels.candidates]
         if labels.annotators:
             names = expand(table, labels.annotators, "--annotators")
-            answers = [[_answer(c) for c in table.columns[name]] for name in names]
+            answers = [[as_label(c) for c in table.columns[name]] for name in names]
             people = [list(row) for row in zip(*answers, strict=True)]
             sets = as_candidates(people, layout="annotators", rule=labels.rule, missing=missing)
             return sets, everyone, _majority(people, labels.missing), names
@@ -178,7 +193,7 @@ def _read_long(
 
     from appellate.candidates import as_candidates
 
-    columns = [[_answer(c) for c in table.column(name, "--long")] for name in labels.long]
+    columns = [[as_label(c) for c in table.column(name, "--long")] for name in labels.long]
     empty = [i for i, item in enumerate(columns[0]) if item is None]
     if empty:
         raise UserError(
@@ -200,10 +215,6 @@ def _read_long(
     return sets, owner, _majority(answers, labels.missing), list(labels.long)
 
 
-def _answer(cell: Any) -> Any:
-    return None if is_empty(cell) else as_text(cell)
-
-
 def _majority(answers: list[list[Any]], missing: Sequence[str]) -> list[Any]:
     """Most frequent answer of every sample; the first in order among equals."""
     from collections import Counter
@@ -213,6 +224,31 @@ def _majority(answers: list[list[Any]], missing: Sequence[str]) -> list[Any]:
         counts = Counter(a for a in row if a is not None and a not in missing)
         winners.append(min(counts, key=lambda a: (-counts[a], a)) if counts else None)
     return winners
+
+
+def _doubtful_names(case: Case, labels: Labels) -> list[str]:
+    """Say which labels of people are called as an empty cell often is."""
+    names = [name for name in map(str, case.sets.class_names.tolist()) if is_empty(name)]
+    if labels.candidates or not names:
+        return []
+    return [
+        f"{name_some(names)} counts as a label. If it means that there is no answer, add "
+        + " ".join(f"--missing {shlex.quote(name)}" for name in names)
+        + "."
+    ]
+
+
+def _differing_features(table: Table, case: Case) -> list[str]:
+    """Say which features are not the same in all rows of an item; its first row counts."""
+    counts = {name: len(case.differing(table.columns[name])) for name in case.features}
+    wrong = {name: count for name, count in counts.items() if count}
+    if not wrong:
+        return []
+    return [
+        f"{name_some(wrong)} differ between the rows of one item ({max(wrong.values())} of "
+        f"{len(case)} items); the value of the item's first row is used. Leave such columns out "
+        "with --features if they describe the answer."
+    ]
 
 
 def _check_sets(table: Table, sets: CandidateSets) -> None:
