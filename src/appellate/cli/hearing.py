@@ -200,6 +200,12 @@ def hear(
     if decisions is not None:
         sets, kept = decisions.apply(sets)
     rows = np.flatnonzero(kept)
+    if rows.size < 2:
+        raise UserError(
+            f"the decisions exclude {len(kept) - rows.size} of {len(kept)} samples, and nothing "
+            "can be learned from what is left. Take some of them back (decision 'clear'), or run "
+            "without --decisions."
+        )
     try:
         _fit(pipeline, take(frame, rows), sets[rows], setting.scheduler)
     except np.linalg.LinAlgError as error:

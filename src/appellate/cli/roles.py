@@ -260,6 +260,11 @@ def _check_sets(table: Table, sets: CandidateSets) -> None:
             f"{table.source}: every row has the one label {name_some(sets.class_names)}, so there "
             "is nothing to decide. Is it the right column, and the right --separator?"
         )
+    if sets.matrix.all():
+        raise UserError(
+            f"{table.source}: every row has all {l} labels as candidates, so nothing can be "
+            "learned. Narrow the sets of some rows; or is another column meant?"
+        )
     if l > max(50, n // 2):
         raise UserError(
             f"{table.source} has {l} different labels in {n} rows, e.g. "
@@ -308,6 +313,8 @@ def read_embeddings(path: Path, n: int) -> NDArray[Any]:
     if len(matrix) != n:
         raise UserError(f"'{path}' has {len(matrix)} rows, but the table has {n} samples.")
     rows = np.array(matrix.reshape(n, -1), dtype=np.float64)
+    if np.isnan(rows).all():
+        raise UserError(f"'{path}' holds no number: all its cells are NaN. Compute it again.")
     bad = np.argwhere(np.isinf(rows))
     if len(bad):
         raise UserError(f"'{path}': row {bad[0][0]} holds an infinite number {FROM_ZERO}.")
@@ -357,6 +364,12 @@ def read_feature(
             )
         constant = bool(np.nanmin(numbers) == np.nanmax(numbers))
         return (None, "the same in all rows") if constant else (numbers, "")
+    if _is_vector(wrong[1]):
+        raise UserError(
+            f"{source}, column '{name}': row {wrong[0]} holds a list of numbers {FROM_ZERO}. Save "
+            "the lists as a matrix with numpy.save and give --embeddings FILE.npy, or leave the "
+            "column out by naming the others with --features."
+        )
     texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
     kinds = len(set(texts) - {None})
     if kinds == 1 and None not in texts:
@@ -370,14 +383,20 @@ def read_feature(
     return np.array(texts, dtype=object), ""
 
 
+def _is_vector(cell: Any) -> bool:
+    return isinstance(cell, (list, tuple)) and any(isinstance(c, (int, float)) for c in cell)
+
+
 def as_numbers(cells: list[Any]) -> tuple[NDArray[Any] | None, tuple[int, Any]]:
     """Return numbers with NaN for empty cells, or None and the first cell that is no number."""
     import numpy as np
 
     try:
-        return np.array(cells, dtype=float), (0, None)
+        numbers = np.array(cells, dtype=float)
     except (ValueError, TypeError):
-        pass
+        numbers = np.empty((0, 0))
+    if numbers.ndim == 1:  # a column of lists of one length makes a matrix
+        return numbers, (0, None)
     out = np.empty(len(cells))
     for i, cell in enumerate(cells):
         try:
