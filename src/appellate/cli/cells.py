@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 #: Texts that mean an empty cell of a feature, in small letters; a label may be called so.
@@ -59,6 +59,18 @@ def restore(cell: str) -> str:
     ['=cmd()', '-1.5', "'tis", "'=x"]
     """
     return cell[1:] if _ESCAPED.match(cell) else cell
+
+
+def match(text: str, known: Container[str]) -> str:
+    """Return the known text that a text stands for, with or without the apostrophe of a formula.
+
+    Examples
+    --------
+    >>> match("'=x", {"=x"}), match("'=x", {"=x", "'=x"}), match("=x", {"'=x"}), match("y", {"x"})
+    ('=x', "'=x", "'=x", 'y')
+    """
+    spellings = (text, restore(text), neutralize(text))
+    return next((each for each in spellings if each in known), text)
 
 
 def as_text(cell: Any, separator: str = "|") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +167,7 @@ class _Run:
         given = self.given
         started = time.perf_counter()
         table = read_table(self.data)
+        self._find_columns(table)
         asides = [c for c in (given["truth"], given["image"], given["text"]) if c]
         for name, option in ((given[o], f"--{o}") for o in ("truth", "image", "text")):
             if name:
@@ -211,6 +213,17 @@ class _Run:
             begin("writing")
             return self._write(table, case, setting, heard, before, decisions, neighbors)
 
+    def _find_columns(self, table: Table) -> None:
+        """Let names that are formulas mean the columns that an earlier run wrote of them."""
+        from appellate.cli.cells import match
+
+        for option in ("id_column", "truth", "image", "text"):
+            if self.given[option]:
+                self.given[option] = match(self.given[option], table.columns)
+        candidates = self.labels.candidates and match(self.labels.candidates, table.columns)
+        long = tuple(match(name, table.columns) for name in self.labels.long)
+        self.labels = replace(self.labels, candidates=candidates, long=long)
+
     def _say(self, line: str) -> None:
         click.echo(line, err=self.quiet)
 
@@ -230,13 +243,14 @@ class _Run:
     def _truth(self, table: Table, case: Case) -> Any:
         import numpy as np
 
-        from appellate.cli.cells import as_label
+        from appellate.cli.cells import as_label, match
 
         if not self.given["truth"]:
             return None
         texts = [as_label(cell) for cell in table.columns[self.given["truth"]]]
         texts = [None if text in self.labels.missing else text for text in texts]
         known = {str(name): name for name in case.sets.class_names.tolist()}
+        texts = [None if text is None else match(text, known) for text in texts]
         found: list[str | None] = [None] * len(case)
         for i, text in zip(case.owner.tolist(), texts, strict=True):
             if text is not None and found[i] not in (None, text):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from appellate.cli.cells import as_label, as_text, is_empty
+from appellate.cli.cells import as_label, as_text, is_empty, match, restore
 from appellate.cli.errors import UserError
 from appellate.cli.tables_in import Table, name_some
 
@@ -70,6 +70,8 @@ class Case:
         Majority vote of every sample, where the table holds answers.
     ignored : dict of str to str
         Columns that are no features, and why.
+    booleans : set of str
+        Numbers that the table has as true and false.
     notes : list of str
         What the user should know of the table, though it can be used.
     """
@@ -82,6 +84,7 @@ class Case:
     first: NDArray[np.intp]
     votes: list[Any] | None = None
     ignored: dict[str, str] = field(default_factory=dict)
+    booleans: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -106,7 +109,8 @@ def expand(table: Table, patterns: Sequence[str], option: str) -> list[str]:
     """Return the columns that names or patterns such as ``x*`` stand for, in their order."""
     found: list[str] = []
     for pattern in patterns:
-        names = [pattern] if pattern in table.columns else fnmatch.filter(table.columns, pattern)
+        exact = match(pattern, table.columns)
+        names = [exact] if exact in table.columns else fnmatch.filter(table.columns, pattern)
         if not names:
             table.column(pattern, option)
         found += [name for name in names if name not in found]
@@ -171,7 +175,9 @@ def _read_labels(
         if labels.candidates is not None:
             cells = table.column(labels.candidates, "--candidates")
             listed = any(isinstance(cell, (list, tuple)) for cell in cells)
-            rows = [([] if cell is None else cell) if listed else as_text(cell) for cell in cells]
+            rows: list[Any] = [[] if cell is None else cell for cell in cells]
+            if not listed:
+                rows = _unescaped([as_text(cell) for cell in cells], labels.separator)
             sets = as_candidates(rows, layout="sets", separator=labels.separator)
             return sets, everyone, None, [labels.candidates]
         if labels.annotators:
@@ -184,6 +190,19 @@ def _read_labels(
     except (ValueError, TypeError) as error:
         where = labels.candidates or name_some(labels.annotators or labels.long)
         raise UserError(f"{table.source}, labels in {where}: {error} {FROM_ZERO}") from error
+
+
+def _unescaped(cells: list[str], separator: str) -> list[str]:
+    """Undo the apostrophes of an earlier run before labels that occur without them too."""
+    escaped = [restore(cell) != cell for cell in cells]
+    if not any(escaped):
+        return cells
+    rows = [[part.strip() for part in cell.split(separator)] for cell in cells]
+    known = {part for row, e in zip(rows, escaped, strict=True) for part in row[e:]}
+    return [
+        restore(cell) if row[0] not in known and match(row[0], known) in known else cell
+        for cell, row in zip(cells, rows, strict=True)
+    ]
 
 
 def _read_long(
@@ -337,6 +356,8 @@ def _choose_features(
                 case.ignored[name] = reason
             else:
                 case.features[name] = values
+                if {type(cell) for cell in table.columns[name]} - {type(None)} == {bool}:
+                    case.booleans.add(name)
     if not case.features:
         why = "; ".join(f"'{name}': {reason}" for name, reason in list(case.ignored.items())[:5])
         raise UserError(

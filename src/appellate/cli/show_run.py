@@ -159,6 +159,7 @@ def write_model(path: Path, table: Table, case: Case, setting: Setting, heard: H
     from appellate.io import save_model
 
     kinds = {n: "category" if v.dtype == object else "number" for n, v in case.features.items()}
+    kinds |= dict.fromkeys(case.booleans, "boolean")
     meta = {
         "columns": None if case.embeddings is not None else kinds,
         "n_embeddings": None if case.embeddings is None else case.embeddings.shape[1],
