@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -29,7 +30,10 @@ def ran(tmp_path_factory):
     home = tmp_path_factory.mktemp("run")
     rows = write_table(home / "t.csv")
     options = ["--candidates", "labels", "--id", "item", "--truth", "truth", "--suggest", "5"]
-    assert rectify(home / "t.csv", *options, "--out", home / "deep" / "out") == 0
+    said = io.StringIO()
+    with redirect_stdout(said):
+        assert rectify(home / "t.csv", *options, "--out", home / "deep" / "out") == 0
+    (home / "said.txt").write_text(said.getvalue().split("written ")[1].split("next ")[0])
     return home, rows
 
 
@@ -37,6 +41,7 @@ def test_what_is_written(ran):
     home, rows = ran
     out = home / "deep" / "out"
     assert {p.name for p in out.iterdir()} == FILES | {"suggested.csv"}
+    assert all(name in home.joinpath("said.txt").read_text() for name in FILES | {"suggested.csv"})
     assert [p.name for p in (home / "deep").iterdir()] == ["out"]
     rectified = read_rows(out / "rectified.csv")
     assert list(rectified[0]) == [*rows[0], "label", "confidence", "outcome"]
@@ -194,6 +199,24 @@ def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
     assert not any(cache.iterdir())
 
 
+def assert_excluded(folder, docket, said):
+    """Row 2 was excluded: docket, page, run.json and the terminal say nothing else of it."""
+    parquet = pytest.importorskip("pyarrow.parquet").read_table(folder / "docket.parquet")
+    heard = ("verdict", "appeal", "appeal_confidence", "margin", "round", "appeal_correct")
+    for row, nothing in ((docket[2], ""), (parquet.to_pylist()[2], None)):
+        assert row["outcome"] == "excluded"
+        assert {row[name] for name in heard} == {nothing}
+    assert str(parquet.schema.field("appeal_confidence").type) == "double"
+    result = json.loads((folder / "run.json").read_text())["result"]
+    assert result["excluded"] == 1
+    assert result["upheld"] + result["overturned"] == 59
+    assert result["accuracy"]["samples_with_truth"] == 59
+    assert f"{result['upheld']} upheld, 1 excluded by review" in said
+    page = (folder / "docket.html").read_text(encoding="utf-8")
+    assert "<dt>excluded by review</dt><dd>1</dd>" in page
+    assert f'<dt>upheld</dt><dd class="upheld">{result["upheld"]}</dd>' in page
+
+
 def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     rows = write_table(tmp_path / "t.csv")
     options = ["--candidates", "labels", "--id", "item", "--truth", "truth"]
@@ -216,8 +239,9 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     assert [r["label"] for r in rectified[:3]] == [rows[0]["truth"], "dog", ""]
     assert [r["outcome"] for r in rectified[:3]] == ["reviewed", "reviewed", "excluded"]
     assert rectified[3]["outcome"] in ("upheld", "overturned")
-    reviews = [r["review"] for r in read_rows(tmp_path / "o/docket.csv")]
-    assert reviews[:4] == ["accept", "other", "none", ""]
+    docket = read_rows(tmp_path / "o/docket.csv")
+    assert [r["review"] for r in docket[:4]] == ["accept", "other", "none", ""]
+    assert_excluded(tmp_path / "o", docket, said)
     proposed = {r["id"] for r in read_rows(tmp_path / "o/suggested.csv")}
     assert not proposed & {"i0", "i1", "i2"}
 

@@ -153,7 +153,9 @@ def write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> bool:
     import pyarrow.parquet
 
     plain = {
-        name: column if len({type(c) for c in column}) <= 1 else [as_text(c) for c in column]
+        name: column
+        if len({type(c) for c in column} - {type(None)}) <= 1
+        else [as_text(c) for c in column]
         for name, column in columns.items()
     }
     pyarrow.parquet.write_table(pyarrow.table(plain), path)
