@@ -108,6 +108,13 @@ def test_true_and_false_of_json_are_those_of_csv(tmp_path, capsys):
     assert "learned from true and false there" in capsys.readouterr().err
 
 
+def test_no_rows_to_label(model, tmp_path, capsys):
+    home, rows = model
+    (tmp_path / "new.csv").write_text(",".join(rows[0]) + "\n")
+    assert run(["predict", str(home / "o"), str(tmp_path / "new.csv")]) == 2
+    assert "no rows. Give at least one row to label." in capsys.readouterr().err
+
+
 def test_embeddings_for_a_model_of_columns(model, tmp_path, capsys):
     home, _ = model
     np.save(tmp_path / "x.npy", np.zeros((60, 2)))

@@ -46,7 +46,7 @@ def predict(
         raise UserError(f"cannot write '{out}': there is no folder '{out.absolute().parent}'.")
     folder = model / "model" if (model / "run.json").is_file() else model
     pipeline, meta = _load(folder)
-    table = read_table(data)
+    table = read_table(data, "Give at least one row to label.")
     X = _features(table, meta, embeddings, _categories(pipeline))
     probabilities = pipeline.predict_proba(X)
     labels = pipeline.predict(X).tolist()

@@ -130,6 +130,12 @@ def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -
         )
     if given["features"] and given["embeddings"]:
         raise UserError("give --features or --embeddings, not both.")
+    if not given["separator"]:
+        raise UserError(
+            "--separator '' parts nothing: every row would have one label, and nothing to decide. "
+            "Give what stands between two candidates, such as '|' or ';'."
+        )
+    _check_base(given["base"])
     check_out(folder, force)
     labels = Labels(
         given["candidates"],
@@ -142,6 +148,17 @@ def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -
     document = _Run(data, folder, labels, given, as_json).run()
     if as_json:
         _print_json(document)
+
+
+def _check_base(name: str | None) -> None:
+    """Refuse an unknown base before anything is read."""
+    from appellate.registry import make_base
+
+    try:
+        if name is not None:
+            make_base(name)
+    except (ValueError, ImportError, TypeError) as error:
+        raise UserError(f"--base {name}: {error}") from error
 
 
 def _print_json(document: dict[str, Any]) -> None:
