@@ -188,6 +188,22 @@ def test_missing_values_and_large_tables(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1].split(",")[5] in NAMES
 
 
+def test_options_that_the_exact_kernel_does_not_use_are_said(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    options = ["--candidates", "labels", "--landmarks", "9", "--cache-dir", tmp_path]
+    assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "o") == 0
+    assert "--landmarks and --cache-dir not used" in capsys.readouterr().out
+
+
+def test_the_default_base_with_few_rows(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    arguments = ["--candidates", "labels", "--kernel", "nystroem", "--out", str(tmp_path / "o")]
+    assert run(["rectify", str(tmp_path / "t.csv"), *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "SURE as base, the default with this kernel" in said
+    assert "slow at this size" not in said
+
+
 def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
     write_table(tmp_path / "t.csv")
     cache = tmp_path / "cache"
@@ -253,11 +269,15 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
         ([{"id": "i0", "decision": "maybe", "label": ""}], "'maybe' is none of"),
         ([{"id": "i0", "decision": "keep", "label": "owl"}], "'owl' of 'i0' is none of"),
         ([{"id": "z", "decision": "keep", "label": "cat"}], "none of the 1 ids"),
+        ([], "no rows. Decide on some rows first"),
     ],
 )
 def test_wrong_decisions(lines, message, tmp_path, capsys):
     write_table(tmp_path / "t.csv")
-    write_rows(tmp_path / "d.csv", lines)
+    if lines:
+        write_rows(tmp_path / "d.csv", lines)
+    else:
+        (tmp_path / "d.csv").write_text("id,decision,label,time\n")
     options = ["--candidates", "labels", "--id", "item", "--decisions", tmp_path / "d.csv"]
     assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "o") == 2
     assert message in capsys.readouterr().err
@@ -333,8 +353,14 @@ def test_suggestions_help_more_than_chance(tmp_path):
     assert gains["suggested"] >= gains["chance"]
 
 
-@pytest.mark.parametrize("step", ["preparing", "hearing", "finding", "writing"])
-def test_interrupted_at_any_moment(step, tmp_path):
+@pytest.mark.parametrize(
+    ("step", "sign", "expected"),
+    [
+        *((step, "SIGINT", 130) for step in ("preparing", "hearing", "finding", "writing")),
+        *((step, "SIGTERM", 143) for step in ("hearing", "writing")),
+    ],
+)
+def test_interrupted_at_any_moment(step, sign, expected, tmp_path):
     write_table(tmp_path / "t.csv", n=1200)
     code = (  # the handler, because a job in the background inherits that SIGINT is ignored
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -349,12 +375,12 @@ def test_interrupted_at_any_moment(step, tmp_path):
     )  # fmt: skip
     for line in process.stderr:
         if step in line:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.Signals[sign])
             break
     said = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 130
-    assert said.splitlines()[-1] == "interrupted"
+    assert process.wait(timeout=60) == expected
+    assert said.splitlines()[-1] == {130: "interrupted", 143: "terminated"}[expected]
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 
 
