@@ -86,7 +86,7 @@ def test_a_table_with_one_answer_a_row(tmp_path, capsys):
         (None, [], "there is no file"),
         ("", [], "is empty"),
         ("x,label\n1,a\n2\n", [], "line 3: 1 cells"),
-        ("x,z\n1,2\n", [], "no column looks like labels"),
+        ("x,z\n1,2\n", [], "no column looks like labels. Name it with --candidates COL;"),
         ("x,label\n1,a\n", ["--candidates", "lable"], "Did you mean 'label'?"),
         ("x,label\n1,a\n", ["--encoding", "klingon"], "unknown encoding"),
         ("x,label\n1,a\n", ["--delimiter", "ab"], "is not one character"),

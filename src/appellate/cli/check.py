@@ -98,7 +98,8 @@ def check(
             encoding=encoding,
         )
     except (OSError, ValueError) as error:
-        raise UserError(str(error)) from error
+        said = str(error).replace("Name it;", "Name it with --candidates COL;")
+        raise UserError(said) from error
     if as_json:
         click.echo(json.dumps({"file": str(file)} | found.to_dict(), indent=2))
     else:
