@@ -33,7 +33,7 @@ def test_labels_may_be_called_none(layout, tmp_path, capsys):
     assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "o") == 0
     said = capsys.readouterr()
     assert "3 labels ('NA', 'n/a', 'none')" in said.out
-    assert "'NA', 'n/a', 'none' counts as a label" in said.err
+    assert "taken as labels: 'NA', 'n/a', 'none'" in said.err
     assert "--missing NA --missing n/a --missing none" in said.err
     assert "accuracy    appeal: 0." in said.out
     labels = {row["label"] for row in read_rows(tmp_path / "o/rectified.csv")}
@@ -68,7 +68,7 @@ def test_rows_of_an_item_that_differ(tmp_path, capsys):
     options = ["--long", "item,answer", "--truth", "t", "--out", tmp_path / "o"]
     assert rectify(tmp_path / "t.csv", *options) == 0
     said = capsys.readouterr().err
-    assert "note: 'x1' differ between the rows of one item (1 of 60 items)" in said
+    assert "columns that differ between the rows of one item: 'x1' (up to 1 of 60 items)" in said
     assert "first row is used" in said
     wrong = next(name for name in ("cat", "dog") if name != rows[0]["t"])
     rows.append(rows[0] | {"t": wrong})

@@ -251,7 +251,7 @@ def _doubtful_names(case: Case, labels: Labels) -> list[str]:
     if labels.candidates or not names:
         return []
     return [
-        f"{name_some(names)} counts as a label. If it means that there is no answer, add "
+        f"taken as labels: {name_some(names)}. If that means that there is no answer, add "
         + " ".join(f"--missing {shlex.quote(name)}" for name in names)
         + "."
     ]
@@ -264,9 +264,9 @@ def _differing_features(table: Table, case: Case) -> list[str]:
     if not wrong:
         return []
     return [
-        f"{name_some(wrong)} differ between the rows of one item ({max(wrong.values())} of "
-        f"{len(case)} items); the value of the item's first row is used. Leave such columns out "
-        "with --features if they describe the answer."
+        f"columns that differ between the rows of one item: {name_some(wrong)} (up to "
+        f"{max(wrong.values())} of {len(case)} items). The value of an item's first row is used; "
+        "if such a column describes the answer, leave it out by naming the others with --features."
     ]
 
 
