@@ -58,6 +58,27 @@ def infinite_npy(path):
     np.save(path / "x.npy", np.full((60, 2), np.inf))
 
 
+def nan_npy(path):
+    table(path)
+    np.save(path / "x.npy", np.full((60, 2), np.nan))
+
+
+def all_labels(path):
+    write_rows(path / "t.csv", [{"x": str(i), "labels": "a|b"} for i in range(20)])
+
+
+def vectors(path):
+    rows = [{"labels": "ab"[i % 2], "x": [i, 1.5]} for i in range(20)]
+    write(path, "\n".join(map(json.dumps, rows)))
+    (path / "t.csv").rename(path / "t.jsonl")
+
+
+def excluded(path, kept=1):
+    rows = table(path)
+    lines = [{"id": r["item"], "decision": "none", "label": ""} for r in rows[kept:]]
+    write_rows(path / "d.csv", lines)
+
+
 def identical(path):
     rows = [{"item": r["item"], "labels": r["labels"], "x": "1"} for r in table(path)]
     write_rows(path / "t.csv", rows)
@@ -105,16 +126,29 @@ CASES = {
     "infinite": (lambda p: change(p, x1="inf"), SAFE, r"column 'x1': row 7 holds an infinite"),
     "identical": (identical, SAFE, "'x': the same in all rows"),
     "10,000 classes": (many_classes, SAFE, "10000 different labels in 5000 rows"),
-    "wrong separator": (table, [*SAFE, "--separator", ""], "separator"),
+    "wrong separator": (table, [*SAFE, "--separator", ""], "--separator '' parts nothing"),
     "wrong feature": (table, [*SAFE, "--features", "y*"], r"no column 'y\*' \(--features\)"),
     "label as feature": (table, [*SAFE, "--features", "labels"], "can be no feature"),
     "claimed size": (huge_npy, EMBEDDED, "cannot be read as a .npy"),
     "pickled npy": (objects_npy, EMBEDDED, "cannot be read as a .npy"),
     "short npy": (short_npy, EMBEDDED, "has 10 rows, but the table has 60"),
     "infinite npy": (infinite_npy, EMBEDDED, "row 0 holds an infinite"),
+    "nan npy": (nan_npy, EMBEDDED, "'x.npy' holds no number"),
+    "all labels": (all_labels, SAFE, "every row has all 2 labels.*nothing can be learned"),
+    "all excluded": (
+        lambda p: excluded(p, 0),
+        [*SAFE, "--id", "item", "--decisions", "d.csv"],
+        "the decisions exclude 60 of 60 samples",
+    ),
+    "one left": (
+        excluded,
+        [*SAFE, "--id", "item", "--decisions", "d.csv"],
+        "the decisions exclude 59 of 60 samples",
+    ),
     "no npy": (table, EMBEDDED, "there is no file 'x.npy'"),
     "torn parquet": (truncated_parquet, SAFE, "cannot be read as Parquet"),
     "no base": (table, ["--candidates", "labels", "--base", "shure"], "Did you mean 'sure'"),
+    "no base, no file": (lambda p: None, [*SAFE, "--base", "nope"], "--base nope: There is no"),
     "two ways": (table, [*SAFE, "--long", "item,labels"], "in one way"),
     "no way": (table, [], "say where the labels are"),
     "bad rule": (table, ["--annotators", "labels", "--rule", "most"], "rule"),
@@ -150,6 +184,15 @@ def test_broken_json_lines(content, message, tmp_path, capsys):
     assert run(arguments) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
+
+
+def test_lists_of_numbers_are_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vectors(Path())
+    assert run(["rectify", "t.jsonl", *SAFE, "--out", "o"]) == 2
+    said = capsys.readouterr().err
+    assert "column 'x': row 0 holds a list of numbers" in said
+    assert "--embeddings FILE.npy" in said
 
 
 def test_no_permission(tmp_path, capsys, monkeypatch):

@@ -86,7 +86,7 @@ def test_a_table_with_one_answer_a_row(tmp_path, capsys):
         (None, [], "there is no file"),
         ("", [], "is empty"),
         ("x,label\n1,a\n2\n", [], "line 3: 1 cells"),
-        ("x,z\n1,2\n", [], "no column looks like labels"),
+        ("x,z\n1,2\n", [], "no column looks like labels. Name it with --candidates COL;"),
         ("x,label\n1,a\n", ["--candidates", "lable"], "Did you mean 'label'?"),
         ("x,label\n1,a\n", ["--encoding", "klingon"], "unknown encoding"),
         ("x,label\n1,a\n", ["--delimiter", "ab"], "is not one character"),
@@ -101,6 +101,25 @@ def test_mistakes_end_with_2(tmp_path, text, options, message, capsys):
     assert message in said.err
     assert "Traceback" not in said.err
     assert not said.out
+
+
+def test_one_label_a_row_names_the_option(tmp_path, capsys):
+    path = tmp_path / "own.csv"
+    path.write_text("x,label\n1,a\n2,b\n")
+    assert run(["check", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "one label a row" in said
+    assert "name their column with --candidates COL" in said
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet", "-"])
+def test_other_kinds_of_files(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text('{"x": 1, "label": "a"}\n')
+    assert run(["check", name]) == 2
+    said = capsys.readouterr().err
+    assert "check reads CSV files only" in said
+    assert "appellate rectify reads it as it is" in said
 
 
 def test_the_command_to_type_next_runs(tmp_path, monkeypatch, capsys):

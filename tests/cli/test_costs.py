@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 
 import numpy as np
 import pytest
@@ -136,7 +138,12 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
     options = ["--cost", "absolute", "--decisions", shirts / "d.csv"]
     assert rectify(shirts, "age", *options) == 0
     row = read_rows(shirts / "o" / "docket.csv")[3]
-    assert row["appeal"] in row["candidates"].split("|")
+    assert (row["outcome"], row["appeal"]) == ("excluded", "")
+    page = (shirts / "o" / "docket.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    history = np.frombuffer(base64.b64decode(data["history"]), "<u4")
+    label = data["classes"][history.reshape(-1, data["n"])[-1, 3]]
+    assert label in row["candidates"].split("|"), "the page says what the model would take"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -29,7 +30,10 @@ def ran(tmp_path_factory):
     home = tmp_path_factory.mktemp("run")
     rows = write_table(home / "t.csv")
     options = ["--candidates", "labels", "--id", "item", "--truth", "truth", "--suggest", "5"]
-    assert rectify(home / "t.csv", *options, "--out", home / "deep" / "out") == 0
+    said = io.StringIO()
+    with redirect_stdout(said):
+        assert rectify(home / "t.csv", *options, "--out", home / "deep" / "out") == 0
+    (home / "said.txt").write_text(said.getvalue().split("written ")[1].split("next ")[0])
     return home, rows
 
 
@@ -37,6 +41,7 @@ def test_what_is_written(ran):
     home, rows = ran
     out = home / "deep" / "out"
     assert {p.name for p in out.iterdir()} == FILES | {"suggested.csv"}
+    assert all(name in home.joinpath("said.txt").read_text() for name in FILES | {"suggested.csv"})
     assert [p.name for p in (home / "deep").iterdir()] == ["out"]
     rectified = read_rows(out / "rectified.csv")
     assert list(rectified[0]) == [*rows[0], "label", "confidence", "outcome"]
@@ -183,6 +188,22 @@ def test_missing_values_and_large_tables(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1].split(",")[5] in NAMES
 
 
+def test_options_that_the_exact_kernel_does_not_use_are_said(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    options = ["--candidates", "labels", "--landmarks", "9", "--cache-dir", tmp_path]
+    assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "o") == 0
+    assert "--landmarks and --cache-dir not used" in capsys.readouterr().out
+
+
+def test_the_default_base_with_few_rows(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    arguments = ["--candidates", "labels", "--kernel", "nystroem", "--out", str(tmp_path / "o")]
+    assert run(["rectify", str(tmp_path / "t.csv"), *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "SURE as base, the default with this kernel" in said
+    assert "slow at this size" not in said
+
+
 def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
     write_table(tmp_path / "t.csv")
     cache = tmp_path / "cache"
@@ -192,6 +213,24 @@ def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
     assert "of disk in" in capsys.readouterr().out
     assert run(["predict", str(tmp_path / "o/model"), str(tmp_path / "t.csv")]) == 0
     assert not any(cache.iterdir())
+
+
+def assert_excluded(folder, docket, said):
+    """Row 2 was excluded: docket, page, run.json and the terminal say nothing else of it."""
+    parquet = pytest.importorskip("pyarrow.parquet").read_table(folder / "docket.parquet")
+    heard = ("verdict", "appeal", "appeal_confidence", "margin", "round", "appeal_correct")
+    for row, nothing in ((docket[2], ""), (parquet.to_pylist()[2], None)):
+        assert row["outcome"] == "excluded"
+        assert {row[name] for name in heard} == {nothing}
+    assert str(parquet.schema.field("appeal_confidence").type) == "double"
+    result = json.loads((folder / "run.json").read_text())["result"]
+    assert result["excluded"] == 1
+    assert result["upheld"] + result["overturned"] == 59
+    assert result["accuracy"]["samples_with_truth"] == 59
+    assert f"{result['upheld']} upheld, 1 excluded by review" in said
+    page = (folder / "docket.html").read_text(encoding="utf-8")
+    assert "<dt>excluded by review</dt><dd>1</dd>" in page
+    assert f'<dt>upheld</dt><dd class="upheld">{result["upheld"]}</dd>' in page
 
 
 def test_decisions_are_kept_and_move_others(tmp_path, capsys):
@@ -216,8 +255,9 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     assert [r["label"] for r in rectified[:3]] == [rows[0]["truth"], "dog", ""]
     assert [r["outcome"] for r in rectified[:3]] == ["reviewed", "reviewed", "excluded"]
     assert rectified[3]["outcome"] in ("upheld", "overturned")
-    reviews = [r["review"] for r in read_rows(tmp_path / "o/docket.csv")]
-    assert reviews[:4] == ["accept", "other", "none", ""]
+    docket = read_rows(tmp_path / "o/docket.csv")
+    assert [r["review"] for r in docket[:4]] == ["accept", "other", "none", ""]
+    assert_excluded(tmp_path / "o", docket, said)
     proposed = {r["id"] for r in read_rows(tmp_path / "o/suggested.csv")}
     assert not proposed & {"i0", "i1", "i2"}
 
@@ -229,11 +269,15 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
         ([{"id": "i0", "decision": "maybe", "label": ""}], "'maybe' is none of"),
         ([{"id": "i0", "decision": "keep", "label": "owl"}], "'owl' of 'i0' is none of"),
         ([{"id": "z", "decision": "keep", "label": "cat"}], "none of the 1 ids"),
+        ([], "no rows. Decide on some rows first"),
     ],
 )
 def test_wrong_decisions(lines, message, tmp_path, capsys):
     write_table(tmp_path / "t.csv")
-    write_rows(tmp_path / "d.csv", lines)
+    if lines:
+        write_rows(tmp_path / "d.csv", lines)
+    else:
+        (tmp_path / "d.csv").write_text("id,decision,label,time\n")
     options = ["--candidates", "labels", "--id", "item", "--decisions", tmp_path / "d.csv"]
     assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "o") == 2
     assert message in capsys.readouterr().err
@@ -309,8 +353,14 @@ def test_suggestions_help_more_than_chance(tmp_path):
     assert gains["suggested"] >= gains["chance"]
 
 
-@pytest.mark.parametrize("step", ["preparing", "hearing", "finding", "writing"])
-def test_interrupted_at_any_moment(step, tmp_path):
+@pytest.mark.parametrize(
+    ("step", "sign", "expected"),
+    [
+        *((step, "SIGINT", 130) for step in ("preparing", "hearing", "finding", "writing")),
+        *((step, "SIGTERM", 143) for step in ("hearing", "writing")),
+    ],
+)
+def test_interrupted_at_any_moment(step, sign, expected, tmp_path):
     write_table(tmp_path / "t.csv", n=1200)
     code = (  # the handler, because a job in the background inherits that SIGINT is ignored
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -325,12 +375,12 @@ def test_interrupted_at_any_moment(step, tmp_path):
     )  # fmt: skip
     for line in process.stderr:
         if step in line:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.Signals[sign])
             break
     said = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 130
-    assert said.splitlines()[-1] == "interrupted"
+    assert process.wait(timeout=60) == expected
+    assert said.splitlines()[-1] == {130: "interrupted", 143: "terminated"}[expected]
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 
 

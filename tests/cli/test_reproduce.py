@@ -250,6 +250,13 @@ def test_compare_on_own_data(table, tmp_path, capsys):
     assert "right verdicts broken" in (out / "index.html").read_text()
 
 
+def test_compare_over_one_split(table, tmp_path, capsys):
+    """Base and coupled may score the same there."""
+    arguments = ["--truth", "label", "--methods", "sure", "--splits", "1", "--n-jobs", "1"]
+    assert run(["compare", str(table), *arguments, "--out", str(tmp_path / "out")]) == 0
+    assert "SURE-PLCP" in capsys.readouterr().out
+
+
 def test_compare_without_truth(table, tmp_path, capsys):
     arguments = ["--methods", "sure", "--out", str(tmp_path / "out"), "--json", *QUICK]
     table.write_text(
@@ -268,6 +275,8 @@ def test_compare_without_truth(table, tmp_path, capsys):
         (["--methods", "sure:rounds=3"], "rounds"),
         (["--methods", "sure:3"], "parameter=value"),
         (["--truth", "lable"], "label"),
+        ([], "If the column is no feature, name it with --ids, --truth or --ignore."),
+        (["--truth", "label", "--ignore", "a", "--ignore", "b"], "fewer out with --ignore"),
     ],
 )
 def test_mistakes_of_compare(arguments, message, table, tmp_path, capsys):

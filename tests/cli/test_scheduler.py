@@ -32,5 +32,7 @@ def test_what_cannot_be(tmp_path, capsys):
     assert rectify(tmp_path / "t.csv", *options, "--kernel", "exact") == 2
     assert "the exact kernel is not divided" in capsys.readouterr().err
     assert rectify(tmp_path / "t.csv", *options) == 2
-    assert "no Dask scheduler answers at 'nonsense://x'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no Dask scheduler answers at 'nonsense://x'" in said
+    assert "leave --scheduler out to fit in this process" in said
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]

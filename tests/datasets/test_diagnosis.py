@@ -41,6 +41,13 @@ def run(found):
     return scope
 
 
+@pytest.mark.parametrize("indicators", [False, True])
+def test_sets_that_hold_all_labels_are_to_be_mended(diagnose, indicators):
+    columns = {"p": [1] * ROWS, "q": [1] * ROWS} if indicators else {"labels": ["a|b"] * ROWS}
+    found = diagnose(table(**columns), candidates=list(columns))
+    assert "every row has all 2 labels, so nothing can be learned" in found.problems[0]
+
+
 def test_partial_label_with_truth(diagnose):
     found = diagnose(table(candidates=SETS, truth=LABELS))
     assert found.kind == "partial-label"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from appellate.metrics import paired_comparison
+from appellate.metrics.paired import paired_outcome
 
 scores = st.lists(st.integers(0, 100), min_size=2, max_size=7).map(lambda v: np.array(v) / 100)
 pairs = st.integers(2, 7).flatmap(
@@ -104,6 +105,12 @@ def test_one_split_has_no_test():
     assert math.isnan(result.corrected_pvalue)
     assert result.outcome() == "tie"
     assert "nan (paired t)" in str(result)
+
+
+def test_one_split_without_a_difference():
+    result = paired_comparison([0.7], [0.7])
+    assert (result.wilcoxon_statistic, result.wilcoxon_pvalue) == (0, 1)
+    assert paired_outcome([0.7], [0.7], alpha=0.05, test="wilcoxon", test_share=0.5) == "tie"
 
 
 def test_failed_runs_are_refused():

@@ -294,3 +294,22 @@ def test_served_page_saves_at_once(ran, visit):
             server.shutdown()
             thread.join()
             (home / "o" / "decisions.csv").unlink(missing_ok=True)
+
+
+def test_excluded_rows_are_not_upheld(visit, tmp_path):
+    docket = make_docket(40, 4)
+    row = int(np.flatnonzero(~docket.overturned)[0])
+    docket.to_html(tmp_path / "d.html", decisions={row: ("none", -1)})
+    page = visit((tmp_path / "d.html").as_uri())
+    page.select_option("#outcome", "done")
+    shown = page.locator(f"#r-{row}")
+    shown.click()
+    assert shown.locator(".a").inner_text() not in docket.class_names
+    assert "Excluded by review" in page.locator("#detail .says").inner_text()
+    page.select_option("#outcome", "")
+    page.keyboard.press("u")
+    assert shown.locator(".chip").inner_text() == "excluded", "until the case is heard again"
+    page.select_option("#outcome", "upheld")
+    assert page.locator(f"#r-{row}").count() == 0
+    upheld = int((~docket.overturned).sum()) - 1
+    assert page.locator("#count").inner_text().startswith(f"{upheld} of 40")

@@ -39,6 +39,17 @@ def test_summary_counts(docket):
     )
 
 
+def test_excluded_rows_are_counted_apart(docket):
+    out = [0, 3, int(docket.overturned.argmax())]
+    whole, summary = summarize(docket), summarize(docket, out)
+    assert (whole["excluded"], summary["excluded"]) == (0, 3)
+    gone = int(docket.overturned[out].sum())
+    assert summary["overturned"] == whole["overturned"] - gone
+    assert sum(row["lost"] for row in summary["classes"]["shown"]) == summary["overturned"]
+    assert summary["upheld"] == whole["upheld"] - 3 + gone
+    assert summary["truth"]["n"] == whole["truth"]["n"] - 3
+
+
 def test_summary_of_many_classes_leaves_some_out():
     summary = summarize(make_docket(2000, 40))
     assert len(summary["confusion"]["names"]) == 12

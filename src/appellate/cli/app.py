@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -18,6 +23,7 @@ from appellate.cli.reproduce import reproduce
 from appellate.cli.serve import serve
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+TERMINATED = 143  # 128 + SIGTERM
 
 _EPILOG = """\b
 Examples:
@@ -75,6 +81,32 @@ for command in (
     app.add_command(command)
 
 
+class _Terminated(BaseException):
+    """SIGTERM, raised so that what was begun is cleaned up, as after Ctrl-C."""
+
+
+@contextmanager
+def _termination() -> Iterator[None]:
+    """Turn SIGTERM into an exception, unless someone handles it already."""
+    usable = threading.current_thread() is threading.main_thread()
+    if not usable or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    owner = os.getpid()
+
+    def end(number: int, _: Any) -> None:
+        if os.getpid() == owner:
+            raise _Terminated
+        signal.signal(number, signal.SIG_DFL)  # a forked worker just ends
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -86,16 +118,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success, 2 for a mistake of the user, 130 after Ctrl-C. Anything else that
-        goes wrong is ours, and raises. (If the reader of a pipe has gone, click exits with
-        1 and says nothing.)
+        0 for success, 2 for a mistake of the user, 130 after Ctrl-C, 143 after SIGTERM.
+        Anything else that goes wrong is ours, and raises. (If the reader of a pipe has gone,
+        click exits with 1 and says nothing.)
     """
     try:
-        result = app.main(arguments, prog_name="appellate", standalone_mode=False)
+        with _termination():
+            result = app.main(arguments, prog_name="appellate", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
+    except _Terminated:
+        click.echo("terminated", err=True)
+        return TERMINATED
     return result if isinstance(result, int) else 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
-#: Texts that mean an empty cell, in small letters.
+#: Texts that mean an empty cell of a feature, in small letters; a label may be called so.
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 
 _STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
@@ -16,10 +16,21 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def is_empty(cell: Any) -> bool:
-    """Tell whether a cell holds nothing: None, NaN, or a text such as ``NA``."""
+    """Tell whether a cell of a feature holds nothing: None, NaN, or a text such as ``NA``."""
     if isinstance(cell, str):
         return cell.strip().lower() in EMPTY
     return cell is None or cell != cell
+
+
+def as_label(cell: Any) -> str | None:
+    """Return a label without the spaces around it; None if the cell is blank, None or NaN.
+
+    Examples
+    --------
+    >>> [as_label(cell) for cell in [" cat ", "none", "NA", "  ", None, 3.0]]
+    ['cat', 'none', 'NA', None, None, '3']
+    """
+    return as_text(cell).strip() or None
 
 
 def neutralize(cell: str) -> str:
@@ -48,6 +59,18 @@ def restore(cell: str) -> str:
     ['=cmd()', '-1.5', "'tis", "'=x"]
     """
     return cell[1:] if _ESCAPED.match(cell) else cell
+
+
+def match(text: str, known: Container[str]) -> str:
+    """Return the known text that a text stands for, with or without the apostrophe of a formula.
+
+    Examples
+    --------
+    >>> match("'=x", {"=x"}), match("'=x", {"=x", "'=x"}), match("=x", {"'=x"}), match("y", {"x"})
+    ('=x', "'=x", "'=x", 'y')
+    """
+    spellings = (text, restore(text), neutralize(text))
+    return next((each for each in spellings if each in known), text)
 
 
 def as_text(cell: Any, separator: str = "|") -> str:

@@ -27,6 +27,13 @@ _MEANING = {
     "noisy": "labels disagree",
     "plain": "one label a row: nothing is ambiguous",
 }
+_OTHER_KINDS = {
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".json": "JSON",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+}
 _FACTS = {
     "rows": "rows",
     "classes": "classes",
@@ -76,6 +83,11 @@ def check(
     """
     from appellate.datasets.diagnosis import diagnose_csv
 
+    if str(file) == "-" or file.suffix.lower() in _OTHER_KINDS:
+        raise UserError(
+            f"check reads CSV files only, not {_OTHER_KINDS.get(file.suffix.lower(), '-')}. Save "
+            "the table as CSV to check it; appellate rectify reads it as it is."
+        )
     try:
         found = diagnose_csv(
             file,
@@ -86,7 +98,8 @@ def check(
             encoding=encoding,
         )
     except (OSError, ValueError) as error:
-        raise UserError(str(error)) from error
+        said = str(error).replace("Name it;", "Name it with --candidates COL;")
+        raise UserError(said) from error
     if as_json:
         click.echo(json.dumps({"file": str(file)} | found.to_dict(), indent=2))
     else:
@@ -109,6 +122,11 @@ def _show(file: Path, found: Diagnosis) -> None:
         click.echo("\nMend first (rows count from 0, without the header):")
         for problem in found.problems:
             click.echo(f"  - {problem}")
+    if found.kind == "plain" and len(found.columns) == 1:
+        click.echo(
+            "\nIf the candidates are elsewhere, name their column with --candidates COL (again "
+            "for each person),\nor what parts them with --separator."
+        )
     command = _rectify_command(file, found)
     if command:
         click.echo("\nNext, in the terminal:\n")

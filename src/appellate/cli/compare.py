@@ -33,6 +33,16 @@ _NAMES = [
     for ending in ("md", "csv", "tex", "png", "pdf")
 ]
 
+_OPTIONS = {
+    "Name the feature columns with features=, or the others with ids= and ignore=.": (
+        "If the column is no feature, name it with --ids, --truth or --ignore."
+    ),
+    "Name them with features=.": "Leave fewer out with --ignore.",
+    "Pass noisy=True if that is meant.": (
+        "Correct these rows, or take --truth away and leave its column out with --ignore."
+    ),
+}
+
 _EPILOG = """\b
 Examples:
   appellate compare my.csv --truth label
@@ -136,7 +146,14 @@ def _load(data: str, *, scale: bool, **given: Any) -> Problem:
     try:
         return load_own(data, scale=scale, **{name: v for name, v in given.items() if v})
     except (UnavailableError, OSError, ValueError, ImportError) as error:
-        raise UserError(str(error)) from error
+        raise UserError(_in_options(str(error))) from error
+
+
+def _in_options(message: str) -> str:
+    """Name the options of the command line where a loader names its parameters."""
+    for there, here in _OPTIONS.items():
+        message = message.replace(there, here)
+    return message
 
 
 def _read_methods(methods: Sequence[str]) -> list[tuple[str, Method, Method]]:

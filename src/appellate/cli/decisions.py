@@ -70,7 +70,7 @@ def read_decisions(path: Path, case: Case) -> Decisions:
     """
     import numpy as np
 
-    table = read_table(str(path))
+    table = read_table(str(path), "Decide on some rows first, or leave --decisions out.")
     lacking = [name for name in COLUMNS[:3] if name not in table.columns]
     if lacking:
         raise UserError(

@@ -81,8 +81,14 @@ def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
     except MemoryError as error:
         raise UserError(str(error).replace("cache_dir", "--cache-dir")) from error
     exact, base, why = plan.kind == "exact", given["base"], str(plan).rstrip(".")
+    unused = [o for o in ("landmarks", "cache_dir") if exact and given[o] is not None]
+    if unused:
+        names = " and ".join(f"--{option.replace('_', '-')}" for option in unused)
+        why += f"; {names} not used, because they are for --kernel nystroem"
     if base is None and not exact:
-        why += "; SURE as base, because PL-AGGD's neighbour graph is slow at this size"
+        why += "; SURE as base, "
+        slow = "because PL-AGGD's neighbour graph is slow at this size"
+        why += slow if n > LARGE else "the default with this kernel"
     return Setting(
         base or ("aggd" if exact else "sure"),
         plan.kind,
@@ -200,6 +206,12 @@ def hear(
     if decisions is not None:
         sets, kept = decisions.apply(sets)
     rows = np.flatnonzero(kept)
+    if rows.size < 2:
+        raise UserError(
+            f"the decisions exclude {len(kept) - rows.size} of {len(kept)} samples, and nothing "
+            "can be learned from what is left. Take some of them back (decision 'clear'), or run "
+            "without --decisions."
+        )
     try:
         _fit(pipeline, take(frame, rows), sets[rows], setting.scheduler)
     except np.linalg.LinAlgError as error:
@@ -223,7 +235,7 @@ def _fit(pipeline: Any, frame: Any, sets: Any, scheduler: str | None) -> None:
     from appellate.experiments.cluster import ClusterError, connect
 
     try:
-        with connect(1, scheduler):
+        with connect(1, scheduler, "leave --scheduler out to fit in this process"):
             import dask.array as da
 
             rows = pipeline[:-1].fit_transform(frame)

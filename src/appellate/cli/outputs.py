@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from appellate.cli.cells import as_text, neutralize, safe_texts
 from appellate.cli.errors import UserError
@@ -113,6 +113,12 @@ def _swap(stage: Path, target: Path) -> None:
 
 def write_rectified(table: Table, added: Mapping[str, Sequence[Any]], path: Path) -> list[str]:
     """Write the user's table with more columns; return the names that these got."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        return print_rectified(table, added, file)
+
+
+def print_rectified(table: Table, added: Mapping[str, Sequence[Any]], file: IO[str]) -> list[str]:
+    """Write the table of `write_rectified` to an open file; return the names."""
     names: list[str] = []
     for name in added:
         taken = {*table.columns, *names}
@@ -120,10 +126,9 @@ def write_rectified(table: Table, added: Mapping[str, Sequence[Any]], path: Path
         names.append(name if name not in taken else next(c for c in free if c not in taken))
     columns = [safe_texts(column) for column in table.columns.values()]
     columns += [safe_texts(column) for column in added.values()]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
-        writer.writerow([neutralize(name) for name in [*table.columns, *names]])
-        writer.writerows(zip(*columns, strict=True))
+    writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
+    writer.writerow([neutralize(name) for name in [*table.columns, *names]])
+    writer.writerows(zip(*columns, strict=True))
     return names
 
 
@@ -148,7 +153,9 @@ def write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> bool:
     import pyarrow.parquet
 
     plain = {
-        name: column if len({type(c) for c in column}) <= 1 else [as_text(c) for c in column]
+        name: column
+        if len({type(c) for c in column} - {type(None)}) <= 1
+        else [as_text(c) for c in column]
         for name, column in columns.items()
     }
     pyarrow.parquet.write_table(pyarrow.table(plain), path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import warnings
 from pathlib import Path
@@ -47,8 +46,8 @@ def predict(
         raise UserError(f"cannot write '{out}': there is no folder '{out.absolute().parent}'.")
     folder = model / "model" if (model / "run.json").is_file() else model
     pipeline, meta = _load(folder)
-    table = read_table(data)
-    X = _features(table, meta, embeddings)
+    table = read_table(data, "Give at least one row to label.")
+    X = _features(table, meta, embeddings, _categories(pipeline))
     probabilities = pipeline.predict_proba(X)
     labels = pipeline.predict(X).tolist()
     place = {name: j for j, name in enumerate(pipeline.classes_.tolist())}
@@ -81,12 +80,21 @@ def _load(folder: Path) -> tuple[Any, dict[str, Any]]:
     return pipeline, meta
 
 
-def _features(table: Table, meta: dict[str, Any], embeddings: Path | None) -> Any:
-    import numpy as np
+def _categories(pipeline: Any) -> dict[str, set[str]]:
+    """Return the categories that a pipeline learned, by column."""
+    for name, encoder, columns in getattr(pipeline[0], "transformers_", ()):
+        if name == "categories":
+            pairs = zip(columns, encoder.categories_, strict=True)
+            return {column: {c for c in seen if isinstance(c, str)} for column, seen in pairs}
+    return {}
 
-    from appellate.cli.cells import as_text, is_empty
+
+def _features(
+    table: Table, meta: dict[str, Any], embeddings: Path | None, known: dict[str, set[str]]
+) -> Any:
+    from appellate.cli.cells import match
     from appellate.cli.hearing import frame_of
-    from appellate.cli.roles import FROM_ZERO, as_numbers, read_embeddings
+    from appellate.cli.roles import read_embeddings
     from appellate.cli.tables_in import name_some
 
     if meta["columns"] is None:
@@ -99,43 +107,74 @@ def _features(table: Table, meta: dict[str, Any], embeddings: Path | None) -> An
                 f"{meta['n_embeddings']}."
             )
         return rows
-    lacking = [name for name in meta["columns"] if name not in table.columns]
+    if embeddings is not None:
+        raise UserError(
+            f"this model learned from columns ({name_some(meta['columns'], 6)}), not from "
+            "embeddings. Leave --embeddings out."
+        )
+    places = {name: match(name, table.columns) for name in meta["columns"]}
+    lacking = [name for name, place in places.items() if place not in table.columns]
     if lacking:
         raise UserError(
             f"{table.source} lacks columns that the model learned from: {name_some(lacking)}. "
             f"It has: {name_some(table.columns)}."
         )
-    extra = [name for name in table.columns if name not in meta["columns"]]
+    extra = [name for name in table.columns if name not in places.values()]
     if extra:
         click.echo(f"not used by the model: {name_some(extra)}", err=True)
     columns: dict[str, Any] = {}
     for name, kind in meta["columns"].items():
-        cells = table.columns[name]
-        if kind == "number":
-            numbers, (row, _) = as_numbers(cells)
-            if numbers is None or np.isinf(numbers).any():
-                row = row if numbers is None else int(np.flatnonzero(np.isinf(numbers))[0])
-                raise UserError(
-                    f"{table.source}, column '{name}': row {row} holds {as_text(cells[row])!r}, "
-                    f"but the model learned from finite numbers there {FROM_ZERO}."
-                )
-            columns[name] = numbers
+        cells = table.columns[places[name]]
+        where = f"{table.source}, column '{places[name]}'"
+        if kind == "category":
+            columns[name] = _as_categories(cells, where, known[name])
         else:
-            texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
-            columns[name] = np.array(texts, dtype=object)
+            columns[name] = _as_numbers(cells, where, truths=kind == "boolean")
     return frame_of(columns)
 
 
+def _as_numbers(cells: list[Any], where: str, *, truths: bool) -> Any:
+    import numpy as np
+
+    from appellate.cli.cells import as_text
+    from appellate.cli.roles import FROM_ZERO, as_numbers
+
+    if truths:  # true and false of Parquet or JSON are texts in CSV
+        words = {"true": 1.0, "false": 0.0}
+        cells = [words.get(as_text(cell).strip().lower(), cell) for cell in cells]
+    numbers, (row, _) = as_numbers(cells)
+    if numbers is None or np.isinf(numbers).any():
+        row = row if numbers is None else int(np.flatnonzero(np.isinf(numbers))[0])
+        raise UserError(
+            f"{where}: row {row} holds {as_text(cells[row])!r}, but the model learned from "
+            f"{'true and false' if truths else 'finite numbers'} there {FROM_ZERO}."
+        )
+    return numbers
+
+
+def _as_categories(cells: list[Any], where: str, known: set[str]) -> Any:
+    """Return texts, None for empty cells; say how many the model never saw."""
+    import numpy as np
+
+    from appellate.cli.cells import as_text, is_empty, match
+
+    texts = [None if is_empty(cell) else match(as_text(cell), known) for cell in cells]
+    new = [text for text in texts if text is not None and text not in known]
+    if new:
+        click.echo(
+            f"appellate: note: {where}: {len(new)} of {len(cells)} rows hold a category that the "
+            f"model never saw, e.g. {new[0][:40]!r}; the column says nothing of these rows.",
+            err=True,
+        )
+    return np.array(texts, dtype=object)
+
+
 def _write(table: Table, added: dict[str, Any], out: Path | None) -> None:
-    from appellate.cli.cells import neutralize, safe_texts
     from appellate.cli.files import staged
-    from appellate.cli.outputs import write_rectified
+    from appellate.cli.outputs import print_rectified, write_rectified
 
     if out is not None:
         with staged(out.absolute().parent) as stage:
             write_rectified(table, added, stage / out.name)
-        return
-    columns = [safe_texts(c) for c in (*table.columns.values(), *added.values())]
-    writer = csv.writer(sys.stdout, delimiter=table.delimiter, lineterminator="\n")
-    writer.writerow([neutralize(name) for name in (*table.columns, *added)])
-    writer.writerows(zip(*columns, strict=True))
+    else:
+        print_rectified(table, added, sys.stdout)

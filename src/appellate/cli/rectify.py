@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,12 @@ def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -
         )
     if given["features"] and given["embeddings"]:
         raise UserError("give --features or --embeddings, not both.")
+    if not given["separator"]:
+        raise UserError(
+            "--separator '' parts nothing: every row would have one label, and nothing to decide. "
+            "Give what stands between two candidates, such as '|' or ';'."
+        )
+    _check_base(given["base"])
     check_out(folder, force)
     labels = Labels(
         given["candidates"],
@@ -136,11 +143,22 @@ def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -
         given["long"],
         given["separator"],
         given["rule"],
-        given["missing"],
+        tuple(text.strip() for text in given["missing"]),
     )
     document = _Run(data, folder, labels, given, as_json).run()
     if as_json:
         _print_json(document)
+
+
+def _check_base(name: str | None) -> None:
+    """Refuse an unknown base before anything is read."""
+    from appellate.registry import make_base
+
+    try:
+        if name is not None:
+            make_base(name)
+    except (ValueError, ImportError, TypeError) as error:
+        raise UserError(f"--base {name}: {error}") from error
 
 
 def _print_json(document: dict[str, Any]) -> None:
@@ -166,6 +184,7 @@ class _Run:
         given = self.given
         started = time.perf_counter()
         table = read_table(self.data)
+        self._find_columns(table)
         asides = [c for c in (given["truth"], given["image"], given["text"]) if c]
         for name, option in ((given[o], f"--{o}") for o in ("truth", "image", "text")):
             if name:
@@ -182,11 +201,13 @@ class _Run:
         decisions = self._decisions(case)
         setting = hearing.choose(case, given, cost)
         show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
+        for note in case.notes:
+            click.echo(f"appellate: note: {note}", err=True)
+        truth = self._truth(table, case)
         self.timings["read"] = time.perf_counter() - started
         with steps(4 + (decisions is not None)) as begin:
             begin("selecting base and settings" if given["select"] else "preparing")
             frame = hearing.make_frame(case)
-            truth = self._truth(table, case)
             if given["select"]:
                 started = time.perf_counter()
                 setting = selection.select(case, frame, setting, given["base"])
@@ -209,6 +230,17 @@ class _Run:
             begin("writing")
             return self._write(table, case, setting, heard, before, decisions, neighbors)
 
+    def _find_columns(self, table: Table) -> None:
+        """Let names that are formulas mean the columns that an earlier run wrote of them."""
+        from appellate.cli.cells import match
+
+        for option in ("id_column", "truth", "image", "text"):
+            if self.given[option]:
+                self.given[option] = match(self.given[option], table.columns)
+        candidates = self.labels.candidates and match(self.labels.candidates, table.columns)
+        long = tuple(match(name, table.columns) for name in self.labels.long)
+        self.labels = replace(self.labels, candidates=candidates, long=long)
+
     def _say(self, line: str) -> None:
         click.echo(line, err=self.quiet)
 
@@ -228,14 +260,23 @@ class _Run:
     def _truth(self, table: Table, case: Case) -> Any:
         import numpy as np
 
-        from appellate.cli.cells import as_text, is_empty
+        from appellate.cli.cells import as_label, match
 
         if not self.given["truth"]:
             return None
-        cells = case.per_sample(table.columns[self.given["truth"]])
+        texts = [as_label(cell) for cell in table.columns[self.given["truth"]]]
+        texts = [None if text in self.labels.missing else text for text in texts]
         known = {str(name): name for name in case.sets.class_names.tolist()}
-        texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
-        return np.array([known.get(t, t) if t is not None else None for t in texts], dtype=object)
+        texts = [None if text is None else match(text, known) for text in texts]
+        found: list[str | None] = [None] * len(case)
+        for i, text in zip(case.owner.tolist(), texts, strict=True):
+            if text is not None and found[i] not in (None, text):
+                raise UserError(
+                    f"{table.source}, column '{self.given['truth']}' (--truth): the rows of item "
+                    f"'{case.ids[i]}' disagree, {found[i]!r} and {text!r}. Give it one truth."
+                )
+            found[i] = found[i] or text
+        return np.array([None if t is None else known.get(t, t) for t in found], dtype=object)
 
     def _write(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from appellate.cli.cells import as_text, is_empty
+from appellate.cli.cells import as_label, as_text, is_empty, match, restore
 from appellate.cli.errors import UserError
 from appellate.cli.tables_in import Table, name_some
 
@@ -69,6 +70,10 @@ class Case:
         Majority vote of every sample, where the table holds answers.
     ignored : dict of str to str
         Columns that are no features, and why.
+    booleans : set of str
+        Numbers that the table has as true and false.
+    notes : list of str
+        What the user should know of the table, though it can be used.
     """
 
     sets: CandidateSets
@@ -79,6 +84,8 @@ class Case:
     first: NDArray[np.intp]
     votes: list[Any] | None = None
     ignored: dict[str, str] = field(default_factory=dict)
+    booleans: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -88,12 +95,22 @@ class Case:
         """Return a column of the table, one cell a sample."""
         return [column[i] for i in self.first.tolist()]
 
+    def differing(self, column: list[Any]) -> set[int]:
+        """Return the samples whose rows differ in a column."""
+        if len(column) == len(self):
+            return set()
+        texts = list(map(as_label, column))
+        firsts = self.per_sample(texts)
+        owners = zip(self.owner.tolist(), texts, strict=True)
+        return {i for i, text in owners if text != firsts[i]}
+
 
 def expand(table: Table, patterns: Sequence[str], option: str) -> list[str]:
     """Return the columns that names or patterns such as ``x*`` stand for, in their order."""
     found: list[str] = []
     for pattern in patterns:
-        names = [pattern] if pattern in table.columns else fnmatch.filter(table.columns, pattern)
+        exact = match(pattern, table.columns)
+        names = [exact] if exact in table.columns else fnmatch.filter(table.columns, pattern)
         if not names:
             table.column(pattern, option)
         found += [name for name in names if name not in found]
@@ -136,10 +153,12 @@ def understand(
     np.minimum.at(first, owner, np.arange(len(table)))
     case = Case(sets, {}, None, [], owner, first, votes)
     case.ids = _ids(table, case, labels, id_column)
+    case.notes += _doubtful_names(case, labels)
     if embeddings is not None:
         case.embeddings = read_embeddings(embeddings, len(case))
     else:
         _choose_features(table, case, used, patterns)
+        case.notes += _differing_features(table, case)
     return case
 
 
@@ -156,12 +175,14 @@ def _read_labels(
         if labels.candidates is not None:
             cells = table.column(labels.candidates, "--candidates")
             listed = any(isinstance(cell, (list, tuple)) for cell in cells)
-            rows = [([] if cell is None else cell) if listed else as_text(cell) for cell in cells]
+            rows: list[Any] = [[] if cell is None else cell for cell in cells]
+            if not listed:
+                rows = _unescaped([as_text(cell) for cell in cells], labels.separator)
             sets = as_candidates(rows, layout="sets", separator=labels.separator)
             return sets, everyone, None, [labels.candidates]
         if labels.annotators:
             names = expand(table, labels.annotators, "--annotators")
-            answers = [[_answer(c) for c in table.columns[name]] for name in names]
+            answers = [[as_label(c) for c in table.columns[name]] for name in names]
             people = [list(row) for row in zip(*answers, strict=True)]
             sets = as_candidates(people, layout="annotators", rule=labels.rule, missing=missing)
             return sets, everyone, _majority(people, labels.missing), names
@@ -171,6 +192,19 @@ def _read_labels(
         raise UserError(f"{table.source}, labels in {where}: {error} {FROM_ZERO}") from error
 
 
+def _unescaped(cells: list[str], separator: str) -> list[str]:
+    """Undo the apostrophes of an earlier run before labels that occur without them too."""
+    escaped = [restore(cell) != cell for cell in cells]
+    if not any(escaped):
+        return cells
+    rows = [[part.strip() for part in cell.split(separator)] for cell in cells]
+    known = {part for row, e in zip(rows, escaped, strict=True) for part in row[e:]}
+    return [
+        restore(cell) if row[0] not in known and match(row[0], known) in known else cell
+        for cell, row in zip(cells, rows, strict=True)
+    ]
+
+
 def _read_long(
     table: Table, labels: Labels, missing: list[str] | None
 ) -> tuple[CandidateSets, NDArray[np.intp], list[Any] | None, list[str]]:
@@ -178,7 +212,7 @@ def _read_long(
 
     from appellate.candidates import as_candidates
 
-    columns = [[_answer(c) for c in table.column(name, "--long")] for name in labels.long]
+    columns = [[as_label(c) for c in table.column(name, "--long")] for name in labels.long]
     empty = [i for i, item in enumerate(columns[0]) if item is None]
     if empty:
         raise UserError(
@@ -200,10 +234,6 @@ def _read_long(
     return sets, owner, _majority(answers, labels.missing), list(labels.long)
 
 
-def _answer(cell: Any) -> Any:
-    return None if is_empty(cell) else as_text(cell)
-
-
 def _majority(answers: list[list[Any]], missing: Sequence[str]) -> list[Any]:
     """Most frequent answer of every sample; the first in order among equals."""
     from collections import Counter
@@ -215,6 +245,31 @@ def _majority(answers: list[list[Any]], missing: Sequence[str]) -> list[Any]:
     return winners
 
 
+def _doubtful_names(case: Case, labels: Labels) -> list[str]:
+    """Say which labels of people are called as an empty cell often is."""
+    names = [name for name in map(str, case.sets.class_names.tolist()) if is_empty(name)]
+    if labels.candidates or not names:
+        return []
+    return [
+        f"taken as labels: {name_some(names)}. If that means that there is no answer, add "
+        + " ".join(f"--missing {shlex.quote(name)}" for name in names)
+        + "."
+    ]
+
+
+def _differing_features(table: Table, case: Case) -> list[str]:
+    """Say which features are not the same in all rows of an item; its first row counts."""
+    counts = {name: len(case.differing(table.columns[name])) for name in case.features}
+    wrong = {name: count for name, count in counts.items() if count}
+    if not wrong:
+        return []
+    return [
+        f"columns that differ between the rows of one item: {name_some(wrong)} (up to "
+        f"{max(wrong.values())} of {len(case)} items). The value of an item's first row is used; "
+        "if such a column describes the answer, leave it out by naming the others with --features."
+    ]
+
+
 def _check_sets(table: Table, sets: CandidateSets) -> None:
     n, l = sets.shape
     if n < 2:
@@ -223,6 +278,11 @@ def _check_sets(table: Table, sets: CandidateSets) -> None:
         raise UserError(
             f"{table.source}: every row has the one label {name_some(sets.class_names)}, so there "
             "is nothing to decide. Is it the right column, and the right --separator?"
+        )
+    if sets.matrix.all():
+        raise UserError(
+            f"{table.source}: every row has all {l} labels as candidates, so nothing can be "
+            "learned. Narrow the sets of some rows; or is another column meant?"
         )
     if l > max(50, n // 2):
         raise UserError(
@@ -272,6 +332,8 @@ def read_embeddings(path: Path, n: int) -> NDArray[Any]:
     if len(matrix) != n:
         raise UserError(f"'{path}' has {len(matrix)} rows, but the table has {n} samples.")
     rows = np.array(matrix.reshape(n, -1), dtype=np.float64)
+    if np.isnan(rows).all():
+        raise UserError(f"'{path}' holds no number: all its cells are NaN. Compute it again.")
     bad = np.argwhere(np.isinf(rows))
     if len(bad):
         raise UserError(f"'{path}': row {bad[0][0]} holds an infinite number {FROM_ZERO}.")
@@ -294,6 +356,8 @@ def _choose_features(
                 case.ignored[name] = reason
             else:
                 case.features[name] = values
+                if {type(cell) for cell in table.columns[name]} - {type(None)} == {bool}:
+                    case.booleans.add(name)
     if not case.features:
         why = "; ".join(f"'{name}': {reason}" for name, reason in list(case.ignored.items())[:5])
         raise UserError(
@@ -321,6 +385,12 @@ def read_feature(
             )
         constant = bool(np.nanmin(numbers) == np.nanmax(numbers))
         return (None, "the same in all rows") if constant else (numbers, "")
+    if _is_vector(wrong[1]):
+        raise UserError(
+            f"{source}, column '{name}': row {wrong[0]} holds a list of numbers {FROM_ZERO}. Save "
+            "the lists as a matrix with numpy.save and give --embeddings FILE.npy, or leave the "
+            "column out by naming the others with --features."
+        )
     texts = [None if is_empty(cell) else as_text(cell) for cell in cells]
     kinds = len(set(texts) - {None})
     if kinds == 1 and None not in texts:
@@ -334,14 +404,20 @@ def read_feature(
     return np.array(texts, dtype=object), ""
 
 
+def _is_vector(cell: Any) -> bool:
+    return isinstance(cell, (list, tuple)) and any(isinstance(c, (int, float)) for c in cell)
+
+
 def as_numbers(cells: list[Any]) -> tuple[NDArray[Any] | None, tuple[int, Any]]:
     """Return numbers with NaN for empty cells, or None and the first cell that is no number."""
     import numpy as np
 
     try:
-        return np.array(cells, dtype=float), (0, None)
+        numbers = np.array(cells, dtype=float)
     except (ValueError, TypeError):
-        pass
+        numbers = np.empty((0, 0))
+    if numbers.ndim == 1:  # a column of lists of one length makes a matrix
+        return numbers, (0, None)
     out = np.empty(len(cells))
     for i, cell in enumerate(cells):
         try:

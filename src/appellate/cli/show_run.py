@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from appellate.cli.outputs import NAMES
 from appellate.cli.tables_in import Table, name_some
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from appellate.cli.roles import Case, Labels
 
 Say = Callable[[str], None]
+_HEARD = {  # columns of the docket that say nothing of a row that a review excluded
+    "verdict",
+    "appeal",
+    "verdict_confidence",
+    "appeal_confidence",
+    "margin",
+    "round",
+    "verdict_correct",
+    "appeal_correct",
+}
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 
@@ -93,6 +104,10 @@ def write_tables(
             docket["review"][i] = kind
             outcomes[i] = "excluded" if kind == "none" else "reviewed"
             labels[i], confidence[i] = (None, None) if kind == "none" else (labels[i], 1.0)
+            if kind == "none":
+                docket["outcome"][i] = "excluded"
+                for name in docket.keys() & _HEARD:
+                    docket[name][i] = None
     owner = case.owner.tolist()
     added = {
         "label": [labels[i] for i in owner],
@@ -159,6 +174,7 @@ def write_model(path: Path, table: Table, case: Case, setting: Setting, heard: H
     from appellate.io import save_model
 
     kinds = {n: "category" if v.dtype == object else "number" for n, v in case.features.items()}
+    kinds |= dict.fromkeys(case.booleans, "boolean")
     meta = {
         "columns": None if case.embeddings is not None else kinds,
         "n_embeddings": None if case.embeddings is None else case.embeddings.shape[1],
@@ -185,7 +201,9 @@ def run_document(
     from importlib.metadata import version
 
     docket = heard.docket
+    out = _mask(decisions.rows[decisions.labels < 0] if decisions else [], len(case))
     overturned = int(docket.overturned.sum())
+    upheld = len(case) - overturned - int(out.sum())
     document: dict[str, Any] = {
         "command": ["appellate", *argv[1:]],
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
@@ -209,16 +227,16 @@ def run_document(
             "labels": len(case.sets.class_names),
             "candidates_per_sample": round(float(case.sets.matrix.sum(axis=1).mean()), 4),
         },
-        "result": {"upheld": len(case) - overturned, "overturned": overturned},
+        "result": {"upheld": upheld, "overturned": overturned},
         "timings": {name: round(seconds, 3) for name, seconds in timings.items()},
     }
     if docket.truth is not None:
-        document["result"]["accuracy"] = _accuracies(case, heard)
+        document["result"]["accuracy"] = _accuracies(case, heard, ~out)
     if decisions is not None and before is not None:
         others = ~_mask(decisions.rows, len(case))
         moved = (docket.appeal != before.docket.appeal) & others
         document["result"]["reviewed"] = len(decisions.rows)
-        document["result"]["excluded"] = int((decisions.labels < 0).sum())
+        document["result"]["excluded"] = int(out.sum())
         document["result"]["moved_by_decisions"] = int(moved.sum())
     return document
 
@@ -233,7 +251,7 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _mask(rows: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+def _mask(rows: Any, n: int) -> NDArray[np.bool_]:
     import numpy as np
 
     out = np.zeros(n, dtype=bool)
@@ -241,13 +259,13 @@ def _mask(rows: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
     return out
 
 
-def _accuracies(case: Case, heard: Hearing) -> dict[str, Any]:
-    """Score trivial answers, verdict and appeal on the samples whose truth is known."""
+def _accuracies(case: Case, heard: Hearing, kept: NDArray[np.bool_]) -> dict[str, Any]:
+    """Score trivial answers, verdict and appeal on the kept samples whose truth is known."""
     import numpy as np
 
     docket, names = heard.docket, case.sets.class_names
     truth = np.asarray(docket.truth, dtype=object)
-    known = np.array([t is not None for t in truth])
+    known = np.array([t is not None for t in truth]) & kept
     count = max(int(known.sum()), 1)
     inside = names[None, :].astype(object) == truth[:, None]
     share = (case.sets.matrix & inside).sum(axis=1) / case.sets.matrix.sum(axis=1)
@@ -277,7 +295,8 @@ def say_result(
         chosen_by = settings["why"].split("; ")[-1]
         values = ", ".join(f"{name} {value}" for name, value in settings["params"].items())
         say(f"selected    {settings['base']}, {values}; {chosen_by}")
-    say(f"verdicts    {result['overturned']} overturned, {result['upheld']} upheld")
+    excluded = f", {result['excluded']} excluded by review" if result.get("excluded") else ""
+    say(f"verdicts    {result['overturned']} overturned, {result['upheld']} upheld{excluded}")
     if "moved_by_decisions" in result:
         say(
             f"decisions   {result['moved_by_decisions']} other labels moved because of the "
@@ -291,5 +310,6 @@ def say_result(
         say("            the appeals did not help here: the base alone was better")
     if len(chosen):
         say(f"review      {name_some([case.ids[i] for i in chosen.tolist()], 10)}")
-    say(f"written     '{folder}': rectified.csv, docket.csv, docket.html, model, run.json")
+    written = [name for name in NAMES if (folder / name).exists()]
+    say(f"written     '{folder}': {', '.join(written)}")
     say(f"next        open '{folder / 'docket.html'}', or run: appellate serve {folder}")

@@ -67,8 +67,15 @@ def name_some(names: Any, most: int = 12) -> str:
     return ", ".join(f"'{name}'" for name in shown[:most]) + rest
 
 
-def read_table(path: str) -> Table:
+def read_table(path: str, advice: str = "Give at least two rows of data.") -> Table:
     """Read a table; ``-`` is the standard input, of whichever kind it turns out to be.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    advice : str
+        What to do if it has no rows.
 
     Raises
     ------
@@ -84,7 +91,7 @@ def read_table(path: str) -> Table:
     else:
         columns, delimiter = _read_csv(source, _decode(source, content), kind)
     if not columns or not len(next(iter(columns.values()))):
-        raise UserError(f"{source} has a header but no rows. Give at least two rows of data.")
+        raise UserError(f"{source} has a header but no rows. {advice}")
     return Table(source, columns, hashlib.sha256(content).hexdigest(), delimiter)
 
 

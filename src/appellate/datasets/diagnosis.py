@@ -92,6 +92,12 @@ class Diagnosis:
     ids: str | None = None
     next: str = ""
 
+    def __post_init__(self) -> None:
+        """Say that nothing can be learned where every set holds all labels."""
+        if self.kind != "multi-label" and self.facts["full_sets"] == self.facts["rows"]:
+            said = f"every row has all {self.facts['classes']} labels, so nothing can be learned"
+            self.problems.insert(0, f"{said}: narrow the sets of some rows.")
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a dictionary."""
         return asdict(self)

@@ -68,8 +68,15 @@ def run_on_client(
 
 
 @contextmanager
-def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
-    """Lend a client of a running scheduler, or of a local cluster that ends with it."""
+def connect(
+    n_jobs: int,
+    scheduler: str | None,
+    otherwise: str = "leave --scheduler out for a cluster of this machine",
+) -> Iterator[Any]:
+    """Lend a client of a running scheduler, or of a local cluster that ends with it.
+
+    `otherwise` is what the user may do if no scheduler answers.
+    """
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -93,7 +100,7 @@ def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"no Dask scheduler answers at '{scheduler}': {error}. Start one with 'dask "
-            "scheduler', or leave --scheduler out for a cluster of this machine."
+            f"scheduler', or {otherwise}."
         ) from error
     with client:
         yield client

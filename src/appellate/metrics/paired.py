@@ -158,7 +158,7 @@ def paired_comparison(
     n = len(one)
     with quiet():
         student = stats.ttest_rel(one, two)
-        ranks = stats.wilcoxon(one, two)
+        ranks = _wilcoxon(one, two)
         interval = student.confidence_interval(confidence)
     corrected = _corrected_statistic(one - two, test_share)
     return PairedComparison(
@@ -168,8 +168,8 @@ def paired_comparison(
         difference_interval=(float(interval.low), float(interval.high)),
         t_statistic=float(student.statistic),
         t_pvalue=float(student.pvalue),
-        wilcoxon_statistic=float(ranks.statistic),
-        wilcoxon_pvalue=float(ranks.pvalue),
+        wilcoxon_statistic=ranks[0],
+        wilcoxon_pvalue=ranks[1],
         corrected_statistic=corrected,
         corrected_pvalue=_two_sided(corrected, n),
         effect_size=float(student.statistic) / sqrt(n),
@@ -187,9 +187,19 @@ def paired_outcome(
     with quiet():
         if test == "corrected":
             pvalue = _two_sided(_corrected_statistic(one - two, test_share), len(one))
+        elif test == "t":
+            pvalue = stats.ttest_rel(one, two).pvalue
         else:
-            pvalue = (stats.ttest_rel if test == "t" else stats.wilcoxon)(one, two).pvalue
+            pvalue = _wilcoxon(one, two)[1]
     return _judge(float(np.mean(one - two)), float(pvalue), alpha)
+
+
+def _wilcoxon(one: NDArray[np.float64], two: NDArray[np.float64]) -> tuple[float, float]:
+    """Statistic and p-value; scipy knows none of one pair without a difference."""
+    if np.array_equal(one, two):
+        return 0.0, 1.0
+    found = stats.wilcoxon(one, two)
+    return float(found.statistic), float(found.pvalue)
 
 
 def _judge(difference: float, pvalue: float, alpha: float) -> Outcome:

@@ -17,31 +17,41 @@ N_CLASSES = 12  # classes in the plots; the others are summed up in words
 _SCALE = 10_000  # confidences as whole numbers
 
 
-def summarize(docket: Docket) -> dict[str, Any]:
+def excluded_rows(decisions: Mapping[str, Sequence[Any]]) -> list[int]:
+    """Return the rows of which a review said that no label is true."""
+    return [int(i) for i, (kind, _) in decisions.items() if kind == "none"]
+
+
+def summarize(docket: Docket, excluded: Sequence[int] = ()) -> dict[str, Any]:
     """Count what happened: the numbers behind the plots at the top of the page.
 
     Parameters
     ----------
     docket : Docket
         The table and its confidences.
+    excluded : sequence of int, default=()
+        Rows that a review excluded; they are counted as such and nowhere else.
 
     Returns
     -------
     dict
         In JSON's types: ``n``, ``n_classes``, ``sizes`` (samples by number of candidates),
-        ``upheld``, ``overturned``, ``histogram`` (confidence before and after), ``classes``
-        (gains and losses), ``confusion`` (verdict by appeal), ``truth`` where known, ``cost``
-        by which the labels were decided.
+        ``upheld``, ``overturned``, ``excluded``, ``histogram`` (confidence before and after),
+        ``classes`` (gains and losses), ``confusion`` (verdict by appeal), ``truth`` where known,
+        ``cost`` by which the labels were decided.
     """
     n = len(docket.candidates)
     rows = np.arange(n)
     names = [_name(name) for name in scalars(docket.class_names)]
     sizes = docket.candidates.sum(axis=1)
-    contested = sizes > 1
+    heard = np.ones(n, dtype=bool)
+    heard[list(excluded)] = False
+    contested = (sizes > 1) & heard
     before = docket.verdict_confidence[rows, docket.verdict]
     after = docket.appeal_confidence[rows, docket.appeal]
     edges = np.linspace(0, 1, N_BINS + 1)
-    overturned = int(docket.overturned.sum())
+    changed = docket.overturned & heard
+    overturned, n_heard = int(changed.sum()), int(heard.sum())
     counts = np.bincount(sizes)
     return {
         "n": n,
@@ -49,18 +59,19 @@ def summarize(docket: Docket) -> dict[str, Any]:
         "contested": int(contested.sum()),
         "mean_candidates": round(float(sizes.mean()), 2),
         "sizes": [[int(s), int(c)] for s, c in enumerate(counts) if c],
-        "upheld": n - overturned,
+        "upheld": n_heard - overturned,
         "overturned": overturned,
-        "share": round(100 * overturned / n, 1),
+        "excluded": n - n_heard,
+        "share": round(100 * overturned / max(n_heard, 1), 1),
         "mean_before": round(float(before[contested].mean()), 3) if contested.any() else 1.0,
         "mean_after": round(float(after[contested].mean()), 3) if contested.any() else 1.0,
         "histogram": {
             "before": np.histogram(np.clip(before[contested], 0, 1), edges)[0].tolist(),
             "after": np.histogram(np.clip(after[contested], 0, 1), edges)[0].tolist(),
         },
-        "classes": _gains(docket, names),
-        "confusion": _confusion(docket, names),
-        "truth": _truth(docket),
+        "classes": _gains(docket, names, changed),
+        "confusion": _confusion(docket, names, changed),
+        "truth": _truth(docket, heard),
         "cost": docket.cost_name,
         "rounds": len(docket.label_history) - 1,
         "moved": [int(c) for c in (np.diff(docket.label_history, axis=0) != 0).sum(axis=1)],
@@ -71,10 +82,9 @@ def _name(value: Any) -> str:
     return str(value)
 
 
-def _gains(docket: Docket, names: list[str]) -> dict[str, Any]:
+def _gains(docket: Docket, names: list[str], changed: NDArray[np.bool_]) -> dict[str, Any]:
     """Samples of each class before and after, the largest movers first."""
     l = len(names)
-    changed = docket.overturned
     lost = np.bincount(docket.verdict[changed], minlength=l)
     gained = np.bincount(docket.appeal[changed], minlength=l)
     order = np.argsort(-(lost + gained), kind="stable")
@@ -87,9 +97,8 @@ def _gains(docket: Docket, names: list[str]) -> dict[str, Any]:
     return {"shown": shown, "hidden": max(0, len(moving) - N_CLASSES), "most": most}
 
 
-def _confusion(docket: Docket, names: list[str]) -> dict[str, Any]:
+def _confusion(docket: Docket, names: list[str], changed: NDArray[np.bool_]) -> dict[str, Any]:
     """Overturned samples by verdict and appeal, for the classes that move most."""
-    changed = docket.overturned
     pairs = np.stack([docket.verdict[changed], docket.appeal[changed]])
     l = len(names)
     weight = np.bincount(pairs.ravel(), minlength=l)
@@ -107,12 +116,12 @@ def _confusion(docket: Docket, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _truth(docket: Docket) -> dict[str, Any] | None:
+def _truth(docket: Docket, heard: NDArray[np.bool_]) -> dict[str, Any] | None:
     """Shares of right verdicts and appeals, where the truth is known."""
     if docket.truth is None:
         return None
     truth = np.asarray(docket.truth, dtype=object)
-    known = np.array([t is not None and t == t for t in truth.tolist()])
+    known = np.array([t is not None and t == t for t in truth.tolist()]) & heard
     if not known.any():
         return None
     names = docket.class_names.astype(object)

@@ -24,6 +24,9 @@
   const verdict = (i) => history[i];
   const appeal = (i) => history[rounds * n + i];
   const overturned = (i) => verdict(i) !== appeal(i);
+  const excluded = new Set(); // rows of which a review said none: they were not heard
+  for (const [i, [kind]] of Object.entries(data.decisions))
+    if (kind === "none") excluded.add(Number(i));
   const nameOf = (i) => (data.ids ? data.ids[i] : String(i));
   const percent = (value) => (value / 100).toFixed(value % 100 ? 1 : 0) + "%";
   function share(values, i, label) {
@@ -175,8 +178,8 @@
     const outcome = $("outcome").value, label = $("class").value, limit = $("margin").value * 10000;
     $("margin-value").textContent = Number($("margin").value).toFixed(2);
     const passes = (i) =>
-      (!outcome || (outcome === "overturned" ? overturned(i) : outcome === "upheld" ? !overturned(i)
-        : (outcome === "done") === decisions.has(i))) &&
+      (!outcome || (outcome === "overturned" ? overturned(i) : outcome === "upheld"
+        ? !overturned(i) && !excluded.has(i) : (outcome === "done") === decisions.has(i))) &&
       (label === "" || verdict(i) === Number(label) || appeal(i) === Number(label)) &&
       margin[i] <= limit && (!wanted || hay(i).includes(wanted));
     view = inOrder($("order").value).filter(passes);
@@ -222,26 +225,27 @@
     if (d) return d.kind === "none" ? h("span", { class: "chip none", role: "gridcell" }, "✗ none")
       : h("span", { class: "chip done", role: "gridcell", dir: "auto" },
         "✓ " + classes[d.label].slice(0, 60));
-    const outcome = overturned(i) ? "overturned" : "upheld";
-    return h("span", { class: "chip " + outcome, role: "gridcell" }, outcome);
+    const outcome = excluded.has(i) ? "excluded" : overturned(i) ? "overturned" : "upheld";
+    return h("span", { class: "chip " + (excluded.has(i) ? "none" : outcome), role: "gridcell" }, outcome);
   }
   const cut = (value) => (value.length > 200 ? value.slice(0, 199) + "…" : value);
   function makeRow(place) {
-    const i = view[place];
+    const i = view[place], heard = !excluded.has(i);
     const cell = (cls, value) =>
       h("span", { class: cls, role: "gridcell", dir: "auto" }, cut(value));
     const meter = h("span", { class: "meter", role: "gridcell" },
       s("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
         s("rect", { class: "track", width: 100, height: 8, rx: 2 }),
-        s("rect", { class: "f-appeal", width: confidence[i] / 100, height: 8, rx: 2 })),
-      (confidence[i] / 10000).toFixed(2));
+        s("rect", { class: "f-appeal", width: heard ? confidence[i] / 100 : 0, height: 8, rx: 2 })),
+      heard ? (confidence[i] / 10000).toFixed(2) : "–");
     const row = h("div", {
       class: "r" + (overturned(i) ? " over" : ""), role: "row", id: "r-" + i,
       "aria-rowindex": place + 2, "aria-selected": i === current ? "true" : "false",
-    }, cell("id", nameOf(i)), cell("v", classes[verdict(i)]),
-      h("span", { class: "arrow", "aria-hidden": "true" }, overturned(i) ? "→" : "="),
-      cell("a", classes[appeal(i)]), meter,
-      h("span", { class: "num", role: "gridcell" }, (margin[i] / 10000).toFixed(2)), chip(i));
+    }, cell("id", nameOf(i)), cell("v", heard ? classes[verdict(i)] : "–"),
+      h("span", { class: "arrow", "aria-hidden": "true" }, overturned(i) ? "→" : heard ? "=" : ""),
+      cell("a", heard ? classes[appeal(i)] : "–"), meter,
+      h("span", { class: "num", role: "gridcell" }, heard ? (margin[i] / 10000).toFixed(2) : "–"),
+      chip(i));
     row.addEventListener("click", () => {
       select(i, true);
       table.focus({ preventScroll: true });
@@ -379,7 +383,10 @@
     if (i < 0) { box.replaceChildren(); return; }
     const v = classes[verdict(i)], a = classes[appeal(i)], d = decisions.get(i);
     const says = h("p", { class: "says" });
-    if (overturned(i)) {
+    if (excluded.has(i)) {
+      says.append("Excluded by review: it was not learned from. Of its candidates the model would " +
+        "take ", said("b", "a", cut(a)), ".");
+    } else if (overturned(i)) {
       let since = rounds;
       while (since > 1 && history[(since - 1) * n + i] === appeal(i)) since--;
       says.append(said("b", "v", cut(v)), " was overturned to ", said("b", "a", cut(a)),

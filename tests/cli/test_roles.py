@@ -1,0 +1,79 @@
+"""What the cells of a user's table mean: answers, truth, features."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.tables import make_rows, read_rows, write_rows
+from tests.cli.test_rectify import rectify
+
+ODD = ("none", "NA", "n/a")  # labels that an empty feature might be called
+
+
+def long_rows(names=("cat", "dog", "cow"), n=60):
+    """One answer a row, two features and the truth of the item in every row."""
+    X, candidates, truth = make_rows(n)
+    return [
+        {"item": f"i{i}", "answer": names[j], "x0": f"{X[i, 0]:.4f}", "x1": f"{X[i, 1]:.4f}",
+         "t": names[truth[i]]}
+        for i in range(n)
+        for j in range(3)
+        if candidates[i, j]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["long", "annotators"])
+def test_labels_may_be_called_none(layout, tmp_path, capsys):
+    rows = long_rows(ODD)
+    options = ["--long", "item,answer", "--truth", "t"]
+    if layout == "annotators":
+        rows = [row | {"b": row["answer"]} for row in rows]
+        options = ["--annotators", "answer", "--annotators", "b", "--truth", "t"]
+    write_rows(tmp_path / "t.csv", rows)
+    assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "o") == 0
+    said = capsys.readouterr()
+    assert "3 labels ('NA', 'n/a', 'none')" in said.out
+    assert "taken as labels: 'NA', 'n/a', 'none'" in said.err
+    assert "--missing NA --missing n/a --missing none" in said.err
+    assert "accuracy    appeal: 0." in said.out
+    labels = {row["label"] for row in read_rows(tmp_path / "o/rectified.csv")}
+    assert labels == set(ODD)
+    options += ["--missing", " NA ", "--out", tmp_path / "p"]
+    assert rectify(tmp_path / "t.csv", *options) == 2
+    assert "no candidate" in capsys.readouterr().err, "what --missing names is no label"
+
+
+def test_spaces_around_answers_and_truth_do_not_count(tmp_path, capsys):
+    rows = long_rows()
+    write_rows(tmp_path / "plain.csv", rows)
+    spaced = [
+        row | ({"answer": f" {row['answer']} ", "t": f"{row['t']} "} if i % 2 else {})
+        for i, row in enumerate(rows)
+    ]
+    write_rows(tmp_path / "spaced.csv", spaced)
+    said = []
+    for name in ("plain", "spaced"):
+        options = ["--long", "item,answer", "--truth", "t", "--out", tmp_path / name]
+        assert rectify(tmp_path / f"{name}.csv", *options) == 0
+        said.append([li for li in capsys.readouterr().out.splitlines() if li[:8] == "accuracy"])
+    assert said[0] == said[1]
+    both = [read_rows(tmp_path / name / "rectified.csv") for name in ("plain", "spaced")]
+    assert [r["label"] for r in both[0]] == [r["label"] for r in both[1]]
+
+
+def test_rows_of_an_item_that_differ(tmp_path, capsys):
+    rows = long_rows()
+    rows.append(rows[0] | {"x1": "77", "t": ""})  # a truth that is not given does not contradict
+    write_rows(tmp_path / "t.csv", rows)
+    options = ["--long", "item,answer", "--truth", "t", "--out", tmp_path / "o"]
+    assert rectify(tmp_path / "t.csv", *options) == 0
+    said = capsys.readouterr().err
+    assert "columns that differ between the rows of one item: 'x1' (up to 1 of 60 items)" in said
+    assert "first row is used" in said
+    wrong = next(name for name in ("cat", "dog") if name != rows[0]["t"])
+    rows.append(rows[0] | {"t": wrong})
+    write_rows(tmp_path / "t.csv", rows)
+    assert rectify(tmp_path / "t.csv", *options) == 2
+    said = capsys.readouterr().err
+    assert "column 't' (--truth): the rows of item 'i0' disagree" in said
+    assert f"'{wrong}'" in said
