@@ -20,7 +20,8 @@ pytest.importorskip("distributed")
 
 def test_a_killed_worker_changes_nothing(tmp_path, stored):
     path = tmp_path / "runs.sqlite"
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-m", "tests.experiments.cluster_script", str(path), "3"],
         cwd=ROOT,

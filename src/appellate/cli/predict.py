@@ -93,8 +93,8 @@ def _features(
     table: Table, meta: dict[str, Any], embeddings: Path | None, known: dict[str, set[str]]
 ) -> Any:
     from appellate.cli.cells import match
+    from appellate.cli.features_in import read_embeddings
     from appellate.cli.hearing import frame_of
-    from appellate.cli.roles import read_embeddings
     from appellate.cli.tables_in import name_some
 
     if meta["columns"] is None:
@@ -137,7 +137,7 @@ def _as_numbers(cells: list[Any], where: str, *, truths: bool) -> Any:
     import numpy as np
 
     from appellate.cli.cells import as_text
-    from appellate.cli.roles import FROM_ZERO, as_numbers
+    from appellate.cli.features_in import FROM_ZERO, as_numbers
 
     if truths:  # true and false of Parquet or JSON are texts in CSV
         words = {"true": 1.0, "false": 0.0}
