@@ -137,6 +137,7 @@ def test_truth_that_is_not_known_is_neither_right_nor_wrong():
     for name in ("verdict_correct", "appeal_correct"):
         assert docket.columns()[name][[1, 3]].tolist() == [None, None]
     assert docket.columns()["appeal_correct"][0] is bool(known[0])
+    pytest.importorskip("pandas")
     frame = docket.to_frame("pandas")
     assert frame["appeal_correct"].isna().tolist() == [False, True, False, True]
     assert frame["appeal_correct"][0] == known[0]
