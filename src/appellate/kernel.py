@@ -36,19 +36,13 @@ APPROXIMATION = {
 
 
 def plan_geometry(
-    X: Any,
-    n_labels: int,
-    kernels: set[str],
-    *,
-    kernel_approximation: str,
-    n_matrices: int = 3,
-    n_outputs: int = 6,
-    **settings: Any,
+    X: Any, n_labels: int, kernels: set[str], *, kernel_approximation: str, **settings: Any
 ) -> Geometry:
     """Lay out training rows for Gaussian or linear kernels; say what was chosen and its cost.
 
-    The message goes to the logger ``"appellate"``: as a warning where an approximation was
-    chosen that nobody asked for, which Python shows by default, else as information.
+    `settings` are those of `appellate.numerics.plan.make_plan`. The message goes to the logger
+    ``"appellate"``: as a warning where an approximation was chosen that nobody asked for, which
+    Python shows by default, else as information.
     """
     local = getattr(X, "local", True)
     if kernel_approximation == "exact" and not local:
@@ -59,14 +53,7 @@ def plan_geometry(
     if "rbf" not in kernels:
         return Geometry(X, linear_plan(X.shape, X.dtype, local, settings["cache_dir"]))
     plan = make_plan(
-        X.shape,
-        n_labels,
-        X.dtype,
-        kind=kernel_approximation,
-        local=local,
-        n_matrices=n_matrices,
-        n_outputs=n_outputs,
-        **settings,
+        X.shape, n_labels, X.dtype, kind=kernel_approximation, local=local, **settings
     )
     unasked = plan.kind == "nystroem" and kernel_approximation == "auto"
     level = logging.WARNING if unasked else logging.INFO

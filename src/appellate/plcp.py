@@ -208,6 +208,8 @@ class PLCPClassifier(AppealClassifier):
         **APPROXIMATION_CONSTRAINTS,
     }
 
+    _more_matrices = 0  # n x n matrices beside those of base and partner
+
     def __init__(
         self,
         estimator: Any,
@@ -254,8 +256,6 @@ class PLCPClassifier(AppealClassifier):
         self.landmarks = landmarks
         self.cache_dir = cache_dir
         self.cost = cost
-
-    _more_matrices = 0  # n x n matrices beside those of base and partner
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
