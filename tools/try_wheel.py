@@ -39,6 +39,7 @@ CORE = [
     "tests/test_aggd.py",
     "tests/test_base_example.py",
     "tests/test_candidates.py",
+    "tests/test_candidates_misuse.py",
     "tests/test_confidence.py",
     "tests/test_docket.py",
     "tests/test_lalo.py",
