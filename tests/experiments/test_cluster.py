@@ -20,8 +20,8 @@ pytest.importorskip("distributed")
 
 def test_a_killed_worker_changes_nothing(tmp_path, stored):
     path = tmp_path / "runs.sqlite"
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
+    modules = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": modules}
     done = subprocess.run(
         [sys.executable, "-m", "tests.experiments.cluster_script", str(path), "3"],
         cwd=ROOT,

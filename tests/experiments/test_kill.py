@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 def raised(tmp_path_factory):
     """What the nursery told, and the folder of its stores."""
     folder = tmp_path_factory.mktemp("stores")
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
+    modules = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": modules}
     done = subprocess.run(
         [sys.executable, "-m", "tests.experiments.nursery", str(folder), "20"],
         cwd=ROOT,

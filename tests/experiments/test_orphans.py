@@ -28,11 +28,11 @@ if __name__ == "__main__":
 def test_workers_end_with_their_driver(tmp_path):
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    modules = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with subprocess.Popen(
         [sys.executable, str(script), str(tmp_path / "runs.sqlite")],
         cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": modules},
         stdout=subprocess.PIPE,
         text=True,
     ) as driver:
