@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from appellate.experiments import cluster as cluster_module
 from appellate.experiments.cluster import ClusterError, connect
 from tests.experiments.small import make_runs, read_rows
 
@@ -40,9 +43,53 @@ def test_a_killed_worker_changes_nothing(tmp_path, stored):
     assert read_rows(path) == read_rows(stored)
 
 
-def test_no_scheduler_at_the_address():
+@pytest.fixture
+def listener():
+    """Something that takes connections and says nothing, as a dashboard would."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield "tcp://127.0.0.1:{1}".format(*server.getsockname())
+
+
+def assert_no_client():
+    import dask
+    from distributed import Client
+
+    assert dask.config.get("scheduler", None) is None
+    with pytest.raises(ValueError, match="No client"):
+        Client.current()
+
+
+@pytest.mark.parametrize("address", ["nonsense://x", "127.0.0.1", "inproc://a/1/2", "tls://a:1"])
+def test_what_is_no_address_leaves_no_client(address):
     with (
-        pytest.raises(ClusterError, match="no Dask scheduler answers"),
-        connect(2, "nonsense://x"),
+        pytest.raises(ClusterError, match=f"no Dask scheduler answers at '{address}': "),
+        connect(2, address),
     ):
         pass
+    assert_no_client()
+
+
+def test_nobody_at_the_address(listener, monkeypatch):
+    monkeypatch.setattr(cluster_module, "_TIMEOUT", 0.2)
+    with (
+        pytest.raises(ClusterError, match=r"what listens there is no scheduler\. Start one"),
+        connect(2, listener),
+    ):
+        pass
+    with pytest.raises(ClusterError, match="Timed out"), connect(2, "tcp://127.0.0.1:9"):
+        pass
+    assert_no_client()
+
+
+def test_a_running_scheduler_computes_while_it_is_lent():
+    import dask.array as da
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=1, processes=False, dashboard_address=":0", silence_logs=logging.ERROR
+    ) as cluster:
+        with connect(2, cluster.scheduler_address) as client:
+            lazy = da.ones(4).sum().persist()
+            assert client.futures_of(lazy)
+            assert lazy.compute() == 4
+        assert_no_client()

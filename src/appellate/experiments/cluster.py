@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +15,7 @@ from appellate.experiments.protocol import Outcome, Run
 from appellate.experiments.runner import execute_keyed
 
 _RETRIES = 3
+_TIMEOUT = 10  # seconds until a scheduler must have answered
 
 
 class ClusterError(Exception):
@@ -96,14 +99,36 @@ def connect(
             yield client
         return
     try:
-        client = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
+        _ask(scheduler)
+    except Exception as error:
         raise ClusterError(
             f"no Dask scheduler answers at '{scheduler}': {error}. Start one with 'dask "
             f"scheduler', or {otherwise}."
         ) from error
-    with client:
+    with Client(scheduler, timeout=_TIMEOUT) as client:  # type: ignore[no-untyped-call]
         yield client
+
+
+def _ask(scheduler: str) -> None:
+    """Connect to a scheduler and take leave again, or raise what stands in the way.
+
+    A client that fails to start stays the one that Dask computes with, so the next lazy array
+    of this process would wait for ever; and it never fails where something else listens.
+    """
+    from distributed import Security
+    from distributed.comm.core import connect as open_connection
+
+    async def ask() -> None:
+        arguments = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
+        opened = open_connection(scheduler, timeout=_TIMEOUT, **arguments)  # type: ignore[no-untyped-call]
+        try:
+            connection = await asyncio.wait_for(opened, _TIMEOUT + 1)
+        except TimeoutError as error:
+            raise TimeoutError("what listens there is no scheduler") from error
+        connection.abort()
+
+    with ThreadPoolExecutor(1) as pool:  # a notebook has a loop in its own thread
+        pool.submit(asyncio.run, ask()).result()
 
 
 def _lay_out(client: Any, problem: Problem) -> Any:
