@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -10,7 +13,7 @@ from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.kernels import GaussianKernel, LinearKernel
 from appellate.numerics.lowrank import FeatureSmoother
-from appellate.numerics.ridge import KernelSmoother, Smoother
+from appellate.numerics.ridge import KernelSmoother, LinearSmoother, Smoother
 from appellate.numerics.rows import ArrayRows
 from tests.problems import random_candidates, random_confidence
 
@@ -112,6 +115,48 @@ def test_sparse_targets(data, index):
     np.testing.assert_allclose(
         smoother.predict(new, sparse), smoother.predict(new, dense), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("scale", [1, 30, 1000])
+def test_wide_linear_models_predict_what_they_output(scale):
+    """Almost interpolating: training output and prediction agree in single precision."""
+    rng = np.random.RandomState(0)
+    X = scale * rng.normal(size=(50, 200)) + 10 * scale
+    targets = rng.uniform(size=(50, 3))
+    expected = Ridge(alpha=RIDGE).fit(X, targets).predict(X)
+    for dtype, atol in ((np.float32, 2e-4), (np.float64, 1e-9)):
+        smoother = Geometry(X.astype(dtype)).smoother("linear", 1.0, RIDGE)
+        assert isinstance(smoother, LinearSmoother)
+        targets = targets.astype(dtype)
+        np.testing.assert_allclose(smoother.training_output(targets), expected, atol=atol)
+        np.testing.assert_allclose(smoother.predict(X.astype(dtype), targets), expected, atol=atol)
+
+
+def test_a_small_ridge_keeps_its_digits(data):
+    rng = np.random.RandomState(0)
+    X, targets = rng.normal(size=(300, 20)), rng.uniform(size=(300, 3))
+    X, targets = X.astype(np.float32), targets.astype(np.float32)
+    smoother = Geometry(X).smoother("rbf", 1.0, np.float64(1e-4))
+    output = smoother.training_output(targets)
+    assert output.dtype == np.float32
+    np.testing.assert_allclose(smoother.predict(X, targets), output, atol=5e-4)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.9])
+def test_nothing_outlives_its_last_use(data, rate):
+    """Without waiting for the collector: an n x n matrix, or a file, may hang on it."""
+    candidates = random_candidates(np.random.RandomState(1), N, LABELS, rate)
+    entries = CandidateEntries(candidates)
+    gc.disable()
+    try:
+        made = smoothers(data[0])
+        gone = [weakref.ref(each) for each in made]
+        for each in made:
+            each.on_candidates(entries)
+        del each, made
+        assert [reference() for reference in gone] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_float32_is_kept(data):

@@ -48,23 +48,23 @@ class LowRankSmoother(Smoother):
     def training_output(self, targets: Targets) -> NDArray[Any]:  # noqa: D102
         return self._output(*self._project(targets))
 
-    def regressor(  # noqa: D102
-        self, targets: Targets, output: NDArray[Any] | None = None
-    ) -> Regressor:
+    def regressor(self, targets: Targets) -> Regressor:  # noqa: D102
         return self._regressor(*self._project(targets))
 
     def regress(  # noqa: D102
         self, entries: CandidateEntries, values: Values, *, complement: bool = False
     ) -> tuple[NDArray[Any], Regressor]:
-        coefficients, mean = self._project_entries(entries, values)
+        coefficients, mean = _project_entries(self.features, self.weights, entries, values)
         if complement:  # S (1 - D) = 1 - S D
             coefficients, mean = -coefficients, 1 - mean
         return self._output(coefficients, mean), self._regressor(coefficients, mean)
 
     def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap:
+        features, weights = self.features, self.weights
+
         def apply(values: Values) -> Values:
-            coefficients, mean = self._project_entries(entries, values)
-            return self.features.evaluate(
+            coefficients, mean = _project_entries(features, weights, entries, values)
+            return features.evaluate(
                 entries, coefficients.astype(values.dtype), mean.astype(values.dtype)
             )
 
@@ -77,16 +77,17 @@ class LowRankSmoother(Smoother):
     def _output(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> NDArray[Any]:
         return self.features.product(coefficients.astype(self.dtype), mean.astype(self.dtype))
 
-    def _project_entries(
-        self, entries: CandidateEntries, values: Values
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        n, l = entries.shape
-        mean = np.bincount(entries.labels, weights=values, minlength=l) / n
-        return self.features.gather(entries, values) * self.weights, mean
-
     def _project(self, targets: Targets) -> tuple[NDArray[Any], NDArray[Any]]:
         dense = targets.toarray() if sp.issparse(targets) else targets
         return self.features.gather_dense(dense) * self.weights, dense.mean(axis=0)
+
+
+def _project_entries(
+    features: Features, weights: NDArray[Any], entries: CandidateEntries, values: Values
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    n, l = entries.shape
+    mean = np.bincount(entries.labels, weights=values, minlength=l) / n
+    return features.gather(entries, values) * weights, mean
 
 
 class FeatureSmoother(LowRankSmoother):

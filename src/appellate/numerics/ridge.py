@@ -91,15 +91,10 @@ class Smoother(ABC):
         """Return ``S @ targets``, (n, l)."""
 
     @abstractmethod
-    def regressor(self, targets: Targets, output: NDArray[Any] | None = None) -> Regressor:
-        """Return the regression on these targets, ready for new rows.
-
-        `output` is their training output, if it is known already.
-        """
+    def regressor(self, targets: Targets) -> Regressor:
+        """Return the regression on these targets, ready for new rows."""
 
     @abstractmethod
-    def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap: ...
-
     def regress(
         self, entries: CandidateEntries, values: Values, *, complement: bool = False
     ) -> tuple[NDArray[Any], Regressor]:
@@ -107,9 +102,13 @@ class Smoother(ABC):
 
         With `complement`, on one minus these targets.
         """
-        targets = 1 - entries.scatter(values) if complement else entries.to_sparse(values)
-        output = self.training_output(targets)
-        return output, self.regressor(targets, output)
+
+    @abstractmethod
+    def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap:
+        """Return the map of `on_candidates`, which must not refer to the smoother.
+
+        The smoother keeps the map: a cycle would keep matrices and files beyond a fit.
+        """
 
     def predict(self, X: NDArray[Any], targets: Targets) -> NDArray[Any]:
         """Return the output on new rows of the regression on these targets, (m, l)."""
@@ -142,12 +141,13 @@ class KernelSmoother(Smoother):
     """The exact smoother of a kernel matrix.
 
     With ``Hi = (K + ridge I)^-1``, ``v = Hi 1`` and ``B = Hi - v v' / (1'v)``:
-    ``S = I - ridge B``, dual coefficients ``B T = (T - S T) / ridge``, bias ``v'T / (1'v)``.
+    ``S = I - ridge B``, dual coefficients ``B T``, bias ``v'T / (1'v)``. B is kept and not S:
+    where S is close to I, ``(T - S T) / ridge`` would have no digits left.
 
     Cost: one Cholesky factorisation and one inverse, 2 n^3 / 3 multiply-adds together;
     a later training output is n^2 l. Memory: the one n x n matrix, overwritten in place; a
-    candidate map gathers the blocks ``S[rows_j, rows_j]`` of the rows that have label j,
-    n^2 c^2 / l entries for c candidates a row, and works on S itself where these would take
+    candidate map gathers the blocks ``B[rows_j, rows_j]`` of the rows that have label j,
+    n^2 c^2 / l entries for c candidates a row, and works on B itself where these would take
     more than two n x n matrices.
 
     Parameters
@@ -174,42 +174,52 @@ class KernelSmoother(Smoother):
     def __init__(
         self, gram: NDArray[Any], ridge: float, rows: NDArray[Any], kernel: Kernel
     ) -> None:
-        self.ridge, self.rows, self.kernel = ridge, rows, kernel
+        self.ridge, self.rows, self.kernel = float(ridge), rows, kernel
         self.matrix = _invert_in_place(gram, ridge)
         row_sums = self.matrix.sum(axis=1)
         total = row_sums.sum()
         self.weights = row_sums / total  # the bias is weights @ targets
-        scaled = row_sums * (ridge / total)
         for block in gen_batches(len(gram), _BLOCK_ROWS):
-            part = self.matrix[block]
-            part *= -ridge
-            part += np.outer(scaled[block], row_sums)
-        self.diagonal = np.einsum("ii->i", self.matrix)  # a writable view
-        self.diagonal += 1
+            self.matrix[block] -= np.outer(self.weights[block], row_sums)
+        self.diagonal = 1 - self.ridge * np.einsum("ii->i", self.matrix)
 
     def training_output(self, targets: Targets) -> NDArray[Any]:  # noqa: D102
+        return self._output(targets, self._dual(targets))
+
+    def regressor(self, targets: Targets) -> Regressor:  # noqa: D102
+        return self._regressor(targets, self._dual(targets))
+
+    def regress(  # noqa: D102
+        self, entries: CandidateEntries, values: Values, *, complement: bool = False
+    ) -> tuple[NDArray[Any], Regressor]:
+        targets = 1 - entries.scatter(values) if complement else entries.to_sparse(values)
+        dual = self._dual(targets)
+        return self._output(targets, dual), self._regressor(targets, dual)
+
+    def _dual(self, targets: Targets) -> NDArray[Any]:
         if sp.issparse(targets):
             return np.ascontiguousarray((targets.T @ self.matrix).T)
         return np.asarray(self.matrix @ targets)
 
-    def regressor(  # noqa: D102
-        self, targets: Targets, output: NDArray[Any] | None = None
-    ) -> Regressor:
-        output = self.training_output(targets) if output is None else output
-        coefficients = np.asarray((targets - output) / self.ridge)
-        return Regressor(self.kernel, self.rows, coefficients, self.weights @ targets)
+    def _output(self, targets: Targets, dual: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(targets - self.ridge * dual)
+
+    def _regressor(self, targets: Targets, dual: NDArray[Any]) -> Regressor:
+        return Regressor(self.kernel, self.rows, dual, self.weights @ targets)
 
     def _build_candidate_map(self, entries: CandidateEntries) -> CandidateMap:
         order, starts = entries.by_label
-        sizes = np.diff(starts)
-        if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * self.matrix.size:
-            return lambda values: entries.gather(self.training_output(entries.scatter(values)))
-        blocks = np.empty(np.sum(sizes**2), dtype=self.matrix.dtype)
-        _gather_blocks(self.matrix, entries.rows[order], starts, blocks)
+        sizes, matrix, ridge = np.diff(starts), self.matrix, self.ridge
+        if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * matrix.size:
+            return lambda values: values - ridge * entries.gather(matrix @ entries.scatter(values))
+        blocks = np.empty(np.sum(sizes**2), dtype=matrix.dtype)
+        _gather_blocks(matrix, entries.rows[order], starts, blocks)
 
         def apply(values: Values) -> Values:
             out = np.empty_like(values)
             out[order] = _apply_blocks(blocks, starts, values[order])
+            out *= -ridge
+            out += values
             return out
 
         return apply
@@ -218,8 +228,9 @@ class KernelSmoother(Smoother):
 class LinearSmoother(KernelSmoother):
     """The exact smoother of a linear kernel, for as many features as rows or more.
 
-    Its kernel matrix is that of centred rows, which is the same smoother, because the bias is
-    free, but keeps the digits of features that are far from zero.
+    The bias is free, so that rows may be centred, which keeps the digits of features that are
+    far from zero, and any constant may be added to the kernel. That of the trace keeps the
+    matrix, which is singular along the constant targets when rows are centred, invertible.
 
     Parameters
     ----------
@@ -232,13 +243,13 @@ class LinearSmoother(KernelSmoother):
     def __init__(self, rows: NDArray[Any], ridge: float) -> None:
         self.centre = rows.mean(axis=0, dtype=np.float64)
         centred = np.asarray(rows - self.centre, dtype=rows.dtype)
-        super().__init__(centred @ centred.T, ridge, centred, LinearKernel())
+        gram = centred @ centred.T
+        gram += np.trace(gram) / len(gram)
+        super().__init__(gram, ridge, centred, LinearKernel())
 
-    def regressor(  # noqa: D102
-        self, targets: Targets, output: NDArray[Any] | None = None
-    ) -> Regressor:
-        dual = super().regressor(targets, output)
-        return Regressor(None, None, self.rows.T @ dual.coefficients, dual.intercept, self.centre)
+    def _regressor(self, targets: Targets, dual: NDArray[Any]) -> Regressor:
+        bias = self.weights @ targets
+        return Regressor(None, None, self.rows.T @ dual, bias, self.centre)
 
 
 @nb.njit(cache=True)
@@ -278,9 +289,10 @@ def _invert_in_place(gram: NDArray[Any], ridge: float) -> NDArray[Any]:
     if info == 0:
         inverse, info = potri(factor, lower=1, overwrite_c=1)
     if info != 0:
+        digits = " or pass float64 features" if gram.dtype == np.float32 else ""
         raise np.linalg.LinAlgError(
             f"kernel matrix + {ridge:g} I is not positive definite in {gram.dtype}; "
-            "choose a larger regularization or pass float64 features."
+            f"choose a larger regularization{digits}."
         )
     out: NDArray[Any] = inverse.T
     for block in gen_batches(n, _BLOCK_ROWS):
