@@ -170,6 +170,18 @@ def test_svm_alone_on_features():
     assert np.mean(model.transduction_ == exact.transduction_) > 0.9
 
 
+@pytest.mark.parametrize("coupled", [False, True])
+def test_svm_refuses_before_it_makes_features(coupled, tmp_path, monkeypatch):
+    """A folder does not help: the features are needed in memory."""
+    X, candidates, _ = make_problem(20_000, dtype=np.float32)
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 2000, "cache_dir": tmp_path}
+    model = PLSVMClassifier(random_state=0, **options)
+    monkeypatch.setattr(plan_module, "free_memory", lambda: 650 * 10**6)
+    monkeypatch.delattr("appellate.numerics.geometry.nystroem_basis")
+    with pytest.raises(MemoryError, match=r"Lower n_landmarks, or take .* another base\."):
+        (PLCPClassifier(model) if coupled else model).fit(X, candidates)
+
+
 def test_distances_that_overflow_are_said():
     X, candidates, _ = make_problem(50)
     with np.errstate(over="ignore"), pytest.raises(ValueError, match="scale the features"):

@@ -162,7 +162,12 @@ class PLSVMClassifier(PartialLabelClassifier):
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
-        return plan_geometry(X, n_labels, {self.kernel}, **settings)
+        return plan_geometry(X, n_labels, {self.kernel}, at_hand=self._at_hand, **settings)
+
+    @property
+    def _at_hand(self) -> bool:
+        """Whether all Nystroem features must be in memory: rows are visited in random order."""
+        return self.kernel == "rbf"
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
