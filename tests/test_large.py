@@ -234,7 +234,7 @@ def test_svm_refuses_before_it_makes_features(coupled, tmp_path, monkeypatch):
     model = PLSVMClassifier(random_state=0, **options)
     monkeypatch.setattr(plan_module, "free_memory", lambda: 650 * 10**6)
     monkeypatch.delattr("appellate.numerics.geometry.nystroem_basis")
-    with pytest.raises(MemoryError, match=r"Lower n_landmarks, or take .* another base\."):
+    with pytest.raises(MemoryError, match=r"Lower n_landmarks.* another base\."):
         (PLCPClassifier(model) if coupled else model).fit(X, candidates)
 
 

@@ -75,9 +75,9 @@ def test_a_cluster_keeps_the_features():
 @pytest.mark.parametrize("place", [{}, {"cache_dir": "/scratch"}, {"local": False}])
 def test_features_at_hand_count_wherever_they_are_kept(place):
     made = plan(1_000_000, 4 * GB, "nystroem", at_hand=True, **place)
-    assert made.n_landmarks == 576  # as many as fit
-    assert made.memory == plan(1_000_000, 4 * GB, "nystroem").memory
-    with pytest.raises(MemoryError, match=r"Lower n_landmarks, or take fewer rows or another"):
+    assert made.n_landmarks < 1024  # as many as fit
+    assert 4 * 1_000_000 * made.n_landmarks < made.memory <= 0.8 * 4 * GB
+    with pytest.raises(MemoryError, match=r"Lower n_landmarks.*, or take fewer rows or another"):
         plan(1_000_000, 4 * GB, n_landmarks=2048, at_hand=True, **place)
 
 
