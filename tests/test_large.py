@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from appellate import (
     AGGDClassifier,
@@ -168,6 +170,72 @@ def test_svm_alone_on_features():
     model.fit(X, candidates)
     assert model._regressor.rows.shape == (200, 5)
     assert np.mean(model.transduction_ == exact.transduction_) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["array", "duplicates", "dask"])
+@pytest.mark.parametrize("bandwidth", [1.0, 0.3])
+def test_svm_on_all_rows_as_landmarks_is_exact(kind, bandwidth):
+    """It has no bias: the kernel must be right to a constant."""
+    X, candidates, _ = make_problem(200)
+    new = np.random.RandomState(1).normal(size=(50, 5))
+    if kind == "duplicates":
+        X[100:120] = X[:20]
+    exact = PLSVMClassifier(random_state=0, bandwidth=bandwidth).fit(X, candidates)
+    given = X
+    if kind == "dask":
+        given = pytest.importorskip("dask.array").from_array(X, chunks=(70, -1))
+    for n_landmarks, atol in ((199, 1e-3), (200, 1e-4), (250, 1e-4)):
+        if n_landmarks < len(X) and bandwidth < 1:
+            continue  # so narrow a kernel does not see the row that is missing
+        model = clone(exact).set_params(kernel_approximation="nystroem", n_landmarks=n_landmarks)
+        model.fit(given, candidates)
+        for found, wanted in (
+            (model.training_output_, exact.training_output_),
+            (model.decision_function(new), exact.decision_function(new)),
+        ):
+            np.testing.assert_allclose(found, wanted, atol=atol)
+
+
+def test_svm_on_rows_that_all_coincide():
+    _, candidates, _ = make_problem(30)
+    X, model = np.ones((30, 2)), PLSVMClassifier(random_state=0)
+    exact = model.fit(X, candidates).training_output_
+    model.set_params(kernel_approximation="nystroem").fit(X, candidates)
+    np.testing.assert_allclose(model.training_output_, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("coupled", [False, True])
+def test_svm_keeps_its_features_once(on_disk, coupled, tmp_path, monkeypatch):
+    from appellate.numerics import features, nystroem, rows
+
+    monkeypatch.setattr(features, "_BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(rows, "_PIECE_BYTES", 2**18)
+    monkeypatch.setattr(nystroem, "SAMPLE_ROWS", 256)
+    X, candidates, _ = make_problem(20_000, n_labels=3, dtype=np.float32)
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 256}
+    model = PLSVMClassifier(n_epochs=1, bandwidth=0.3, random_state=0, **options)
+    if coupled:
+        model = PLCPClassifier(model, bandwidth=0.3, max_rounds=1)
+    model.set_params(cache_dir=tmp_path if on_disk else None)
+    model.fit(X[:300], candidates[:300])  # compiles
+    tracemalloc.start()
+    model.fit(X, candidates)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.9 < peak / (4 * len(X) * 256) < 1.6
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_svm_refuses_before_it_makes_features(coupled, tmp_path, monkeypatch):
+    """A folder does not help: the features are needed in memory."""
+    X, candidates, _ = make_problem(20_000, dtype=np.float32)
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 2000, "cache_dir": tmp_path}
+    model = PLSVMClassifier(random_state=0, **options)
+    monkeypatch.setattr(plan_module, "free_memory", lambda: 650 * 10**6)
+    monkeypatch.delattr("appellate.numerics.geometry.nystroem_basis")
+    with pytest.raises(MemoryError, match=r"Lower n_landmarks.* another base\."):
+        (PLCPClassifier(model) if coupled else model).fit(X, candidates)
 
 
 def test_distances_that_overflow_are_said():

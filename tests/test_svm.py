@@ -225,3 +225,16 @@ def test_memory(kernel, matrices):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < matrices * 8 * len(X) ** 2
+
+
+def test_rows_in_single_precision_are_not_copied(monkeypatch):
+    monkeypatch.setattr("appellate.numerics.features._BLOCK_BYTES", 2**18)
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(5000, 400)).astype(np.float32)
+    candidates, model = random_candidates(rng, 5000, 4), PLSVMClassifier(n_epochs=1)
+    model.set_params(kernel="linear").fit(X[:50], candidates[:50])  # compiles
+    tracemalloc.start()
+    model.fit(X, candidates)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.5 * X.nbytes

@@ -269,6 +269,7 @@ class PLCPClassifier(AppealClassifier):
             kernels,
             n_matrices=getattr(self.estimator, "_n_matrices", 3) + self._more_matrices,
             n_outputs=6 + 2 * self.max_rounds * self.keep_confidences,
+            at_hand=getattr(self.estimator, "_at_hand", False),
             **settings,
         )
 

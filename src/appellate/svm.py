@@ -10,7 +10,6 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions
@@ -18,9 +17,9 @@ from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.confidence import reduce_candidates
 from appellate.kernel import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
 from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
+from appellate.numerics.features import StoredFeatures
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.kernels import Kernel
-from appellate.numerics.plan import free_memory
+from appellate.numerics.nystroem import Basis
 from appellate.numerics.ridge import Regressor
 from appellate.numerics.simplex import project_entries
 
@@ -162,7 +161,12 @@ class PLSVMClassifier(PartialLabelClassifier):
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
-        return plan_geometry(X, n_labels, {self.kernel}, **settings)
+        return plan_geometry(X, n_labels, {self.kernel}, at_hand=self._at_hand, **settings)
+
+    @property
+    def _at_hand(self) -> bool:
+        """Whether all Nystroem features must be in memory: rows are visited in random order."""
+        return self.kernel == "rbf"
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
@@ -198,55 +202,52 @@ class PLSVMClassifier(PartialLabelClassifier):
         self, geometry: Geometry, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run Pegasos; return the model and its margins of the training rows, (n, l)."""
-        if self.kernel == "rbf" and geometry.plan.kind == "nystroem":
-            return self._train_on_features(geometry, candidates)
-        X = geometry.matrix
+        if self.kernel == "rbf" and geometry.plan.kind == "exact":
+            return self._train_on_kernel(geometry, candidates)
+        return self._train_on_features(geometry, candidates)
+
+    def _train_on_kernel(
+        self, geometry: Geometry, candidates: NDArray[np.bool_]
+    ) -> tuple[Regressor, NDArray[Any]]:
         n, l = candidates.shape
-        by_appearance = order_of_appearance(candidates)
-        by_name = np.argsort(by_appearance)
-        sets = np.ascontiguousarray(candidates[:, by_appearance])
-        kernel: Kernel | None = None
-        if self.kernel == "rbf":
-            kernel, gram = geometry.gram("rbf", self.bandwidth)
-            scores, coefficients = np.zeros((l, n)), np.zeros((n, l))
-            for order, step in self._epochs(n):
-                _visit_kernel(gram, sets, order, step, self.regularization, scores, coefficients)
-            margins = scores.T
-        else:
-            coefficients = np.zeros((X.shape[1], l))
-            for order, step in self._epochs(n):
-                _visit_linear(X, sets, order, step, self.regularization, coefficients)
-            margins = X @ coefficients
-        scale = 1 / (self.regularization * self.n_epochs * n)
-        margins, coefficients = (
-            (scale * part[:, by_name]).astype(X.dtype) for part in (margins, coefficients)
-        )
-        rows = X if kernel is not None else None
-        return Regressor(kernel, rows, coefficients, np.zeros(l, dtype=X.dtype)), margins
+        X, (kernel, gram) = geometry.matrix, geometry.gram("rbf", self.bandwidth)
+        scores, coefficients = np.zeros((l, n)), np.zeros((n, l))
+        labels, ridge = order_of_appearance(candidates), self.regularization
+        for order, step in self._epochs(n):
+            _visit_kernel(gram, candidates, labels, order, step, ridge, scores, coefficients)
+        scale = 1 / (ridge * self.n_epochs * n)
+        margins = (scale * scores.T).astype(X.dtype, order="C")
+        coefficients = (scale * coefficients).astype(X.dtype)
+        return Regressor(kernel, X, coefficients, np.zeros(l, dtype=X.dtype)), margins
 
     def _train_on_features(
         self, geometry: Geometry, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
-        """Run the linear version on Nystroem features, (n, m), all of them in memory."""
-        basis = geometry.basis(self.bandwidth)
-        scale = np.sqrt(basis.strengths)
-        size, free = 4 * basis.features.shape[0] * len(scale), free_memory()
-        if size > free:
-            raise MemoryError(
-                f"PL-SVM visits rows in random order and keeps their {len(scale)} features in "
-                f"memory, {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. Lower "
-                "n_landmarks, or take another base."
-            )
-        features = basis.features.product(
-            np.diag(scale).astype(np.float32), (basis.offset * scale).astype(np.float32)
-        )
-        linear = clone(self).set_params(kernel="linear")
-        primal, margins = linear._train(Geometry(features), candidates)
-        intercept = np.zeros(candidates.shape[1], dtype=geometry.X.dtype)
-        coefficients = (basis.turn * scale) @ primal.coefficients
-        return Regressor(basis.kernel, basis.landmarks, coefficients, intercept), margins.astype(
-            geometry.X.dtype
-        )
+        """Run the linear version on the rows, or on their Nystroem features as they lie."""
+        basis: Basis | None = None
+        if self.kernel == "rbf":
+            basis = geometry.basis(self.bandwidth)
+            features, scale, common = basis.features, np.sqrt(basis.strengths), basis.common
+            shift = basis.offset * scale
+        else:
+            X = geometry.matrix
+            features = StoredFeatures(X.shape, X.dtype, matrix=X)
+            scale, shift, common = np.ones(X.shape[1]), np.zeros(X.shape[1]), 0.0
+        (n, l), dtype = candidates.shape, geometry.X.dtype
+        labels, ridge = order_of_appearance(candidates), self.regularization
+        space = (features.toarray(), scale, shift, common)
+        coefficients, steps = np.zeros((len(shift), l)), np.zeros(l)
+        for order, step in self._epochs(n):
+            _visit_linear(space, candidates, labels, order, step, ridge, coefficients, steps)
+        coefficients /= ridge * self.n_epochs * n
+        steps /= ridge * self.n_epochs * n
+        level = shift @ coefficients + common * steps
+        margins = features.product(coefficients.T * scale, level).astype(dtype)
+        intercept = np.zeros(l, dtype=dtype)
+        if basis is None:
+            return Regressor(None, None, coefficients.astype(dtype), intercept), margins
+        coefficients = basis.turn * scale @ coefficients + np.outer(basis.rest, steps)
+        return Regressor(basis.kernel, basis.landmarks, coefficients, intercept), margins
 
     def _epochs(self, n: int) -> Iterator[tuple[NDArray[np.intp], int]]:
         """Yield the order of the rows in every epoch and the steps taken before it."""
@@ -263,10 +264,10 @@ def _one_hot(margins: NDArray[Any]) -> NDArray[Any]:
 
 
 @nb.njit(cache=True)
-def _contenders(scores, candidates):  # type: ignore[no-untyped-def]
+def _contenders(scores, candidates, labels):  # type: ignore[no-untyped-def]
     """Find the best candidate, the best non-candidate (-1 if there is none) and the gap."""
     best, rival = -1, -1
-    for j in range(scores.size):
+    for j in labels:
         if candidates[j]:
             if best < 0 or scores[j] > scores[best]:
                 best = j
@@ -277,7 +278,7 @@ def _contenders(scores, candidates):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def _visit_kernel(  # type: ignore[no-untyped-def]
-    gram, candidates, order, step, regularization, scores, coefficients
+    gram, candidates, labels, order, step, regularization, scores, coefficients
 ):
     """Visit every row once; keep the scores ``(K A)'``, (l, n), up to date.
 
@@ -285,7 +286,7 @@ def _visit_kernel(  # type: ignore[no-untyped-def]
     """
     for i in order:
         step += 1
-        best, rival, gap = _contenders(scores[:, i], candidates[i])
+        best, rival, gap = _contenders(scores[:, i], candidates[i], labels)
         if gap < regularization * step:
             coefficients[i, best] += 1
             coefficients[i, rival] -= 1
@@ -296,18 +297,27 @@ def _visit_kernel(  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def _visit_linear(  # type: ignore[no-untyped-def]
-    rows, candidates, order, step, regularization, coefficients
+    space, candidates, labels, order, step, regularization, coefficients, steps
 ):
-    """Visit every row once; the coefficients, (q, l), are those of the features."""
+    """Visit every row once; the coefficients, (q, l), are those of the features.
+
+    With ``space = (rows, scale, shift, common)`` they are ``rows * scale + shift``; the inner
+    product of two rows has `common` more, which only needs the sum of the `steps`, (l,).
+    """
+    rows, scale, shift, common = space
+    features = np.empty(rows.shape[1])
     scores = np.empty(candidates.shape[1])
     for i in order:
         step += 1
-        scores[:] = 0
-        for p in range(rows.shape[1]):
+        scores[:] = common * steps
+        for p in range(features.size):
+            features[p] = rows[i, p] * scale[p] + shift[p]
             for j in range(scores.size):
-                scores[j] += rows[i, p] * coefficients[p, j]
-        best, rival, gap = _contenders(scores, candidates[i])
+                scores[j] += features[p] * coefficients[p, j]
+        best, rival, gap = _contenders(scores, candidates[i], labels)
         if gap < regularization * step:
-            for p in range(rows.shape[1]):
-                coefficients[p, best] += rows[i, p]
-                coefficients[p, rival] -= rows[i, p]
+            steps[best] += 1
+            steps[rival] -= 1
+            for p in range(features.size):
+                coefficients[p, best] += features[p]
+                coefficients[p, rival] -= features[p]

@@ -215,6 +215,22 @@ def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
     assert not any(cache.iterdir())
 
 
+def test_a_folder_spares_svm_no_memory(tmp_path, monkeypatch):
+    from appellate.numerics.plan import make_plan
+
+    def refuse(*arguments, **options):
+        memory.append(make_plan(*arguments, **options).memory)
+        raise MemoryError
+
+    write_table(tmp_path / "t.csv")
+    monkeypatch.setattr("appellate.numerics.plan.make_plan", refuse)
+    memory = []
+    options = ["--candidates", "labels", "--kernel", "nystroem", "--out", str(tmp_path / "o")]
+    for more in (["sure"], ["svm"], ["svm", "--cache-dir", str(tmp_path)]):
+        run(["rectify", str(tmp_path / "t.csv"), *options, "--base", *more])
+    assert memory[0] == memory[1] == memory[2]
+
+
 def assert_excluded(folder, docket, said):
     """Row 2 was excluded: docket, page, run.json and the terminal say nothing else of it."""
     parquet = pytest.importorskip("pyarrow.parquet").read_table(folder / "docket.parquet")

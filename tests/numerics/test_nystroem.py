@@ -88,6 +88,20 @@ def test_all_rows_as_landmarks_are_the_exact_kernel(X):
     assert nearly.basis(1.0) is nearly.smoother("rbf", 1.0, 0.5).basis
 
 
+@pytest.mark.parametrize("n_landmarks", [30, N - 1, N])
+def test_the_basis_has_the_kernel_of_the_features(X, n_landmarks):
+    """Also its constant part, which no centred feature shows where all rows are landmarks."""
+    basis = make(X, X[:n_landmarks]).basis
+    features = basis.features.toarray() + basis.offset
+    K_nm = GaussianKernel(WIDTH)(X, X[:n_landmarks])
+    expected = K_nm @ np.linalg.solve(K_nm[:n_landmarks], K_nm.T)
+    found = features * basis.strengths @ features.T + basis.common
+    np.testing.assert_allclose(found, expected, atol=5e-6)
+    values = GaussianKernel(WIDTH)(X, basis.landmarks)
+    np.testing.assert_allclose(values @ basis.rest, basis.common, atol=1e-7)
+    assert (basis.common > 1e-3) is (n_landmarks == N)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.9])

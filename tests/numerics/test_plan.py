@@ -72,6 +72,15 @@ def test_a_cluster_keeps_the_features():
     assert str(made).endswith("needs about 0.8 GB of memory here and 4.1 GB on the cluster.")
 
 
+@pytest.mark.parametrize("place", [{}, {"cache_dir": "/scratch"}, {"local": False}])
+def test_features_at_hand_count_wherever_they_are_kept(place):
+    made = plan(1_000_000, 4 * GB, "nystroem", at_hand=True, **place)
+    assert made.n_landmarks < 1024  # as many as fit
+    assert 4 * 1_000_000 * made.n_landmarks < made.memory <= 0.8 * 4 * GB
+    with pytest.raises(MemoryError, match=r"Lower n_landmarks.*, or take fewer rows or another"):
+        plan(1_000_000, 4 * GB, n_landmarks=2048, at_hand=True, **place)
+
+
 def test_free_memory_is_read_and_limited():
     assert 2**20 < free_memory() < 2**50
     resource = pytest.importorskip("resource")

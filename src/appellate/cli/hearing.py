@@ -77,6 +77,7 @@ def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
             n_landmarks=given["landmarks"],
             cache_dir=given["cache_dir"],
             local=not cluster,
+            at_hand=given["base"] == "svm",
         )
     except MemoryError as error:
         raise UserError(str(error).replace("cache_dir", "--cache-dir")) from error

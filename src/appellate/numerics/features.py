@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -38,9 +39,12 @@ class Features(ABC):
         ``(n, r)``.
     blocks : list of slice
         Rows of every block.
+    dtype : dtype
+        Of the features.
     """
 
     shape: tuple[int, int]
+    dtype: Any
     blocks: list[slice]
     _known: tuple[CandidateEntries, Sequence[Any]] | None = None
 
@@ -100,6 +104,15 @@ class Features(ABC):
         for part in self._map(_dense_block, [(targets[rows],) for rows in self.blocks]):
             total += part
         return total
+
+    def toarray(self) -> NDArray[Any]:
+        """Return all features in the memory of this process, to be read only."""
+        parts: list[Part] = [()] * len(self.blocks)
+        results = deque(self._map(_whole_block, parts))
+        out = np.empty(self.shape, dtype=self.dtype)
+        for rows in self.blocks:
+            out[rows] = results.popleft()  # given up as it is copied
+        return out
 
     @abstractmethod
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -193,6 +206,9 @@ class StoredFeatures(Features):
             data, offset = data[count:], offset + count
         return out
 
+    def toarray(self) -> NDArray[Any]:  # noqa: D102
+        return self.read(slice(0, self.shape[0]))
+
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: D102
         total, gram = np.zeros(self.shape[1]), np.zeros((self.shape[1], self.shape[1]), order="F")
         for rows in self.blocks:
@@ -264,6 +280,10 @@ def product_block(
 ) -> NDArray[Any]:
     """``Z C' + 1 shift'`` of one block."""
     return np.asarray(features @ coefficients.T + shift)
+
+
+def _whole_block(features: NDArray[Any]) -> NDArray[Any]:
+    return features
 
 
 def _dense_block(features: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:

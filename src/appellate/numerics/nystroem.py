@@ -59,6 +59,11 @@ class Basis:
         ``Z = k(X, landmarks) turn - offset``.
     offset : ndarray, shape (r,)
         See `turn`.
+    common : float
+        What the features of the training rows have in common where they do not differ:
+        ``F F' = (Z + 1 offset') diag(s) (Z + 1 offset')' + common``. A free bias takes it up.
+    rest : ndarray, shape (m,)
+        ``k(X, landmarks) rest`` is `common` for every training row.
     """
 
     features: Features
@@ -67,6 +72,8 @@ class Basis:
     landmarks: NDArray[np.float64]
     turn: NDArray[np.float64]
     offset: NDArray[np.float64]
+    common: float
+    rest: NDArray[np.float64]
 
 
 def sample_rows(rows: Rows, size: int) -> NDArray[Any]:
@@ -136,9 +143,20 @@ def nystroem_basis(
     centre = factor.mean(axis=0)  # the landmarks' own features are the rows of the factor
     make = partial(_whitened, kernel=kernel, landmarks=landmarks, factor=factor, centre=centre)
     features = rows.features(make, len(factor), cache_dir)
-    strengths, vectors, offset = _orthonormalize(features)
+    strengths, vectors, mean = _orthonormalize(features)
     turn = la.solve_triangular(factor, vectors, lower=True, trans="T")
-    return Basis(features, strengths, kernel, landmarks, turn, offset + centre @ vectors)
+    offset, mean = mean @ vectors + centre @ vectors, mean + centre
+    rest = mean - (vectors * strengths) @ (vectors.T @ mean)  # across all that differs
+    return Basis(
+        features,
+        strengths,
+        kernel,
+        landmarks,
+        turn,
+        offset,
+        float(rest @ rest),
+        la.solve_triangular(factor, rest, lower=True, trans="T"),
+    )
 
 
 def _factor(
@@ -152,7 +170,7 @@ def _factor(
 def _orthonormalize(
     features: Features,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Overwrite F by ``Z = F turn - 1 offset'``; return its strengths, turn and offset.
+    """Overwrite F by ``Z = (F - 1 mean') turn``; return strengths, turn and mean.
 
     Features are stored about a centre near their mean, so that single precision keeps the
     digits in which rows differ.
@@ -163,9 +181,8 @@ def _orthonormalize(
     strengths, vectors = la.eigh(gram, overwrite_a=True)
     kept = strengths > len(gram) * np.finfo(np.float64).eps * max(strengths[-1], 0.0)
     strengths, vectors = strengths[kept], vectors[:, kept] / np.sqrt(strengths[kept])
-    offset = total / n @ vectors
-    features.turn(vectors, offset)
-    return strengths, vectors, offset
+    features.turn(vectors, total / n @ vectors)
+    return strengths, vectors, total / n
 
 
 def _whitened(

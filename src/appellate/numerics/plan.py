@@ -86,6 +86,7 @@ def make_plan(
     local: bool = True,
     n_matrices: int = 3,
     n_outputs: int = 6,
+    at_hand: bool = False,
 ) -> Plan:
     """Decide how to represent the kernel of n rows.
 
@@ -117,6 +118,8 @@ def make_plan(
         Matrices of size n x n that the method needs with an exact kernel.
     n_outputs : int, default=6
         Matrices of size n x l that the fit leaves behind.
+    at_hand : bool, default=False
+        Whether this process needs all features in memory, wherever they are kept.
 
     Raises
     ------
@@ -147,18 +150,19 @@ def make_plan(
         reason = f"the exact kernel of {n} rows needs {_gb(exact_bytes)}, {_gb(free)} are free"
     fixed = own + _WORKSPACE + 2 * 8 * SAMPLE_ROWS * q
     in_memory = local and cache_dir is None
-    row_bytes = (4 * n if in_memory else 0) + (4 * size + 8) * q  # features; the landmarks
+    feature_bytes = 4 * n if in_memory or at_hand else 0
+    row_bytes = feature_bytes + (4 * size + 8) * q  # the landmarks
     m = min(n_landmarks or default_landmarks(n), n)
-    if n_landmarks is None and local:
+    if n_landmarks is None and (local or at_hand):
         fitting = int(_largest_root(_SQUARE_BYTES, row_bytes, room - fixed)) // 64 * 64
         m = min(m, max(fitting, FEWEST_LANDMARKS))
     memory = fixed + _SQUARE_BYTES * m * m + row_bytes * m
-    if local and memory > room:
+    if (local or at_hand) and memory > room:
         raise MemoryError(
             f"{n} rows do not fit: the exact kernel would need {_gb(exact_bytes)}, Nystroem "
             f"features of {m} landmarks {_gb(memory)}, and {_gb(free)} are free (of which a fit "
             f"takes {_SHARE:.0%} at most). "
-            + _advice(n, fixed, room, cache_dir is None, n_landmarks is not None)
+            + _advice(fixed, room, cache_dir is None, n_landmarks is not None, at_hand)
         )
     return Plan(
         "nystroem",
@@ -213,13 +217,14 @@ def _largest_root(square: float, linear: float, total: float) -> float:
     return (sqrt(linear**2 + 4 * square * max(total, 0)) - linear) / (2 * square)
 
 
-def _advice(n: int, fixed: int, room: int, in_memory: bool, many: bool) -> str:
+def _advice(fixed: int, room: int, in_memory: bool, many: bool, at_hand: bool) -> str:
     ways = []
-    if in_memory and fixed + _SQUARE_BYTES * FEWEST_LANDMARKS**2 < room:
+    if in_memory and not at_hand and fixed + _SQUARE_BYTES * FEWEST_LANDMARKS**2 < room:
         ways.append("name a cache_dir, so that the features live on disk")
     if many:
         ways.append("lower n_landmarks")
-    text = ", or ".join([*ways, "take fewer rows or a cluster (Dask arrays)"])
+    other = "another base" if at_hand else "a cluster (Dask arrays)"
+    text = ", or ".join([*ways, f"take fewer rows or {other}"])
     return f"{text[0].upper()}{text[1:]}."
 
 
