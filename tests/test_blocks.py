@@ -243,6 +243,33 @@ def write_parts(folder, *frames):
     return folder
 
 
+@pytest.mark.parametrize("index", ["__index_level_0__", "id", "__null_dask_index__"])
+def test_a_stored_index_is_no_feature(index, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=[7, 5])
+    frame.index.name = None if index.startswith("__i") else index
+    frame.to_parquet(tmp_path / "0.parquet")
+    assert ParquetRows(tmp_path).feature_names.tolist() == ["a", "b"]
+    asked = ParquetRows(tmp_path, columns=["b", index])
+    np.testing.assert_array_equal(asked, [[3.0, 7.0], [4.0, 5.0]])
+
+
+def test_numbered_files_are_read_as_they_count(tmp_path):
+    """Dask names the parts of a frame part.0.parquet, ..., part.10.parquet."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for k in range(12):
+        pd.DataFrame({"a": [float(k)]}).to_parquet(tmp_path / f"part.{k}.parquet")
+    np.testing.assert_array_equal(np.ravel(ParquetRows(tmp_path)), np.arange(12))
+
+
+def test_one_name_is_no_sequence_of_names(tmp_path):
+    folder = write_parts(tmp_path, {"a": [1.0], "b": [2.0]})
+    with pytest.raises(TypeError, match=r"columns must be a sequence of names.*\['ab'\]"):
+        ParquetRows(folder, columns="ab")
+
+
 def test_every_file_has_the_columns(tmp_path):
     folder = write_parts(tmp_path, {"a": [1.0], "b": [2.0]}, {"a": [1.0]})
     with pytest.raises(ValueError, match=r"1\.parquet' has no column 'b'"):

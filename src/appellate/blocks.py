@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,9 +47,11 @@ class ParquetRows(Rows):
     Parameters
     ----------
     path : str or path
-        The file; or a folder, whose ``*.parquet`` are read in the order of their names.
+        The file; or a folder, whose ``*.parquet`` are read in the order of their names, with
+        ``part.2`` before ``part.10``, as Dask reads them.
     columns : sequence of str, default=None
-        Columns to read; all if None. They must be numbers without gaps.
+        Columns to read; if None all but a stored index of pandas or Dask. They must be numbers
+        without gaps.
 
     Attributes
     ----------
@@ -74,11 +77,13 @@ class ParquetRows(Rows):
             raise ImportError("Parquet files need pyarrow: pip install 'appellate[io]'")
         from pyarrow import parquet
 
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a sequence of names: columns=['{columns}'].")
         path = Path(path)
-        self.files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        self.files = sorted(path.glob("*.parquet"), key=_natural) if path.is_dir() else [path]
         if not self.files:
             raise FileNotFoundError(f"there is no *.parquet file in '{path}'.")
-        names = list(parquet.read_schema(self.files[0]).names if columns is None else columns)
+        names = _data_columns(self.files[0]) if columns is None else list(columns)
         kinds = [kind for file in self.files for kind in _read_kinds(file, names)]
         small = all(kind.itemsize <= 4 and kind.kind == "f" for kind in kinds)
         self.dtype = np.dtype(np.float32 if small else np.float64)
@@ -98,6 +103,22 @@ class ParquetRows(Rows):
                         block[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
                     yield check_block(block, number, start, self.dtype, f"'{path}'")
                     number, start = number + 1, start + len(block)
+
+
+def _natural(path: Path) -> tuple[list[Any], str]:
+    """Key by which names are sorted as people count: ``part.2`` before ``part.10``."""
+    parts = re.split(r"(\d+)", path.name)
+    return [int(part) if k % 2 else part for k, part in enumerate(parts)], path.name
+
+
+def _data_columns(file: Path) -> list[str]:
+    """Columns of a Parquet file but for a stored index."""
+    from pyarrow import parquet
+
+    schema = parquet.read_schema(file)
+    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    index = {"__null_dask_index__", *(name for name in stored if isinstance(name, str))}
+    return [name for name in schema.names if name not in index]
 
 
 def _read_kinds(file: Path, names: Sequence[str]) -> list[np.dtype[Any]]:
