@@ -123,6 +123,9 @@ def test_exact_kernel_of_a_dask_array_is_refused(problem):
     X, candidates, _ = problem
     with pytest.raises(ValueError, match=r"'exact' needs the rows in memory.*X\.compute\(\)"):
         SUREClassifier(kernel_approximation="exact").fit(da.from_array(X), candidates)
+    linear = SUREClassifier(kernel="linear", kernel_approximation="exact")
+    labels = linear.fit(da.from_array(X, chunks=(70, -1)), candidates).transduction_
+    np.testing.assert_array_equal(labels, linear.fit(X, candidates).transduction_)
 
 
 def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
