@@ -15,11 +15,13 @@ from appellate import (
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
+    PLSVMClassifier,
     SUREClassifier,
 )
 from appellate.blocks import ParquetRows
 from appellate.model_selection import PLCPClassifierCV
 from appellate.numerics import features as features_module
+from appellate.numerics.rows import Rows
 from tests.test_large import make_problem
 
 OPTIONS = {"kernel_approximation": "nystroem", "n_landmarks": 40}
@@ -118,6 +120,33 @@ def test_nan_in_the_last_chunk_is_named(problem):
         SUREClassifier().fit(da.from_array(broken, chunks=(70, -1)), candidates)
 
 
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_nan_in_a_lazy_prediction_is_named(problem, in_memory, method):
+    da = pytest.importorskip("dask.array")
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    broken = problem[0].copy()
+    broken[297, 2] = np.nan
+    labels = getattr(in_memory, method)(da.from_array(broken, chunks=(70, 2)))
+    with pytest.raises(ValueError, match=r"in chunk 4, row 17 of the chunk \(row 297 of all"):
+        labels.compute()
+    frame = dd.from_pandas(pd.DataFrame(broken), npartitions=3)  # of unknown lengths
+    with pytest.raises(ValueError, match=r"in chunk 2, row 97 of the chunk \(counted from 0\)"):
+        getattr(in_memory, method)(frame).compute()
+
+
+def test_columns_without_names(problem, recwarn):
+    """As in scikit-learn, only texts are names of features."""
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    X, candidates, _ = problem
+    frame = pd.DataFrame(X)
+    model = SUREClassifier(**OPTIONS).fit(dd.from_pandas(frame, npartitions=2), candidates)
+    assert not hasattr(model, "feature_names_in_")
+    labels = model.predict(frame)
+    assert not recwarn.list
+    lazy = dd.from_pandas(frame, npartitions=2)
+    np.testing.assert_array_equal(model.predict(lazy).compute(), labels)
+
+
 def test_exact_kernel_of_a_dask_array_is_refused(problem):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
@@ -132,8 +161,11 @@ def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
     monkeypatch.setattr("appellate.numerics.geometry.free_memory", lambda: 1000)
-    with pytest.raises(MemoryError, match=r"compares all rows, which take .* GB are free"):
-        PLKNNClassifier().fit(da.from_array(X), candidates)
+    for model in (PLKNNClassifier(), PLSVMClassifier(kernel="linear")):
+        with pytest.raises(MemoryError, match=r"needs all rows in memory, .* GB are free"):
+            model.fit(da.from_array(X), candidates)
+    for kernel in ("rbf", "linear"):
+        SUREClassifier(kernel=kernel).fit(da.from_array(X), candidates)
 
 
 def test_lengths_must_agree(problem):
@@ -211,6 +243,36 @@ def test_a_memory_map_is_read_where_it_lies(problem, in_memory, tmp_path):
     model = PLCPClassifier(SUREClassifier(), cache_dir=tmp_path, **OPTIONS).fit(mapped, candidates)
     assert_same(model, in_memory, X)
     assert [p.name for p in tmp_path.iterdir()] == ["X.npy"]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float16, ">f4", bool])
+@pytest.mark.parametrize("options", [OPTIONS, {"kernel": "linear"}, {}])
+def test_a_memory_map_of_any_numbers_is_read_in_blocks(kind, options, problem, tmp_path):
+    X, candidates, _ = problem
+    numbers = (20 * (X - X.min())).astype(kind)
+    np.save(tmp_path / "X.npy", numbers)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert isinstance(SUREClassifier()._check_rows(mapped, reset=True), Rows)
+    model = SUREClassifier(**options).fit(mapped, candidates)
+    reference = SUREClassifier(**options).fit(numbers, candidates)
+    np.testing.assert_array_equal(model.confidence_, reference.confidence_)
+    shares = model.predict_proba(mapped)
+    assert shares.dtype == np.float64
+    np.testing.assert_array_equal(shares, reference.predict_proba(numbers))
+
+
+def test_gaps_and_shapes_of_memory_maps(problem, tmp_path):
+    X, candidates, _ = problem
+    broken = X.astype(np.float16)
+    broken[297, 2] = np.inf
+    for values, said in [
+        (broken, r"NaN or infinity in chunk 0, row 297"),
+        (broken[0], "Expected 2D array, got 1D"),
+        (broken[:, :0], r"0 feature\(s\)"),
+    ]:
+        np.save(tmp_path / "X.npy", values)
+        with pytest.raises(ValueError, match=said):
+            SUREClassifier().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), candidates)
 
 
 # -- prediction in blocks -------------------------------------------------------------------

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.numerics.cluster import DaskRows, check_block, load_dask
-from appellate.numerics.rows import Rows
+from appellate.numerics.cluster import DaskRows, check_block, column_names, load_dask
+from appellate.numerics.rows import ArrayRows, Rows
 
 __all__ = ["ParquetRows"]
 
@@ -40,9 +40,9 @@ class ParquetRows(Rows):
     """Rows of a Parquet file, or of a folder of them, read in blocks.
 
     Pass it as X to `fit` and `predict` of any classifier here; never more than a few blocks
-    of 16,384 rows are in memory, but for methods that compare all rows (nearest neighbours),
-    which read all of them. A memory-mapped array (``numpy.load(..., mmap_mode="r")``) needs
-    no such door: it is an array.
+    of 16,384 rows are in memory, but for methods that need all rows at once, such as nearest
+    neighbours and the exact kernel. A memory-mapped array
+    (``numpy.load(..., mmap_mode="r")``) needs no such door: it is an array.
 
     Parameters
     ----------
@@ -151,7 +151,21 @@ def open_rows(X: Any) -> Rows | None:
     """Return rows to be read in blocks, or None if X is for scikit-learn to validate."""
     if isinstance(X, Rows):
         return X
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.size:
+        return _open_mapped(X)
     return DaskRows(X) if is_lazy(X) else None
+
+
+def _open_mapped(X: NDArray[Any]) -> Rows | None:
+    """Rows of a mapped array whose numbers scikit-learn would copy to float64, all at once."""
+    if X.dtype.kind not in "biuf" or X.dtype in (np.float32, np.float64):
+        return None
+    rows = ArrayRows(X, np.float64)
+    start = 0
+    for number, block in enumerate(rows.blocks() if X.dtype.kind == "f" else ()):
+        check_block(block, number, start, np.float64)
+        start += len(block)
+    return rows
 
 
 def compute(y: Any) -> Any:
@@ -205,9 +219,9 @@ def predict_lazily(model: Any, method: str, X: Any, dtype: Any, width: int | Non
     dask array
         Not computed yet.
     """
-    names = None
+    names = column_names(X)
     if hasattr(X, "to_dask_array"):
-        names, X = X.columns, X.to_dask_array()
+        X = X.to_dask_array()
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     check_features(model, X.shape[1], names)
@@ -222,9 +236,14 @@ def predict_lazily(model: Any, method: str, X: Any, dtype: Any, width: int | Non
     return X.map_blocks(_apply, light, method, empty, dtype=dtype, meta=empty, **shape)
 
 
-def _apply(block: NDArray[Any], model: Any, method: str, empty: Any) -> NDArray[Any]:
+def _apply(
+    block: NDArray[Any], model: Any, method: str, empty: Any, block_info: Any
+) -> NDArray[Any]:
     if not len(block):
         return empty
+    number, start = block_info[0]["chunk-location"][0], block_info[0]["array-location"][0][0]
+    kind = np.float32 if block.dtype == np.float32 else np.float64
+    block = check_block(block, number, None if np.isnan(start) else int(start), kind)
     return np.asarray(getattr(model, method)(block)).astype(empty.dtype, copy=False)
 
 
