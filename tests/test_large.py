@@ -118,6 +118,8 @@ def test_every_width_is_planned_for(base, options, copies, tmp_path):
     )
     linear = X.nbytes if getattr(base, "kernel", "rbf") == "linear" else 0
     assert model._geometry(X, 6).plan.disk == copies * 4 * 300 * 20 + linear
+    exact = model.set_params(kernel_approximation="exact")._geometry(X, 6).plan
+    assert (exact.disk, exact.cache_dir) == (linear, str(tmp_path) if linear else None)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +164,13 @@ def test_parameters_of_a_third_party_are_its_own():
     options = {"kernel_approximation": "nystroem", "n_landmarks": 10}
     model = PLCPClassifier(base, **options).fit(X, candidates)
     assert model.partner_._regressor.rows.shape == (10, 5)
+
+
+@pytest.mark.parametrize("name", ["kernel", "bandwidth", "regularization"])
+def test_wrong_parameters_of_a_base_are_named(name):
+    X, candidates, _ = make_problem(60)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of SUREClassifier must be"):
+        PLCPClassifier(SUREClassifier(**{name: ["several"]})).fit(X, candidates)
 
 
 def test_refuses_before_it_starts(monkeypatch):

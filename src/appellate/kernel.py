@@ -46,10 +46,10 @@ def plan_geometry(
 ) -> Geometry:
     """Lay out training rows for Gaussian or linear kernels; say what was chosen and its cost.
 
-    `settings` are those of `appellate.numerics.plan.make_plan`, `n_ridges` are the linear
-    models with a ridge of their own. The message goes to the logger
-    ``"appellate"``: as a warning where an approximation was chosen that nobody asked for, which
-    Python shows by default, else as information.
+    `settings` are those of `appellate.numerics.plan.make_plan`; `n_ridges` is the number of
+    different ridges of linear kernels. The message goes to the logger ``"appellate"``: as a
+    warning where an approximation was chosen that nobody asked for, which Python shows by
+    default, else as information.
     """
     local = getattr(X, "local", True)
     if kernel_approximation == "exact" and "rbf" in kernels and not local:

@@ -265,6 +265,8 @@ class PLCPClassifier(AppealClassifier):
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
         base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
+        if base is not None:
+            base._validate_params()
         for name, default in APPROXIMATION.items():
             if settings[name] == default:
                 settings[name] = getattr(base, name, default)

@@ -121,6 +121,9 @@ def test_threads_need_blocks(monkeypatch):
     many, same = plan(400_000, 16 * GB, n_landmarks=512), plan(2_000, 16 * GB, "nystroem")
     assert many.memory - few.memory == 30 * 64 * 2**20
     assert same.memory == small.memory  # there are no more blocks than rows
+    both = plan(400_000, 16 * GB, n_landmarks=512, beside=linear(400_000, 50, n_outputs=0))
+    copy, square = 4 * 50 * 400_000, 40 * 50**2 + 8 * 50 * 4096
+    assert both.memory - many.memory == copy + square  # of blocks there are no more
 
 
 def test_a_cluster_keeps_the_features():

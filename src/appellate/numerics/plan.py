@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import sqrt
 from pathlib import Path
@@ -143,19 +143,26 @@ def make_plan(
     beside = beside or Plan()
     own = n_outputs * n * n_labels * size + beside.memory
     exact_bytes = n_matrices * n * n * size + own
+    exact = Plan(
+        "exact",
+        cache_dir=beside.cache_dir,
+        memory=exact_bytes,
+        disk=beside.disk,
+        flops=4 / 3 * n**3 + 2.0 * n * n * q,
+        reason=f"{n} rows",
+    )
     if (kind == "auto" and n <= SMALL_ROWS and local) or kind == "exact":
-        flops = 4 / 3 * n**3 + 2.0 * n * n * q
-        return Plan("exact", memory=exact_bytes, flops=flops, reason=f"{n} rows")
+        return exact
     free = free_memory() if free is None else free
     room = int(_SHARE * free)
     if kind == "auto" and local and n <= EXACT_ROWS and exact_bytes <= room:
-        flops = 4 / 3 * n**3 + 2.0 * n * n * q
-        reason = f"{n} rows, and {_gb(free)} are free"
-        return Plan("exact", memory=exact_bytes, flops=flops, reason=reason)
+        return replace(exact, reason=f"{n} rows, and {_gb(free)} are free")
     reason = f"{n} rows"
     if kind == "auto" and local:
         reason = f"the exact kernel of {n} rows needs {_gb(exact_bytes)}, {_gb(free)} are free"
     fixed = own + 2 * 8 * SAMPLE_ROWS * q
+    if beside.memory and q < n:
+        fixed -= _blocks(n, q, local)  # the kernels do not work at the same time
     needs = _Needs(n, q, size, fixed, n_widths, local)
     in_memory = local and cache_dir is None
     m = min(n_landmarks or default_landmarks(n), n)
