@@ -15,11 +15,13 @@ from appellate import (
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
+    PLSVMClassifier,
     SUREClassifier,
 )
 from appellate.blocks import ParquetRows
 from appellate.model_selection import PLCPClassifierCV
 from appellate.numerics import features as features_module
+from appellate.numerics.rows import Rows
 from tests.test_large import make_problem
 
 OPTIONS = {"kernel_approximation": "nystroem", "n_landmarks": 40}
@@ -118,19 +120,52 @@ def test_nan_in_the_last_chunk_is_named(problem):
         SUREClassifier().fit(da.from_array(broken, chunks=(70, -1)), candidates)
 
 
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_nan_in_a_lazy_prediction_is_named(problem, in_memory, method):
+    da = pytest.importorskip("dask.array")
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    broken = problem[0].copy()
+    broken[297, 2] = np.nan
+    labels = getattr(in_memory, method)(da.from_array(broken, chunks=(70, 2)))
+    with pytest.raises(ValueError, match=r"in chunk 4, row 17 of the chunk \(row 297 of all"):
+        labels.compute()
+    frame = dd.from_pandas(pd.DataFrame(broken), npartitions=3)  # of unknown lengths
+    with pytest.raises(ValueError, match=r"in chunk 2, row 97 of the chunk \(counted from 0\)"):
+        getattr(in_memory, method)(frame).compute()
+
+
+def test_columns_without_names(problem, recwarn):
+    """As in scikit-learn, only texts are names of features."""
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    X, candidates, _ = problem
+    frame = pd.DataFrame(X)
+    model = SUREClassifier(**OPTIONS).fit(dd.from_pandas(frame, npartitions=2), candidates)
+    assert not hasattr(model, "feature_names_in_")
+    labels = model.predict(frame)
+    assert not recwarn.list
+    lazy = dd.from_pandas(frame, npartitions=2)
+    np.testing.assert_array_equal(model.predict(lazy).compute(), labels)
+
+
 def test_exact_kernel_of_a_dask_array_is_refused(problem):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
     with pytest.raises(ValueError, match=r"'exact' needs the rows in memory.*X\.compute\(\)"):
         SUREClassifier(kernel_approximation="exact").fit(da.from_array(X), candidates)
+    linear = SUREClassifier(kernel="linear", kernel_approximation="exact")
+    labels = linear.fit(da.from_array(X, chunks=(70, -1)), candidates).transduction_
+    np.testing.assert_array_equal(labels, linear.fit(X, candidates).transduction_)
 
 
 def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
     monkeypatch.setattr("appellate.numerics.geometry.free_memory", lambda: 1000)
-    with pytest.raises(MemoryError, match=r"compares all rows, which take .* GB are free"):
-        PLKNNClassifier().fit(da.from_array(X), candidates)
+    for model in (PLKNNClassifier(), PLSVMClassifier(kernel="linear")):
+        with pytest.raises(MemoryError, match=r"needs all rows in memory, .* GB are free"):
+            model.fit(da.from_array(X), candidates)
+    for kernel in ("rbf", "linear"):
+        SUREClassifier(kernel=kernel).fit(da.from_array(X), candidates)
 
 
 def test_lengths_must_agree(problem):
@@ -210,6 +245,36 @@ def test_a_memory_map_is_read_where_it_lies(problem, in_memory, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["X.npy"]
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float16, ">f4", bool])
+@pytest.mark.parametrize("options", [OPTIONS, {"kernel": "linear"}, {}])
+def test_a_memory_map_of_any_numbers_is_read_in_blocks(kind, options, problem, tmp_path):
+    X, candidates, _ = problem
+    numbers = (20 * (X - X.min())).astype(kind)
+    np.save(tmp_path / "X.npy", numbers)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert isinstance(SUREClassifier()._check_rows(mapped, reset=True), Rows)
+    model = SUREClassifier(**options).fit(mapped, candidates)
+    reference = SUREClassifier(**options).fit(numbers, candidates)
+    np.testing.assert_array_equal(model.confidence_, reference.confidence_)
+    shares = model.predict_proba(mapped)
+    assert shares.dtype == np.float64
+    np.testing.assert_array_equal(shares, reference.predict_proba(numbers))
+
+
+def test_gaps_and_shapes_of_memory_maps(problem, tmp_path):
+    X, candidates, _ = problem
+    broken = X.astype(np.float16)
+    broken[297, 2] = np.inf
+    for values, said in [
+        (broken, r"NaN or infinity in chunk 0, row 297"),
+        (broken[0], "Expected 2D array, got 1D"),
+        (broken[:, :0], r"0 feature\(s\)"),
+    ]:
+        np.save(tmp_path / "X.npy", values)
+        with pytest.raises(ValueError, match=said):
+            SUREClassifier().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), candidates)
+
+
 # -- prediction in blocks -------------------------------------------------------------------
 
 
@@ -241,6 +306,33 @@ def write_parts(folder, *frames):
     for k, columns in enumerate(frames):
         pd.DataFrame(columns).to_parquet(folder / f"{k}.parquet")
     return folder
+
+
+@pytest.mark.parametrize("index", ["__index_level_0__", "id", "__null_dask_index__"])
+def test_a_stored_index_is_no_feature(index, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=[7, 5])
+    frame.index.name = None if index.startswith("__i") else index
+    frame.to_parquet(tmp_path / "0.parquet")
+    assert ParquetRows(tmp_path).feature_names.tolist() == ["a", "b"]
+    asked = ParquetRows(tmp_path, columns=["b", index])
+    np.testing.assert_array_equal(asked, [[3.0, 7.0], [4.0, 5.0]])
+
+
+def test_numbered_files_are_read_as_they_count(tmp_path):
+    """Dask names the parts of a frame part.0.parquet, ..., part.10.parquet."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for k in range(12):
+        pd.DataFrame({"a": [float(k)]}).to_parquet(tmp_path / f"part.{k}.parquet")
+    np.testing.assert_array_equal(np.ravel(ParquetRows(tmp_path)), np.arange(12))
+
+
+def test_one_name_is_no_sequence_of_names(tmp_path):
+    folder = write_parts(tmp_path, {"a": [1.0], "b": [2.0]})
+    with pytest.raises(TypeError, match=r"columns must be a sequence of names.*\['ab'\]"):
+        ParquetRows(folder, columns="ab")
 
 
 def test_every_file_has_the_columns(tmp_path):

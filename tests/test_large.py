@@ -20,6 +20,7 @@ from appellate import (
     PLSVMClassifier,
     SUREClassifier,
 )
+from appellate.model_selection import PLCPClassifierCV
 from appellate.numerics import plan as plan_module
 
 BASES = [
@@ -100,6 +101,78 @@ def test_what_the_base_asks_for_counts_where_plcp_leaves_it_open(caplog):
         "Nystroem features of 30 landmarks",
         "exact kernel matrix",
     ]
+
+
+@pytest.mark.parametrize(
+    ("base", "options", "copies"),
+    [
+        (SUREClassifier(), {}, 1),
+        (SUREClassifier(), {"bandwidth": 2.0}, 2),
+        (PLSVMClassifier(bandwidth=0.5), {}, 2),
+        (PLKNNClassifier(), {"bandwidth": 2.0}, 1),
+        (SUREClassifier(kernel="linear", bandwidth=3.0), {}, 1),
+    ],
+)
+def test_every_width_is_planned_for(base, options, copies, tmp_path):
+    X, _, _ = make_problem(300)
+    model = PLCPClassifier(
+        base, kernel_approximation="nystroem", n_landmarks=20, cache_dir=tmp_path, **options
+    )
+    linear = X.nbytes if getattr(base, "kernel", "rbf") == "linear" else 0
+    assert model._geometry(X, 6).plan.disk == copies * 4 * 300 * 20 + linear
+    exact = model.set_params(kernel_approximation="exact")._geometry(X, 6).plan
+    assert (exact.disk, exact.cache_dir) == (linear, str(tmp_path) if linear else None)
+
+
+@pytest.mark.parametrize(
+    ("base", "ridges"),
+    [
+        (SUREClassifier(kernel="linear", regularization=0.05), 1),
+        (SUREClassifier(kernel="linear", regularization=0.1), 2),
+        (PLCLClassifier(kernel="linear", regularization=0.1), 3),
+        (PLSVMClassifier(kernel="linear"), 1),
+    ],
+)
+def test_every_ridge_of_linear_models_is_planned_for(base, ridges, tmp_path):
+    X, _, _ = make_problem(300)
+    model = PLCPClassifier(base, kernel="linear", regularization=0.05, cache_dir=tmp_path)
+    assert model._geometry(X, 6).plan.disk == ridges * X.nbytes
+
+
+def test_cv_plans_for_the_widths_of_one_setting(tmp_path):
+    X, _, _ = make_problem(300)
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 20, "cache_dir": tmp_path}
+    for tied, copies in ((True, 1), (False, 2)):
+        search = PLCPClassifierCV(
+            SUREClassifier(), bandwidths=[0.5, 1.0, 2.0], tie_base=tied, **options
+        )
+        assert search._geometry(X, 6).plan.disk == copies * 4 * 300 * 20
+
+
+class TheirBase:
+    """A third party's base whose parameters have our names but mean other things."""
+
+    def __init__(self, cache_dir="/nowhere", landmarks="eyes", kernel=()):
+        self.cache_dir, self.landmarks, self.kernel = cache_dir, landmarks, kernel
+
+    def fit(self, X, candidates, supervision=None):
+        self.training_output_ = candidates / candidates.sum(axis=1, keepdims=True)
+        return self
+
+
+def test_parameters_of_a_third_party_are_its_own():
+    X, candidates, _ = make_problem(60)
+    base = TheirBase(kernel=["unhashable"])
+    options = {"kernel_approximation": "nystroem", "n_landmarks": 10}
+    model = PLCPClassifier(base, **options).fit(X, candidates)
+    assert model.partner_._regressor.rows.shape == (10, 5)
+
+
+@pytest.mark.parametrize("name", ["kernel", "bandwidth", "regularization"])
+def test_wrong_parameters_of_a_base_are_named(name):
+    X, candidates, _ = make_problem(60)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of SUREClassifier must be"):
+        PLCPClassifier(SUREClassifier(**{name: ["several"]})).fit(X, candidates)
 
 
 def test_refuses_before_it_starts(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.numerics.cluster import DaskRows, check_block, load_dask
-from appellate.numerics.rows import Rows
+from appellate.numerics.cluster import DaskRows, check_block, column_names, load_dask
+from appellate.numerics.rows import ArrayRows, Rows
 
 __all__ = ["ParquetRows"]
 
@@ -39,16 +40,18 @@ class ParquetRows(Rows):
     """Rows of a Parquet file, or of a folder of them, read in blocks.
 
     Pass it as X to `fit` and `predict` of any classifier here; never more than a few blocks
-    of 16,384 rows are in memory, but for methods that compare all rows (nearest neighbours),
-    which read all of them. A memory-mapped array (``numpy.load(..., mmap_mode="r")``) needs
-    no such door: it is an array.
+    of 16,384 rows are in memory, but for methods that need all rows at once, such as nearest
+    neighbours and the exact kernel. A memory-mapped array
+    (``numpy.load(..., mmap_mode="r")``) needs no such door: it is an array.
 
     Parameters
     ----------
     path : str or path
-        The file; or a folder, whose ``*.parquet`` are read in the order of their names.
+        The file; or a folder, whose ``*.parquet`` are read in the order of their names, with
+        ``part.2`` before ``part.10``, as Dask reads them.
     columns : sequence of str, default=None
-        Columns to read; all if None. They must be numbers without gaps.
+        Columns to read; if None all but a stored index of pandas or Dask. They must be numbers
+        without gaps.
 
     Attributes
     ----------
@@ -74,11 +77,13 @@ class ParquetRows(Rows):
             raise ImportError("Parquet files need pyarrow: pip install 'appellate[io]'")
         from pyarrow import parquet
 
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a sequence of names: columns=['{columns}'].")
         path = Path(path)
-        self.files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        self.files = sorted(path.glob("*.parquet"), key=_natural) if path.is_dir() else [path]
         if not self.files:
             raise FileNotFoundError(f"there is no *.parquet file in '{path}'.")
-        names = list(parquet.read_schema(self.files[0]).names if columns is None else columns)
+        names = _data_columns(self.files[0]) if columns is None else list(columns)
         kinds = [kind for file in self.files for kind in _read_kinds(file, names)]
         small = all(kind.itemsize <= 4 and kind.kind == "f" for kind in kinds)
         self.dtype = np.dtype(np.float32 if small else np.float64)
@@ -98,6 +103,22 @@ class ParquetRows(Rows):
                         block[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
                     yield check_block(block, number, start, self.dtype, f"'{path}'")
                     number, start = number + 1, start + len(block)
+
+
+def _natural(path: Path) -> tuple[list[Any], str]:
+    """Key by which names are sorted as people count: ``part.2`` before ``part.10``."""
+    parts = re.split(r"(\d+)", path.name)
+    return [int(part) if k % 2 else part for k, part in enumerate(parts)], path.name
+
+
+def _data_columns(file: Path) -> list[str]:
+    """Columns of a Parquet file but for a stored index."""
+    from pyarrow import parquet
+
+    schema = parquet.read_schema(file)
+    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    index = {"__null_dask_index__", *(name for name in stored if isinstance(name, str))}
+    return [name for name in schema.names if name not in index]
 
 
 def _read_kinds(file: Path, names: Sequence[str]) -> list[np.dtype[Any]]:
@@ -130,7 +151,21 @@ def open_rows(X: Any) -> Rows | None:
     """Return rows to be read in blocks, or None if X is for scikit-learn to validate."""
     if isinstance(X, Rows):
         return X
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.size:
+        return _open_mapped(X)
     return DaskRows(X) if is_lazy(X) else None
+
+
+def _open_mapped(X: NDArray[Any]) -> Rows | None:
+    """Rows of a mapped array whose numbers scikit-learn would copy to float64, all at once."""
+    if X.dtype.kind not in "biuf" or X.dtype in (np.float32, np.float64):
+        return None
+    rows = ArrayRows(X, np.float64)
+    start = 0
+    for number, block in enumerate(rows.blocks() if X.dtype.kind == "f" else ()):
+        check_block(block, number, start, np.float64)
+        start += len(block)
+    return rows
 
 
 def compute(y: Any) -> Any:
@@ -184,9 +219,9 @@ def predict_lazily(model: Any, method: str, X: Any, dtype: Any, width: int | Non
     dask array
         Not computed yet.
     """
-    names = None
+    names = column_names(X)
     if hasattr(X, "to_dask_array"):
-        names, X = X.columns, X.to_dask_array()
+        X = X.to_dask_array()
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     check_features(model, X.shape[1], names)
@@ -201,9 +236,14 @@ def predict_lazily(model: Any, method: str, X: Any, dtype: Any, width: int | Non
     return X.map_blocks(_apply, light, method, empty, dtype=dtype, meta=empty, **shape)
 
 
-def _apply(block: NDArray[Any], model: Any, method: str, empty: Any) -> NDArray[Any]:
+def _apply(
+    block: NDArray[Any], model: Any, method: str, empty: Any, block_info: Any
+) -> NDArray[Any]:
     if not len(block):
         return empty
+    number, start = block_info[0]["chunk-location"][0], block_info[0]["array-location"][0][0]
+    kind = np.float32 if block.dtype == np.float32 else np.float64
+    block = check_block(block, number, None if np.isnan(start) else int(start), kind)
     return np.asarray(getattr(model, method)(block)).astype(empty.dtype, copy=False)
 
 

@@ -36,25 +36,38 @@ APPROXIMATION = {
 
 
 def plan_geometry(
-    X: Any, n_labels: int, kernels: set[str], *, kernel_approximation: str, **settings: Any
+    X: Any,
+    n_labels: int,
+    kernels: set[str],
+    *,
+    kernel_approximation: str,
+    n_ridges: int = 1,
+    **settings: Any,
 ) -> Geometry:
     """Lay out training rows for Gaussian or linear kernels; say what was chosen and its cost.
 
-    `settings` are those of `appellate.numerics.plan.make_plan`. The message goes to the logger
-    ``"appellate"``: as a warning where an approximation was chosen that nobody asked for, which
-    Python shows by default, else as information.
+    `settings` are those of `appellate.numerics.plan.make_plan`; `n_ridges` is the number of
+    different ridges of linear kernels. The message goes to the logger ``"appellate"``: as a
+    warning where an approximation was chosen that nobody asked for, which Python shows by
+    default, else as information.
     """
     local = getattr(X, "local", True)
-    if kernel_approximation == "exact" and not local:
+    if kernel_approximation == "exact" and "rbf" in kernels and not local:
         raise ValueError(
             "kernel_approximation='exact' needs the rows in memory, but X is a Dask collection. "
             "Pass X.compute(), or kernel_approximation='auto'."
         )
-    if "rbf" not in kernels:
-        return Geometry(X, linear_plan(X.shape, X.dtype, local, settings["cache_dir"]))
-    plan = make_plan(
-        X.shape, n_labels, X.dtype, kind=kernel_approximation, local=local, **settings
-    )
+    linear = None
+    if "linear" in kernels and n_ridges:
+        common = ("cache_dir", "n_matrices", "n_outputs")
+        options = {name: settings[name] for name in common if name in settings}
+        if "rbf" in kernels:
+            options["n_outputs"] = 0  # counted below
+        linear = linear_plan(X.shape, n_labels, X.dtype, local=local, n_ridges=n_ridges, **options)
+        if "rbf" not in kernels:
+            return Geometry(X, linear)
+    kind = kernel_approximation
+    plan = make_plan(X.shape, n_labels, X.dtype, kind=kind, local=local, beside=linear, **settings)
     unasked = plan.kind == "nystroem" and kernel_approximation == "auto"
     level = logging.WARNING if unasked else logging.INFO
     if logger.isEnabledFor(level):
@@ -77,6 +90,7 @@ class KernelClassifier(PartialLabelClassifier):
     n_landmarks: int | None = None
     landmarks: str = "uniform"
     cache_dir: Any = None
+    _n_ridges = 1
     _n_matrices = 3  # of size n x n at most, coupled with a partner, for the exact kernel
 
     _parameter_constraints = {
@@ -89,8 +103,14 @@ class KernelClassifier(PartialLabelClassifier):
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
-        n_matrices = self._n_matrices
-        return plan_geometry(X, n_labels, {self.kernel}, n_matrices=n_matrices, **settings)
+        return plan_geometry(
+            X,
+            n_labels,
+            {self.kernel},
+            n_matrices=self._n_matrices,
+            n_ridges=self._n_ridges,
+            **settings,
+        )
 
     def _smoother(self, geometry: Geometry) -> Smoother:
         return geometry.smoother(self.kernel, self.bandwidth, self.regularization)

@@ -109,6 +109,7 @@ class PLCLClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
+    _n_ridges = 2
     _n_matrices = 5  # its two ridges, and the partner's
 
     _parameter_constraints = {

@@ -25,7 +25,12 @@ from appellate.base import (
 )
 from appellate.candidates import CandidateSets
 from appellate.confidence import blur_entries, smooth_entries
-from appellate.kernel import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
+from appellate.kernel import (
+    APPROXIMATION,
+    APPROXIMATION_CONSTRAINTS,
+    KernelClassifier,
+    plan_geometry,
+)
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 from appellate.partner import PartnerClassifier
@@ -259,19 +264,35 @@ class PLCPClassifier(AppealClassifier):
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
         settings = {name: getattr(self, name) for name in APPROXIMATION}
+        base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
+        if base is not None:
+            base._validate_params()
         for name, default in APPROXIMATION.items():
             if settings[name] == default:
-                settings[name] = getattr(self.estimator, name, default)
-        kernels = {self.kernel, getattr(self.estimator, "kernel", self.kernel)}
+                settings[name] = getattr(base, name, default)
+        widths, ridges = self._count_smoothers()
         return plan_geometry(
             X,
             n_labels,
-            kernels,
-            n_matrices=getattr(self.estimator, "_n_matrices", 3) + self._more_matrices,
+            {self.kernel, getattr(base, "kernel", self.kernel)},
+            n_matrices=getattr(base, "_n_matrices", 3) + self._more_matrices,
             n_outputs=6 + 2 * self.max_rounds * self.keep_confidences,
-            at_hand=getattr(self.estimator, "_at_hand", False),
+            n_widths=widths,
+            n_ridges=ridges,
+            at_hand=getattr(base, "_at_hand", False),
             **settings,
         )
+
+    def _count_smoothers(self) -> tuple[int, int]:
+        """Widths of Gaussian kernels, and ridges of linear ones, in base and partner."""
+        widths, ridges, more = set(), set(), 0
+        for each in (self.estimator, self._make_partner()):
+            if isinstance(each, PartialLabelClassifier) and getattr(each, "kernel", "") == "rbf":
+                widths.add(getattr(each, "bandwidth", None))  # a CV has many, one at a time
+            elif isinstance(each, KernelClassifier):
+                ridges.add(each.regularization)
+                more += each._n_ridges - 1
+        return max(1, len(widths)), len(ridges) + more
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None

@@ -160,6 +160,8 @@ class PLSVMClassifier(PartialLabelClassifier):
         self.cost = cost
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
+        if self.kernel == "linear":
+            return Geometry(X)
         settings = {name: getattr(self, name) for name in APPROXIMATION}
         return plan_geometry(X, n_labels, {self.kernel}, at_hand=self._at_hand, **settings)
 

@@ -104,6 +104,19 @@ def test_kinds_of_files(kind, ran, tmp_path, monkeypatch):
     assert labels == expected
 
 
+@pytest.mark.parametrize("name", [None, "__null_dask_index__"])
+def test_an_index_without_a_name_is_no_column(name, ran, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    home, rows = ran
+    index = pd.Index(np.arange(len(rows)) * 1000, name=name)
+    pd.DataFrame(rows, index=index).to_parquet(tmp_path / "t.parquet")
+    options = ["--candidates", "labels", "--id", "item", "--truth", "truth"]
+    assert rectify(tmp_path / "t.parquet", *options, "--out", tmp_path / "o") == 0
+    same = (home / "deep/out/rectified.csv").read_text()
+    assert (tmp_path / "o/rectified.csv").read_text() == same
+
+
 def test_annotators_and_long_tables_agree(tmp_path, capsys):
     X, candidates, truth = make_rows()
     np.save(tmp_path / "x.npy", X)

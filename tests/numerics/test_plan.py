@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from appellate.numerics.plan import _left_in_group, free_memory, linear_plan, make_plan
 
 GB = 10**9
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    monkeypatch.setattr("appellate.numerics.plan.effective_threads", lambda: 2)
 
 
 def plan(n, free, kind="auto", **options):
@@ -60,16 +67,69 @@ def test_refuses_with_the_numbers():
     assert "Nystroem features of 256 landmarks 1.8 GB, and 1.5 GB are free" in said
     assert "Name a cache_dir" in said
     assert plan(1_000_000, 1.5 * GB, cache_dir="/scratch").kind == "nystroem"
-    with pytest.raises(MemoryError, match="ower n_landmarks, or take fewer rows"):
-        plan(1_000_000, 4 * GB, n_landmarks=2048)
-    with pytest.raises(MemoryError, match=r"free .*\. Take fewer rows or a cluster"):
+    with pytest.raises(MemoryError, match=r"\. Take fewer rows or a machine with more memory\."):
         plan(10_000_000, 1 * GB)
+
+
+def test_advice_helps():
+    """What a refusal offers would fit, and what would fit is offered."""
+    rng = np.random.default_rng(0)
+    refused = 0
+    for trial in range(400):
+        n, q = int(10 ** rng.uniform(4, 7)), int(10 ** rng.uniform(0, 4))
+        asked, in_memory = trial % 2, trial // 2 % 2
+        given = {
+            "free": int(10 ** rng.uniform(8.5, 10)),
+            "n_landmarks": int(10 ** rng.uniform(1, 4.5)) if asked else None,
+            "cache_dir": None if in_memory else "/scratch",
+            "n_widths": 1 + trial // 4 % 2,
+        }
+
+        def refusal(n=n, q=q, given=given, **other):
+            try:
+                make_plan((n, q), 20, np.float32, kind="nystroem", **(given | other))
+            except MemoryError as error:
+                return str(error).split("at most). ")[1]
+            return ""
+
+        if not (advice := refusal()):
+            continue
+        refused += 1
+        elsewhere = not refusal(cache_dir="/scratch")
+        assert ("cluster" in advice) == elsewhere
+        assert ("ame a cache_dir, so" in advice) == (in_memory and elsewhere)
+        if fewer := re.search(r"(and l|L|or l)ower n_landmarks to (\d+)", advice):
+            both = {"cache_dir": "/scratch"} if fewer[1] == "and l" else {}
+            assert not refusal(n_landmarks=int(fewer[2]), **both)
+            assert not both or (refusal(n_landmarks=1) and not elsewhere)
+        elif asked:
+            assert refusal(n_landmarks=1)
+            assert elsewhere or refusal(n_landmarks=1, cache_dir="/scratch")
+    assert refused > 100
+
+
+def test_every_width_has_its_features():
+    one, two = (plan(300_000, 16 * GB, n_landmarks=512, n_widths=k) for k in (1, 2))
+    assert two.memory - one.memory == pytest.approx(4 * 300_000 * 512, rel=0.01)
+    kept = plan(300_000, 16 * GB, n_landmarks=512, n_widths=2, cache_dir="/scratch")
+    assert kept.disk == 2 * 4 * 300_000 * 512
+
+
+def test_threads_need_blocks(monkeypatch):
+    few, small = plan(400_000, 16 * GB, n_landmarks=512), plan(2_000, 16 * GB, "nystroem")
+    monkeypatch.setattr("appellate.numerics.plan.effective_threads", lambda: 32)
+    many, same = plan(400_000, 16 * GB, n_landmarks=512), plan(2_000, 16 * GB, "nystroem")
+    assert many.memory - few.memory == 30 * 64 * 2**20
+    assert same.memory == small.memory  # there are no more blocks than rows
+    both = plan(400_000, 16 * GB, n_landmarks=512, beside=linear(400_000, 50, n_outputs=0))
+    copy, square = 4 * 50 * 400_000, 40 * 50**2 + 8 * 50 * 4096
+    assert both.memory - many.memory == copy + square  # of blocks there are no more
 
 
 def test_a_cluster_keeps_the_features():
     made = plan(1_000_000, 1.5 * GB, local=False)
     assert (made.kind, made.n_landmarks) == ("nystroem", 1024)
-    assert str(made).endswith("needs about 0.8 GB of memory here and 4.1 GB on the cluster.")
+    assert str(made).endswith("needs about 0.7 GB of memory here and 4.1 GB on the cluster.")
 
 
 @pytest.mark.parametrize("place", [{}, {"cache_dir": "/scratch"}, {"local": False}])
@@ -123,8 +183,27 @@ def test_what_a_method_needs_counts():
     assert wide.memory - plan(50_000, 64 * GB).memory > 1 * GB  # the landmarks themselves
 
 
+def linear(n, q, **options):
+    return linear_plan((n, q), 3, np.float32, **options)
+
+
 def test_linear_models_that_do_not_fit(monkeypatch):
-    monkeypatch.setattr("appellate.numerics.plan.free_memory", lambda: 1 * GB)
-    with pytest.raises(MemoryError, match=r"100 features, 4\.0 GB, and 1\.0 GB are free. Name a"):
-        linear_plan((10_000_000, 100), np.float32, True, None)
-    assert linear_plan((10_000_000, 100), np.float32, True, "/scratch").cache_dir == "/scratch"
+    monkeypatch.setattr("appellate.numerics.plan.free_memory", lambda: 2 * GB)
+    with pytest.raises(MemoryError, match=r"100 features .* 4\.9 GB, and 2\.0 GB .* Name a"):
+        linear(10_000_000, 100)
+    kept = linear(10_000_000, 100, cache_dir="/scratch")
+    assert (kept.cache_dir, kept.disk) == ("/scratch", 4 * GB)
+    assert linear(10_000_000, 100, local=False).disk == 4 * GB
+    assert linear(4_000, 4_000)  # small: the memory is not asked for
+    for shape in ((30_000, 29_000), (3_000, 200_000)):  # its matrices are never on disk
+        for options in ({}, {"cache_dir": "/scratch"}):
+            with pytest.raises(MemoryError, match=r"free .*\)\. Take fewer rows or features"):
+                linear(*shape, **options)
+
+
+def test_linear_models_need_their_matrices():
+    assert linear(4_600, 4_000).memory == pytest.approx(0.9 * GB, rel=0.1)  # measured: 0.8
+    assert linear(10_000, 40_000).memory > (3 * 4 * 10_000**2) + (4 + 8) * 10_000 * 40_000
+    copy = 4 * 100_000 * 600
+    assert linear(100_000, 600, n_ridges=2).memory - linear(100_000, 600).memory == copy
+    assert plan(50_000, 16 * GB, beside=linear(50_000, 50)).memory > plan(50_000, 16 * GB).memory

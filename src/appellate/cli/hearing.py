@@ -80,7 +80,8 @@ def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
             at_hand=given["base"] == "svm",
         )
     except MemoryError as error:
-        raise UserError(str(error).replace("cache_dir", "--cache-dir")) from error
+        said = str(error).replace("cache_dir", "--cache-dir")
+        raise UserError(said.replace("n_landmarks", "--landmarks")) from error
     exact, base, why = plan.kind == "exact", given["base"], str(plan).rstrip(".")
     unused = [o for o in ("landmarks", "cache_dir") if exact and given[o] is not None]
     if unused:

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from appellate.cli.errors import UserError
 _LOOK = 1 << 16  # bytes that are looked at before a file is read
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _DELIMITERS = (",", "\t", ";")
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")  # of pandas, of Dask
 csv.field_size_limit(1 << 26)
 
 
@@ -220,4 +222,5 @@ def _read_parquet(source: str, content: bytes) -> dict[str, list[Any]]:
             f"{source} cannot be read as Parquet: {error}. Write the file again."
         ) from error
     _check_names(source, table.column_names)
-    return {name: table.column(name).to_pylist() for name in table.column_names}
+    names = [name for name in table.column_names if not _UNNAMED_INDEX.fullmatch(name)]
+    return {name: table.column(name).to_pylist() for name in names}

@@ -221,6 +221,10 @@ class PLCPClassifierCV(PLCPClassifier):
             X = Geometry(X).matrix  # folds are drawn from rows in memory
         return super()._geometry(X, n_labels)
 
+    def _count_smoothers(self) -> tuple[int, int]:
+        counts = [self._make_model(each)._count_smoothers() for each in self._settings()]
+        return max(widths for widths, _ in counts), max(ridges for _, ridges in counts)
+
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
     ) -> Disambiguation:

@@ -28,9 +28,11 @@ def load_dask() -> Any:
 
 
 def check_block(
-    block: Any, number: int, start: int, dtype: Any, source: str = "X"
+    block: Any, number: int, start: int | None, dtype: Any, source: str = "X"
 ) -> NDArray[Any]:
     """Return a block as finite numbers of a type, or name the block and row that is not.
+
+    `start` is the number of rows before the block, None if that is not known.
 
     Examples
     --------
@@ -42,11 +44,19 @@ def check_block(
     block = np.asarray(block, dtype=dtype)
     if not np.isfinite(block.sum(dtype=np.float64)) and not np.isfinite(block).all():
         row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
+        counted = "" if start is None else f"row {start + row} of all, both "
         raise ValueError(
             f"{source} contains NaN or infinity in chunk {number}, row {row} of the chunk "
-            f"(row {start + row} of all, both counted from 0). Fill the gaps or drop the rows."
+            f"({counted}counted from 0). Fill the gaps or drop the rows."
         )
     return block
+
+
+def column_names(X: Any) -> NDArray[Any] | None:
+    """Names of the columns of a data frame; None if it has none, or not only texts."""
+    names = list(getattr(X, "columns", ()))
+    named = names and all(isinstance(name, str) for name in names)
+    return np.array(names, dtype=object) if named else None
 
 
 class DaskRows(Rows):
@@ -61,8 +71,8 @@ class DaskRows(Rows):
     local = False
 
     def __init__(self, X: Any) -> None:
+        self.feature_names = column_names(X)
         if hasattr(X, "to_dask_array"):
-            self.feature_names = np.array(list(X.columns), dtype=object)
             X = X.to_dask_array(lengths=True)
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")

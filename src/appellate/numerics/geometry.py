@@ -80,9 +80,9 @@ class Geometry:
             size = n * q * self.rows.dtype.itemsize
             if size > free:
                 raise MemoryError(
-                    f"this classifier compares all rows, which take {size / 1e9:.1f} GB; "
-                    f"{free / 1e9:.1f} GB are free. SURE, the partner and linear kernels read "
-                    "rows in blocks."
+                    f"this classifier needs all rows in memory, {size / 1e9:.1f} GB; "
+                    f"{free / 1e9:.1f} GB are free. SURE and the partner read them in blocks, "
+                    "with Nystroem features or with a linear kernel of fewer features than rows."
                 )
             self._matrix = np.asarray(self.rows)
         return self._matrix

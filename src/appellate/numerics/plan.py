@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from appellate._compat import effective_threads
 
 DEFAULT_LANDMARKS = 1024  # at least, where they fit; see `default_landmarks`
 FEWEST_LANDMARKS = 256
@@ -19,7 +21,8 @@ _SHARE = 0.8  # of the free memory that a fit may take
 _FEATURE_WORK = 4e11  # n m^2, some minute on two cores
 _STEPS = 200  # of base and partner together, typical of five rounds
 _BANDWIDTH = 6e9  # bytes a second that a pass over the features reads
-_WORKSPACE = 300 * 2**20
+_WORKSPACE = 172 * 2**20
+_THREAD_BYTES = 64 * 2**20  # blocks under way, for every thread (measured)
 SAMPLE_ROWS = 4096  # whose mean distance stands for that of all
 _SQUARE_BYTES = 40  # m x m matrices of the small algebra, all at once
 
@@ -86,6 +89,8 @@ def make_plan(
     local: bool = True,
     n_matrices: int = 3,
     n_outputs: int = 6,
+    n_widths: int = 1,
+    beside: Plan | None = None,
     at_hand: bool = False,
 ) -> Plan:
     """Decide how to represent the kernel of n rows.
@@ -118,13 +123,17 @@ def make_plan(
         Matrices of size n x n that the method needs with an exact kernel.
     n_outputs : int, default=6
         Matrices of size n x l that the fit leaves behind.
+    n_widths : int, default=1
+        Widths of the kernel: base and partner share features of the same width only.
+    beside : Plan, default=None
+        Of a linear kernel in the same fit.
     at_hand : bool, default=False
         Whether this process needs all features in memory, wherever they are kept.
 
     Raises
     ------
     MemoryError
-        If neither fits, with the numbers.
+        If neither fits, with the numbers, and what would.
 
     Examples
     --------
@@ -134,35 +143,42 @@ def make_plan(
     """
     n, q = shape
     size = np.dtype(dtype).itemsize
-    own = n_outputs * n * n_labels * size
+    beside = beside or Plan()
+    own = n_outputs * n * n_labels * size + beside.memory
     exact_bytes = n_matrices * n * n * size + own
+    exact = Plan(
+        "exact",
+        cache_dir=beside.cache_dir,
+        memory=exact_bytes,
+        disk=beside.disk,
+        flops=4 / 3 * n**3 + 2.0 * n * n * q,
+        reason=f"{n} rows",
+    )
     if (kind == "auto" and n <= SMALL_ROWS and local) or kind == "exact":
-        flops = 4 / 3 * n**3 + 2.0 * n * n * q
-        return Plan("exact", memory=exact_bytes, flops=flops, reason=f"{n} rows")
+        return exact
     free = free_memory() if free is None else free
     room = int(_SHARE * free)
     if kind == "auto" and local and n <= EXACT_ROWS and exact_bytes <= room:
-        flops = 4 / 3 * n**3 + 2.0 * n * n * q
-        reason = f"{n} rows, and {_gb(free)} are free"
-        return Plan("exact", memory=exact_bytes, flops=flops, reason=reason)
+        return replace(exact, reason=f"{n} rows, and {_gb(free)} are free")
     reason = f"{n} rows"
     if kind == "auto" and local:
         reason = f"the exact kernel of {n} rows needs {_gb(exact_bytes)}, {_gb(free)} are free"
-    fixed = own + _WORKSPACE + 2 * 8 * SAMPLE_ROWS * q
+    fixed = own + 2 * 8 * SAMPLE_ROWS * q
+    if beside.memory and q < n:
+        fixed -= _blocks(n, q, local)  # the kernels do not work at the same time
+    needs = _Needs(n, q, size, fixed, n_widths, local)
     in_memory = local and cache_dir is None
-    feature_bytes = 4 * n if in_memory or at_hand else 0
-    row_bytes = feature_bytes + (4 * size + 8) * q  # the landmarks
+    here = in_memory or at_hand
     m = min(n_landmarks or default_landmarks(n), n)
     if n_landmarks is None and (local or at_hand):
-        fitting = int(_largest_root(_SQUARE_BYTES, row_bytes, room - fixed)) // 64 * 64
-        m = min(m, max(fitting, FEWEST_LANDMARKS))
-    memory = fixed + _SQUARE_BYTES * m * m + row_bytes * m
+        m = min(m, max(needs.most(room, here) // 64 * 64, FEWEST_LANDMARKS))
+    memory = needs(m, here)
     if (local or at_hand) and memory > room:
         raise MemoryError(
             f"{n} rows do not fit: the exact kernel would need {_gb(exact_bytes)}, Nystroem "
             f"features of {m} landmarks {_gb(memory)}, and {_gb(free)} are free (of which a fit "
             f"takes {_SHARE:.0%} at most). "
-            + _advice(fixed, room, cache_dir is None, n_landmarks is not None, at_hand)
+            + _advice(needs, m, room, here, n_landmarks is not None, at_hand)
         )
     return Plan(
         "nystroem",
@@ -170,30 +186,91 @@ def make_plan(
         landmarks,
         None if cache_dir is None else str(cache_dir),
         memory,
-        0 if in_memory else 4 * n * m,
-        3.0 * n * m * m + 10.0 * m**3 + 2.0 * n * m * (q + 10),
+        beside.disk + (0 if in_memory else 4 * n * m * n_widths),
+        n_widths * (3.0 * n * m * m + 10.0 * m**3 + 2.0 * n * m * (q + 10)),
         _STEPS * 2 * 4.0 * n * m,
         reason,
     )
 
 
-def linear_plan(shape: tuple[int, int], dtype: Any, local: bool, cache_dir: Any) -> Plan:
-    """Plan a linear kernel: one scaled copy of the features, where there are many rows.
+def linear_plan(
+    shape: tuple[int, int],
+    n_labels: int,
+    dtype: Any,
+    *,
+    cache_dir: Any = None,
+    local: bool = True,
+    n_matrices: int = 3,
+    n_outputs: int = 6,
+    n_ridges: int = 1,
+) -> Plan:
+    """Plan a linear kernel.
+
+    For fewer features than rows a scaled copy of them for every ridge, in `cache_dir` or on a
+    cluster if there is one, and the algebra of q x q matrices. Else kernel matrices, n x n, and
+    a centred copy of the rows, in memory. The parameters are those of `make_plan`.
 
     Raises
     ------
     MemoryError
-        If the copy does not fit, with the numbers.
+        If that does not fit, with the numbers, and what would.
     """
     n, q = shape
-    size, free = n * q * np.dtype(dtype).itemsize, free_memory()
-    if local and cache_dir is None and n > SMALL_ROWS and size > _SHARE * free:
-        raise MemoryError(
-            f"a linear model of {n} rows keeps a copy of its {q} features, {_gb(size)}, and "
-            f"{_gb(free)} are free. Name a cache_dir, so that the copy lives on disk."
-        )
+    size, free = np.dtype(dtype).itemsize, free_memory()
+    own, copies = n_outputs * n * n_labels * size, n_ridges * n * q * size
     folder = None if cache_dir is None else str(cache_dir)
-    return Plan("exact", cache_dir=folder, memory=size, reason=f"{n} rows")
+    if q >= n:
+        memory = own + n_matrices * n * n * size + copies + 8 * n * q
+        what = f"kernel matrices of its {n} rows and a copy of their {q} features"
+        disk, apart = 0, memory
+    else:
+        algebra = _SQUARE_BYTES * q * q + 8 * min(n, SAMPLE_ROWS) * q
+        apart = own + algebra + _blocks(n, q, local)
+        what = f"a copy of the {q} features of its {n} rows and matrices of {q} x {q}"
+        in_memory = local and cache_dir is None
+        memory, disk = (apart + copies, 0) if in_memory else (apart, copies)
+    room = _SHARE * free
+    if memory > room and (local or q >= n) and max(n, q) > SMALL_ROWS:
+        advice = "Take fewer rows or features, or a machine with more memory."
+        if apart <= room:
+            advice = "Name a cache_dir, so that the copy lives on disk."
+        raise MemoryError(
+            f"a linear model keeps {what}, {_gb(memory)}, and {_gb(free)} are free (of which a "
+            f"fit takes {_SHARE:.0%} at most). {advice}"
+        )
+    return Plan("exact", cache_dir=folder, memory=memory, disk=disk, reason=f"{n} rows")
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """Bytes of memory that Nystroem features need, by the number of landmarks."""
+
+    n: int
+    q: int
+    size: int
+    fixed: int
+    n_widths: int
+    local: bool
+
+    def __call__(self, m: int, in_memory: bool) -> int:
+        square, linear = self._weights(in_memory)
+        work = _WORKSPACE + _blocks(self.n, max(self.q, m), self.local)
+        return self.fixed + work + square * m * m + linear * m
+
+    def most(self, room: int, in_memory: bool) -> int:
+        """Landmarks that fit, with all threads at work; 0 if none does."""
+        work = _WORKSPACE + _blocks(self.n, self.n, self.local)
+        return int(_largest_root(*self._weights(in_memory), room - self.fixed - work))
+
+    def _weights(self, in_memory: bool) -> tuple[int, int]:
+        k = self.n_widths  # every one with its features, landmarks, and way to get them
+        features = 4 * self.n * k if in_memory else 0
+        return _SQUARE_BYTES + 8 * (k - 1), features + (4 * self.size + 8 * k) * self.q
+
+
+def _blocks(n: int, width: int, local: bool) -> int:
+    """Bytes of the blocks that the threads of this process have under way."""
+    return min(effective_threads() * _THREAD_BYTES, 16 * n * width) if local else 0
 
 
 def default_landmarks(n: int) -> int:
@@ -217,14 +294,20 @@ def _largest_root(square: float, linear: float, total: float) -> float:
     return (sqrt(linear**2 + 4 * square * max(total, 0)) - linear) / (2 * square)
 
 
-def _advice(fixed: int, room: int, in_memory: bool, many: bool, at_hand: bool) -> str:
+def _advice(needs: _Needs, m: int, room: int, in_memory: bool, asked: bool, at_hand: bool) -> str:
+    """Say what would fit: features elsewhere, fewer landmarks than were asked for, or both."""
     ways = []
-    if in_memory and not at_hand and fixed + _SQUARE_BYTES * FEWEST_LANDMARKS**2 < room:
+    elsewhere = not at_hand and needs(m, False) <= room
+    if in_memory and elsewhere:
         ways.append("name a cache_dir, so that the features live on disk")
-    if many:
-        ways.append("lower n_landmarks")
-    other = "another base" if at_hand else "a cluster (Dask arrays)"
-    text = ", or ".join([*ways, f"take fewer rows or {other}"])
+    if asked and needs(1, in_memory) <= room:
+        ways.append(f"lower n_landmarks to {max(1, needs.most(room, in_memory))}")
+    elif asked and in_memory and not (at_hand or elsewhere) and needs(1, False) <= room:
+        fewer = max(1, needs.most(room, False))
+        ways.append(f"name a cache_dir and lower n_landmarks to {fewer}")
+    more = "a cluster (Dask arrays)" if elsewhere else "a machine with more memory"
+    more = "another base" if at_hand else more
+    text = ", or ".join([*ways, f"take fewer rows or {more}"])
     return f"{text[0].upper()}{text[1:]}."
 
 

@@ -96,13 +96,23 @@ class Rows(ABC):
 
 
 class ArrayRows(Rows):
-    """Rows of an array in memory, or of one that is mapped from a file."""
+    """Rows of an array in memory, or of one that is mapped from a file.
 
-    def __init__(self, matrix: NDArray[Any]) -> None:
-        self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+    Parameters
+    ----------
+    matrix : ndarray, shape (n, q)
+        The array.
+    dtype : dtype, default=None
+        To which every block is converted; that of the array if None.
+    """
+
+    def __init__(self, matrix: NDArray[Any], dtype: Any = None) -> None:
+        self.matrix, self.shape = matrix, matrix.shape
+        self.dtype = np.dtype(dtype or matrix.dtype)
 
     def blocks(self) -> Iterator[NDArray[Any]]:  # noqa: D102
-        return (self.matrix[rows] for rows in gen_batches(len(self), _BLOCK_ROWS))
+        batches = gen_batches(len(self), _BLOCK_ROWS)
+        return (self.matrix[rows].astype(self.dtype, copy=False) for rows in batches)
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:  # noqa: D102
-        return np.asarray(self.matrix[indices])
+        return np.asarray(self.matrix[indices], dtype=self.dtype)
