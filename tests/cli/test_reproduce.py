@@ -286,6 +286,16 @@ def test_mistakes_of_compare(arguments, message, table, tmp_path, capsys):
     assert not out.exists()
 
 
+def test_compare_refuses_a_truth_of_numbers_as_a_feature(table, tmp_path, capsys):
+    text = table.read_text()
+    for number, name in enumerate(("ant", "bee", "cow")):
+        text = text.replace(name, str(number))
+    table.write_text(text)
+    assert run(["compare", str(table), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "column 'label' holds labels of this table. Name it with --truth" in said
+
+
 def test_compare_needs_data(tmp_path, capsys):
     assert run(["compare", "nowhere.csv", "--out", str(tmp_path / "out")]) == 2
     assert "nowhere.csv" in capsys.readouterr().err

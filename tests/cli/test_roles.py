@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.tables import make_rows, read_rows, write_rows
+from appellate.io import read_meta
+from tests.cli.tables import make_rows, read_rows, write_rows, write_table
 from tests.cli.test_rectify import rectify
 
 ODD = ("none", "NA", "n/a")  # labels that an empty feature might be called
@@ -77,3 +78,63 @@ def test_rows_of_an_item_that_differ(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "column 't' (--truth): the rows of item 'i0' disagree" in said
     assert f"'{wrong}'" in said
+
+
+def said_of(path, rows, capsys, *options):
+    """Rectify rows by their column of candidates; return what is said, and the features."""
+    write_rows(path / "t.csv", rows)
+    given = ["--candidates", "labels", "--id", "item", *options]
+    assert rectify(path / "t.csv", *given, "--out", path / "o") == 0
+    said = capsys.readouterr()
+    return said.out + said.err, set(read_meta(path / "o/model")["columns"])
+
+
+def numbered(n=60):
+    """Rows whose labels are the digits 1, 2 and 3, with a grey value of the same numbers."""
+    X, candidates, truth = make_rows(n)
+    return [
+        {"item": f"i{i}", "labels": "|".join("123"[j] for j in range(3) if candidates[i, j]),
+         "x0": f"{X[i, 0]:.4f}", "x1": f"{X[i, 1]:.4f}", "grey": str(i // 3 % 3 + 1),
+         "kind": f"{truth[i] + 1}.0"}
+        for i in range(n)
+    ]  # fmt: skip
+
+
+def test_a_truth_that_is_not_named_is_no_feature(tmp_path, capsys):
+    rows = write_table(tmp_path / "t.csv")
+    ours = {"x0", "x1", "x2", "site"}
+    said, features = said_of(tmp_path, rows, capsys)
+    assert features == ours
+    assert "ignored     'truth': holds labels of this table; name it with --truth" in said
+    some = [row | {"truth": row["truth"] if i % 2 else ""} for i, row in enumerate(rows)]
+    assert said_of(tmp_path, some, capsys)[1] == ours
+    some[1]["truth"] = "owl"  # a true label that is no candidate anywhere
+    assert said_of(tmp_path, some, capsys)[1] == ours
+    named = said_of(tmp_path, rows, capsys, "--features", "x0", "--features", "truth")[1]
+    assert named == {"x0", "truth"}
+
+
+def test_a_truth_of_numbers_is_no_feature_but_grey_values_are(tmp_path, capsys):
+    said, features = said_of(tmp_path, numbered(), capsys)
+    assert features == {"x0", "x1", "grey"}
+    assert "ignored     'kind': holds labels of this table" in said
+
+
+def test_the_result_of_an_earlier_run_is_no_feature(tmp_path, capsys):
+    rows = write_table(tmp_path / "t.csv")
+    for _ in range(3):
+        said, features = said_of(tmp_path, rows, capsys, "--truth", "truth")
+        assert features == {"x0", "x1", "x2", "site"}
+        rows = read_rows(tmp_path / "o/rectified.csv")
+    assert "ignored     'outcome': the result of an earlier run" in said
+    assert "ignored     'appeal_confidence': the result of an earlier run" in said
+
+
+def test_a_feature_with_another_role_is_refused(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    options = ["--candidates", "labels", "--truth", "truth", "--out", tmp_path / "o"]
+    for name, role in (("labels", "--candidates"), ("truth", "--truth")):
+        given = ["--features", name, "--features", "x0"]
+        assert rectify(tmp_path / "t.csv", *options, *given) == 2
+        assert f"column '{name}' is that of {role}" in capsys.readouterr().err
+    assert rectify(tmp_path / "t.csv", *options, "--features", "*") == 0

@@ -171,12 +171,13 @@ def test_other_columns_row_names_and_holes(diagnose):
     assert scope["X"].shape == (ROWS, 3)
 
 
-def test_a_truth_with_holes_is_left_out(diagnose):
+def test_a_truth_with_holes_is_left_out_of_python(diagnose):
     truth = ["", *LABELS[1:]]
     found = diagnose(table(candidates=SETS, truth=truth))
-    assert found.truth is None
+    assert found.truth == "truth"
     assert found.facts["truth_coverage"] == 1
-    assert "no truth in row 0" in found.problems[0]
+    assert "no truth in row 0: rectify scores the others" in found.notes[0]
+    assert not found.problems
     assert run(found)["data"].feature_names == ["x", "z"]
     blank = diagnose(table(candidates=SETS, truth=[""] * ROWS))
     assert blank.facts["truth_coverage"] is None
@@ -221,3 +222,21 @@ def test_mistakes(diagnose, tmp_path):
         diagnose(table(label=LABELS), candidates="lable")
     with pytest.raises(FileNotFoundError, match="no file"):
         diagnose_csv(tmp_path / "nothing.csv")
+
+
+def test_a_column_of_labels_is_no_feature(diagnose):
+    found = diagnose(table(candidates=SETS, kind=LABELS))
+    assert found.facts["other_columns"] == ["kind"]
+    assert "column 'kind' holds labels of this table" in found.notes[0]
+    digit = dict(zip(("ant", "bee", "cat"), "123", strict=True))
+    sets = ["|".join(digit[name] for name in cell.split("|")) for cell in SETS]
+    numbers = [float(digit[name]) for name in LABELS]
+    grey = [i // 3 % 3 + 1 for i in range(ROWS)]
+    found = diagnose(table(candidates=sets, kind=numbers, grey=grey))
+    assert found.facts["features"] == 3, "grey values are no labels of their rows"
+    assert found.facts["other_columns"] == ["kind"]
+    run(found)
+    rectified = {"label": numbers, "confidence": RNG.random(ROWS), "outcome": ["upheld"] * ROWS}
+    found = diagnose(table(candidates=sets, **rectified), candidates="candidates")
+    assert found.facts["features"] == 2
+    run(found)

@@ -122,6 +122,10 @@ def _show(file: Path, found: Diagnosis) -> None:
         click.echo("\nMend first (rows count from 0, without the header):")
         for problem in found.problems:
             click.echo(f"  - {problem}")
+    if found.notes:
+        click.echo("\nNote:")
+        for note in found.notes:
+            click.echo(f"  - {note}")
     if found.kind == "plain" and len(found.columns) == 1:
         click.echo(
             "\nIf the candidates are elsewhere, name their column with --candidates COL (again "

@@ -37,6 +37,9 @@ _OPTIONS = {
     "Name the feature columns with features=, or the others with ids= and ignore=.": (
         "If the column is no feature, name it with --ids, --truth or --ignore."
     ),
+    "Name it with truth=, leave it out with ignore=, or name the features with features=.": (
+        "Name it with --truth, or leave it out with --ignore."
+    ),
     "Name them with features=.": "Leave fewer out with --ignore.",
     "Pass noisy=True if that is meant.": (
         "Correct these rows, or take --truth away and leave its column out with --ignore."

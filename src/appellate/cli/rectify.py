@@ -185,10 +185,9 @@ class _Run:
         started = time.perf_counter()
         table = read_table(self.data)
         self._find_columns(table)
-        asides = [c for c in (given["truth"], given["image"], given["text"]) if c]
-        for name, option in ((given[o], f"--{o}") for o in ("truth", "image", "text")):
-            if name:
-                table.column(name, option)
+        asides = {f"--{o}": given[o] for o in ("truth", "image", "text") if given[o]}
+        for option, name in asides.items():
+            table.column(name, option)
         case = roles.understand(
             table,
             self.labels,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,13 @@ class Labels:
     separator: str = "|"
     rule: str = "union"
     missing: tuple[str, ...] = ()
+
+    @property
+    def option(self) -> str:
+        """The option that names the columns."""
+        if self.candidates:
+            return "--candidates"
+        return "--annotators" if self.annotators else "--long"
 
 
 @dataclass
@@ -121,7 +128,7 @@ def understand(
     labels: Labels,
     *,
     id_column: str | None,
-    set_aside: Sequence[str],
+    set_aside: Mapping[str, str],
     patterns: Sequence[str],
     embeddings: Path | None,
 ) -> Case:
@@ -135,8 +142,8 @@ def understand(
         Where the labels are.
     id_column : str or None
         Column that names the samples.
-    set_aside : sequence of str
-        Further columns that are no features: truth, picture, text.
+    set_aside : mapping of str to str
+        Further columns that are no features, by option: ``--truth``, ``--image``, ``--text``.
     patterns : sequence of str
         Columns to take as features; empty for all that can be.
     embeddings : Path or None
@@ -144,9 +151,10 @@ def understand(
     """
     import numpy as np
 
-    used = [*set_aside, *([id_column] if id_column else [])]
+    used = {name: option for option, name in set_aside.items()}
+    used |= {id_column: "--id"} if id_column else {}
     sets, owner, votes, mine = _read_labels(table, labels)
-    used += mine
+    used |= dict.fromkeys(mine, labels.option)
     _check_sets(table, sets)
     first = np.full(len(sets), len(table), dtype=np.intp)
     np.minimum.at(first, owner, np.arange(len(table)))
@@ -314,14 +322,16 @@ def _ids(table: Table, case: Case, labels: Labels, id_column: str | None) -> lis
 
 
 def _choose_features(
-    table: Table, case: Case, used: Sequence[str], patterns: Sequence[str]
+    table: Table, case: Case, used: Mapping[str, str], patterns: Sequence[str]
 ) -> None:
     wanted = expand(table, patterns, "--features")
-    overlap = [name for name in wanted if name in used] if set(wanted) <= set(used) else []
-    if overlap:
-        raise UserError(f"column '{overlap[0]}' holds labels or names; it can be no feature.")
+    named = [name for name in wanted if name in used]
+    if named and (set(wanted) <= set(used) or set(named) & set(patterns)):
+        name = next((name for name in named if name in patterns), named[0])
+        raise UserError(f"column '{name}' is that of {used[name]}; it can be no feature too.")
+    case.ignored |= {} if wanted else dict(_no_features(table, case, used))
     for name in wanted or table.columns:
-        if name not in used:
+        if name not in used and name not in case.ignored:
             values, reason = read_feature(
                 case.per_sample(table.columns[name]), name, table.source, forced=bool(wanted)
             )
@@ -337,3 +347,27 @@ def _choose_features(
             f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
             "features with --features, or give --embeddings FILE.npy."
         )
+
+
+def _no_features(table: Table, case: Case, used: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that are no features though they could be read as such, and why."""
+    from appellate.datasets.asides import EARLIER, LABELS, find_earlier, holds_labels
+
+    names = [str(name) for name in case.sets.class_names.tolist()]
+    known = frozenset(names)
+    earlier = find_earlier(table.columns)
+    for title in table.columns:
+        if title in used:
+            continue
+        cells = case.per_sample(table.columns[title])
+        if title in earlier:
+            yield title, f"{EARLIER}; name it with --features if it is a feature"
+        elif holds_labels(title, _texts(cells, known), names, case.sets.matrix):
+            yield title, f"{LABELS}; name it with --truth, or with --features if it is a feature"
+
+
+def _texts(cells: list[Any], names: frozenset[str]) -> Iterator[str]:
+    """Yield cells as texts, blank where they are empty and no label is called so."""
+    for cell in cells:
+        text = as_label(cell) or ""
+        yield "" if is_empty(text) and text not in names else match(text, names)

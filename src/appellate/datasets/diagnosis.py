@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from appellate._votes import listing, naming
 from appellate.candidates import name_rows
+from appellate.datasets.asides import LABELS, TRUTH_TITLES, find_earlier, holds_labels
 from appellate.datasets.home import simplify
 from appellate.datasets.labelkinds import (
     Kind,
@@ -46,7 +50,6 @@ _LABEL_TITLES = (
     "y",
 )
 _ID_TITLES = ("id", "ids", "index", "rowid", "sampleid", "name", "file", "filename", "path")
-_TRUTH_TITLES = ("truth", "ytrue", "truelabel", "groundtruth", "gold", "goldlabel", "trueclass")
 _PEOPLE = ("annotator", "worker", "rater", "coder", "judge", "expert", "labeler", "labeller")
 _ROLES = {
     "item": ("item", "task", "unit", "sample", "image"),
@@ -78,6 +81,8 @@ class Diagnosis:
         The column that names the rows.
     problems : list of str
         What has to be mended first, with row numbers.
+    notes : list of str
+        What is good to know, though nothing has to be done.
     next : str
         What to type next: lines of Python.
     """
@@ -91,6 +96,7 @@ class Diagnosis:
     problems: list[str] = field(default_factory=list)
     ids: str | None = None
     next: str = ""
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Say that nothing can be learned where every set holds all labels."""
@@ -163,21 +169,22 @@ def diagnose_csv(
     table = read_columns(file, header, encoding=encoding)
     given = [candidates] if isinstance(candidates, str) else list(candidates or ())
     check_titles([*given, *([truth] if truth else [])], header.titles, file.name)
-    truth = truth or next((t for t in table if simplify(t) in _TRUTH_TITLES), None)
+    truth = truth or next((t for t in table if simplify(t) in TRUTH_TITLES), None)
     roles = {} if given else _find_roles(table)
     if roles:
-        found = _diagnose_long(table, roles)
+        found, _ = _diagnose_long(table, roles)
         found.next = suggest_long(file, roles, header.delimiter, encoding)
         return found
     columns = given or _find_labels(table, truth, file.name)
     if len(columns) == 1:
-        found = _diagnose_cells(table, columns[0], truth, separator)
+        found, sets = _diagnose_cells(table, columns[0], truth, separator)
     elif all(cell.strip() in ("0", "1") for name in columns for cell in table[name]):
-        found = _diagnose_indicators(table, columns, truth)
+        found, sets = _diagnose_indicators(table, columns, truth)
     else:
-        found = _diagnose_people(table, columns, truth)
-    _add_features(found, table)
-    _add_truth(found, table)
+        found, sets = _diagnose_people(table, columns, truth)
+    _add_features(found, table, sets)
+    whole = _has_whole_truth(found, table)
+    others = found.facts["other_columns"]
     reading = {} if delimiter is None else {"delimiter": delimiter}
     reading |= {} if encoding == "utf-8" else {"encoding": encoding}
     found.next = suggest(
@@ -185,9 +192,9 @@ def diagnose_csv(
         file,
         found.columns,
         found.separator,
-        found.truth,
+        found.truth if whole else None,
         found.ids,
-        found.facts,
+        found.facts | ({} if whole else {"other_columns": [*others, found.truth]}),
         reading,
     )
     return found
@@ -225,7 +232,7 @@ def _find_labels(table: Table, truth: str | None, where: str) -> list[str]:
 
 def _diagnose_cells(
     table: Table, column: str, truth: str | None, separator: str | None
-) -> Diagnosis:
+) -> tuple[Diagnosis, Sets]:
     mark = find_separator(table[column]) if separator is None else separator or None
     sets = [split(cell, mark) for cell in table[column]]
     facts = count_sets(sets)
@@ -236,10 +243,12 @@ def _diagnose_cells(
         kind, reason = judge_labels(sets, facts, answers)
         mark = None
     problems = name_empty(sets) if kind != "multi-label" else []
-    return Diagnosis(kind, reason, [column], mark, truth, facts, problems)
+    return Diagnosis(kind, reason, [column], mark, truth, facts, problems), sets
 
 
-def _diagnose_indicators(table: Table, columns: list[str], truth: str | None) -> Diagnosis:
+def _diagnose_indicators(
+    table: Table, columns: list[str], truth: str | None
+) -> tuple[Diagnosis, Sets]:
     rows = zip(*(table[name] for name in columns), strict=True)
     sets = [tuple(compress(columns, (cell.strip() == "1" for cell in row))) for row in rows]
     facts = count_sets(sets) | {"classes": len(columns)}
@@ -248,17 +257,19 @@ def _diagnose_indicators(table: Table, columns: list[str], truth: str | None) ->
     judge = judge_sets if facts["several"] else judge_labels
     kind, reason = judge(sets, facts, answers)
     problems = name_empty(sets) if kind != "multi-label" else []
-    return Diagnosis(kind, reason, columns, None, truth, facts, problems)
+    return Diagnosis(kind, reason, columns, None, truth, facts, problems), sets
 
 
-def _diagnose_people(table: Table, columns: list[str], truth: str | None) -> Diagnosis:
+def _diagnose_people(
+    table: Table, columns: list[str], truth: str | None
+) -> tuple[Diagnosis, Sets]:
     rows = zip(*(table[name] for name in columns), strict=True)
     answers = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     truths = None if truth is None else [split(cell, None) for cell in table[truth]]
     return _judge_people(answers, columns, len(columns), truth, truths)
 
 
-def _diagnose_long(table: Table, roles: dict[str, str]) -> Diagnosis:
+def _diagnose_long(table: Table, roles: dict[str, str]) -> tuple[Diagnosis, Sets]:
     answers: dict[str, list[str]] = {}
     for item, label in zip(table[roles["item"]], table[roles["label"]], strict=True):
         answers.setdefault(item.strip(), []).extend(split(label, None))
@@ -272,7 +283,7 @@ def _judge_people(
     n_people: int,
     truth: str | None,
     truths: Sets | None,
-) -> Diagnosis:
+) -> tuple[Diagnosis, Sets]:
     sets = [tuple(dict.fromkeys(row)) for row in answers]
     facts = count_sets(sets) | {"people": n_people, "answers": sum(map(len, answers))}
     if truths is not None:
@@ -282,15 +293,20 @@ def _judge_people(
     if facts["several"]:
         share = f"{facts['several']} of {len(sets)} rows ({facts['several'] / len(sets):.1%})"
         reason = f"{n_people} people disagree on {share}; their answers make candidate sets."
-    return Diagnosis(kind, reason, columns, None, truth, facts, name_empty(sets))
+    return Diagnosis(kind, reason, columns, None, truth, facts, name_empty(sets)), sets
 
 
-def _add_features(found: Diagnosis, table: Table) -> None:
+def _add_features(found: Diagnosis, table: Table, sets: Sets) -> None:
     """Sort the other columns into features, row names and the rest; count missing cells."""
     taken = {*found.columns, found.truth}
     rest = [title for title in table if title not in taken]
     found.ids = next((title for title in rest if _names_rows(title, table[title])), None)
-    numeric = [title for title in rest if title != found.ids and _is_numeric(table[title])]
+    asides = {*find_earlier(table), *_find_more_labels(found, table, sets, rest)}
+    numeric = [
+        title
+        for title in rest
+        if title != found.ids and title not in asides and _is_numeric(table[title])
+    ]
     missing = {title: sum(not cell.strip() for cell in table[title]) for title in numeric}
     found.facts |= {
         "features": len(numeric),
@@ -315,12 +331,33 @@ def _is_numeric(cells: Sequence[str]) -> bool:
     return all(map(is_number, cells)) and any(cell.strip() for cell in cells)
 
 
-def _add_truth(found: Diagnosis, table: Table) -> None:
-    """Leave a truth that is not known for all rows out of what to type next."""
+def _find_more_labels(
+    found: Diagnosis, table: Table, sets: Sets, titles: Sequence[str]
+) -> list[str]:
+    """Return further columns that hold labels, and say so."""
+    names = sorted({label for labels in sets for label in labels})
+    matrix = np.array([[name in labels for name in names] for labels in map(set, sets)])
+    more = [
+        title
+        for title in titles
+        if holds_labels(title, (cell.strip() for cell in table[title]), names, matrix)
+    ]
+    found.notes += [
+        f"column {title!r} {LABELS}, so it is no feature; if they are the true ones, check again "
+        f"with --truth {shlex.quote(title)}."
+        for title in more
+    ]
+    return more
+
+
+def _has_whole_truth(found: Diagnosis, table: Table) -> bool:
+    """Tell whether no row lacks its truth; else say that Python leaves it out."""
     if found.truth is None:
-        return
+        return True
     blank = [i for i, cell in enumerate(table[found.truth]) if not cell.strip()]
     if blank:
-        found.problems.append(f"no truth in {name_rows(blank)}: the truth is left out.")
-        found.facts["other_columns"].append(found.truth)
-        found.truth = None
+        found.notes.append(
+            f"no truth in {name_rows(blank)}: rectify scores the others; in Python the truth is "
+            "left out."
+        )
+    return not blank

@@ -14,6 +14,7 @@ from sklearn.utils import Bunch
 
 from appellate._votes import encode, name_array, scalars
 from appellate.candidates import CandidateSets, as_candidates, name_rows
+from appellate.datasets.asides import LABELS, holds_labels
 from appellate.datasets.integrity import check_features, check_truth
 from appellate.datasets.textfiles import (
     Header,
@@ -60,7 +61,8 @@ def load_partial_csv(
     truth : str, default=None
         Column of the true labels, if they are known.
     features : sequence of str, default=None
-        Columns of the features; by default all others, which must then hold numbers.
+        Columns of the features; by default all others, which must then hold numbers, and no
+        labels of the rows.
     ids : str, default=None
         Column of the names of the rows.
     ignore : sequence of str, default=()
@@ -140,6 +142,8 @@ def load_partial_csv(
         )
     except (TypeError, ValueError) as error:
         raise ValueError(f"{file.name}: {error}") from error
+    if features is None:
+        _refuse_labels(X, numbers, sets, file.name)
     answers = [cell.strip() for cell in cells[truth]] if truth else None
     order = _order(sets, answers, known, noisy, form, file.name)
     matrix = as_candidates(sets, classes=order).matrix
@@ -221,6 +225,20 @@ def _read_candidates(
     if rule != "union" or missing is not None:
         raise ValueError('rule and missing are for layout="annotators".')
     return as_candidates(columns[0], layout=form, separator=separator, classes=classes)
+
+
+def _refuse_labels(
+    X: NDArray[np.float64], titles: list[str], sets: CandidateSets, where: str
+) -> None:
+    """Raise ValueError if a column holds labels and nobody said that it is a feature."""
+    names = list(map(str, scalars(sets.class_names)))
+    for title, column in zip(titles, X.T, strict=True):
+        cells = ("" if np.isnan(number) else str(number) for number in column)
+        if holds_labels(title, cells, names, sets.matrix):
+            raise ValueError(
+                f"{where}: column {title!r} {LABELS}. Name it with truth=, leave it out with "
+                "ignore=, or name the features with features=."
+            )
 
 
 def _order(
