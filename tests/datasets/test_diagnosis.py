@@ -240,3 +240,36 @@ def test_a_column_of_labels_is_no_feature(diagnose):
     found = diagnose(table(candidates=sets, **rectified), candidates="candidates")
     assert found.facts["features"] == 2
     run(found)
+
+
+def test_lists_in_cells(diagnose):
+    lists = [f'"{cell.split("|")}"' for cell in SETS]
+    found = diagnose(table(tags=lists, truth=LABELS))
+    assert (found.kind, found.separator, found.facts["classes"]) == ("partial-label", None, 3)
+    assert found.facts["truth_coverage"] == 1
+    assert "are read as lists of labels" in found.notes[0]
+    assert run(found)["data"].class_names.tolist() == ["ant", "bee", "cat"]
+    with pytest.raises(ValueError, match="row 1 cannot be read"):
+        diagnose(table(tags=[lists[0], "[ant]", *lists[2:]]))
+
+
+def test_one_number_in_two_spellings(diagnose):
+    sets = ["1.0|2" if i % 2 else "1" for i in range(ROWS)]
+    found = diagnose(table(candidates=sets, truth=["1.00"] * ROWS))
+    assert found.facts["classes"] == 2
+    assert found.facts["truth_coverage"] == 1
+    assert "'1.0' as '1'" in found.notes[0]
+    people = {"annotator1": [1, 2] * 15, "annotator2": [1.0, 2.0] * 15}
+    assert diagnose(table(**people)).kind == "plain"
+
+
+def test_spellings_of_letters(diagnose):
+    found = diagnose(table(candidates=["e\u0301|b" if i % 2 else "\u00e9" for i in range(ROWS)]))
+    assert found.facts["classes"] == 2
+    found = diagnose(table(candidates=["Ant|bee", "ant"] * 15))
+    assert "in upper and lower case alone: 'Ant' and 'ant'" in found.notes[0]
+
+
+def test_separators_that_part_nothing_are_to_be_mended(diagnose):
+    found = diagnose(table(candidates=["ant||bee", "ant|", *SETS[2:]]))
+    assert found.problems == ["an empty label in rows 0, 1: take out the '|' that parts nothing."]

@@ -141,10 +141,10 @@ def _show(file: Path, found: Diagnosis) -> None:
 
 def _rectify_command(file: Path, found: Diagnosis) -> str | None:
     """Return the command that rectifies the file, where one column holds its candidates."""
-    if found.kind != "partial-label" or len(found.columns) != 1 or not found.separator:
+    if found.kind != "partial-label" or len(found.columns) != 1:
         return None
     words = ["appellate", "rectify", str(file), "--candidates", found.columns[0]]
-    if found.separator != "|":
+    if found.separator not in (None, "|"):
         words += ["--separator", found.separator]
     words += ["--truth", found.truth] if found.truth else []
     words += ["--id", found.ids] if found.ids else []

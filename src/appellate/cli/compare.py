@@ -67,6 +67,7 @@ plcl) or an installed third party's, with settings after a colon if wanted.
     "each.  [default: knn,sure,aggd]",
 )
 @click.option("--candidates", metavar="COL", help="Column of the candidates in a CSV file.")
+@click.option("--separator", help="Between two candidates in a CSV file.  [default: |]")
 @click.option("--truth", metavar="COL", help="Column of the true labels in a CSV file, if known.")
 @click.option("--ids", metavar="COL", help="Column of the names of the rows in a CSV file.")
 @click.option("--ignore", metavar="COL", multiple=True, help="Column of a CSV file to leave out.")
@@ -90,6 +91,7 @@ def compare(
     data: str,
     methods: tuple[str, ...],
     candidates: str | None,
+    separator: str | None,
     truth: str | None,
     ids: str | None,
     ignore: tuple[str, ...],
@@ -115,7 +117,13 @@ def compare(
     check_folder(folder, [*_NAMES, "index.html"])
     pairs = _read_methods(methods)
     problem = _load(
-        data, candidates=candidates, truth=truth, ids=ids, ignore=ignore, scale=not no_scaling
+        data,
+        candidates=candidates,
+        separator=separator,
+        truth=truth,
+        ids=ids,
+        ignore=ignore,
+        scale=not no_scaling,
     )
     tables = [_declare(problem, pairs)]
     if problem.truth is not None:

@@ -25,8 +25,10 @@ from appellate.datasets.labelkinds import (
     judge_labels,
     judge_sets,
     name_empty,
+    name_gaps,
     split,
 )
+from appellate.datasets.spellings import read_lists, say_cases, say_numbers, unify_numbers
 from appellate.datasets.suggestions import suggest, suggest_long
 from appellate.datasets.textfiles import check_titles, is_number, read_columns, read_header
 
@@ -233,17 +235,39 @@ def _find_labels(table: Table, truth: str | None, where: str) -> list[str]:
 def _diagnose_cells(
     table: Table, column: str, truth: str | None, separator: str | None
 ) -> tuple[Diagnosis, Sets]:
-    mark = find_separator(table[column]) if separator is None else separator or None
-    sets = [split(cell, mark) for cell in table[column]]
-    facts = count_sets(sets)
+    cells = table[column]
+    lists = read_lists(cells) if separator is None else None
+    mark = find_separator(cells) if separator is None and lists is None else separator or None
+    sets = [split(cell, mark) for cell in cells]
+    notes = []
+    if lists is not None:
+        sets = [tuple(dict.fromkeys(row)) for row in lists]
+        notes = [f"cells of {column!r} are read as lists of labels, such as {cells[0]!r}."]
     answers = None if truth is None else [split(cell, mark) for cell in table[truth]]
+    sets, answers, said = _unify(sets, answers)
+    facts = count_sets(sets)
     if facts["several"]:
         kind, reason = judge_sets(sets, facts, answers)
     else:
         kind, reason = judge_labels(sets, facts, answers)
         mark = None
-    problems = name_empty(sets) if kind != "multi-label" else []
-    return Diagnosis(kind, reason, [column], mark, truth, facts, problems), sets
+    problems = name_empty(sets) + name_gaps(cells, mark) if kind != "multi-label" else []
+    found = Diagnosis(kind, reason, [column], mark, truth, facts, problems, notes=notes + said)
+    return found, sets
+
+
+def _unify(sets: Sets, answers: Sets | None) -> tuple[Sets, Sets | None, list[str]]:
+    """Give labels that are the same number one spelling, and say so."""
+    spellings = unify_numbers(label for row in (*sets, *(answers or ())) for label in row)
+    notes = say_cases(sorted({label for row in sets for label in row}))
+    if not spellings:
+        return sets, answers, notes
+    notes += [f"{text} Python keeps them apart." for text in say_numbers(spellings)]
+    both = [
+        [tuple(dict.fromkeys(spellings[label] for label in row)) for row in rows]
+        for rows in (sets, answers or [])
+    ]
+    return both[0], None if answers is None else both[1], notes
 
 
 def _diagnose_indicators(
@@ -264,7 +288,7 @@ def _diagnose_people(
     table: Table, columns: list[str], truth: str | None
 ) -> tuple[Diagnosis, Sets]:
     rows = zip(*(table[name] for name in columns), strict=True)
-    answers = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    answers = [[label for cell in row for label in split(cell, None)] for row in rows]
     truths = None if truth is None else [split(cell, None) for cell in table[truth]]
     return _judge_people(answers, columns, len(columns), truth, truths)
 
@@ -284,7 +308,8 @@ def _judge_people(
     truth: str | None,
     truths: Sets | None,
 ) -> tuple[Diagnosis, Sets]:
-    sets = [tuple(dict.fromkeys(row)) for row in answers]
+    sets: Sets = [tuple(dict.fromkeys(row)) for row in answers]
+    sets, truths, notes = _unify(sets, truths)
     facts = count_sets(sets) | {"people": n_people, "answers": sum(map(len, answers))}
     if truths is not None:
         facts["truth_coverage"] = coverage(sets, truths)
@@ -293,7 +318,8 @@ def _judge_people(
     if facts["several"]:
         share = f"{facts['several']} of {len(sets)} rows ({facts['several'] / len(sets):.1%})"
         reason = f"{n_people} people disagree on {share}; their answers make candidate sets."
-    return Diagnosis(kind, reason, columns, None, truth, facts, name_empty(sets)), sets
+    problems = name_empty(sets)
+    return Diagnosis(kind, reason, columns, None, truth, facts, problems, notes=notes), sets
 
 
 def _add_features(found: Diagnosis, table: Table, sets: Sets) -> None:

@@ -16,6 +16,7 @@ from appellate._votes import encode, name_array, scalars
 from appellate.candidates import CandidateSets, as_candidates, name_rows
 from appellate.datasets.asides import LABELS, holds_labels
 from appellate.datasets.integrity import check_features, check_truth
+from appellate.datasets.spellings import read_lists
 from appellate.datasets.textfiles import (
     Header,
     check_titles,
@@ -56,8 +57,8 @@ def load_partial_csv(
     path : path-like
         The file; its first line holds the titles of the columns.
     candidates : str or sequence of str, default="candidates"
-        The column of candidate labels, such as ``anna|bob``; or several columns, of 0 and 1
-        or, with ``layout="annotators"``, of one person's answers each.
+        The column of candidate labels, such as ``anna|bob`` or ``['anna', 'bob']``; or several
+        columns, of 0 and 1 or, with ``layout="annotators"``, of one person's answers each.
     truth : str, default=None
         Column of the true labels, if they are known.
     features : sequence of str, default=None
@@ -224,7 +225,9 @@ def _read_candidates(
         return as_candidates(answers, layout=form, rule=rule, missing=marks, classes=classes)
     if rule != "union" or missing is not None:
         raise ValueError('rule and missing are for layout="annotators".')
-    return as_candidates(columns[0], layout=form, separator=separator, classes=classes)
+    lists = read_lists(columns[0]) if form == "sets" else None
+    cells = columns[0] if lists is None else lists
+    return as_candidates(cells, layout=form, separator=separator, classes=classes)
 
 
 def _refuse_labels(
