@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from appellate.cli.app import run
 from appellate.io import read_meta
 from tests.cli.tables import make_rows, read_rows, write_rows, write_table
 from tests.cli.test_rectify import rectify
@@ -240,3 +241,37 @@ def test_letters_composed_or_not_are_one_label(tmp_path, capsys):
     assert "3 labels ('Cat', 'cat', '\u00e9t\u00e9')" in said
     assert "truth among candidates: 1.000" in said
     assert "differ in upper and lower case alone: 'Cat' and 'cat'" in said
+
+
+def test_decimal_commas(tmp_path, capsys):
+    rows = write_table(tmp_path / "t.csv")
+    for row in rows:
+        row["x0"], row["x1"] = row["x0"].replace(".", ","), row["x1"].replace(".", ",")
+    rows[3]["x1"] = "NA"
+    write_rows(tmp_path / "t.csv", rows, delimiter=";")
+    options = ["--candidates", "labels", "--id", "item", "--out", tmp_path / "o"]
+    assert rectify(tmp_path / "t.csv", *options) == 0
+    said = capsys.readouterr()
+    assert "3 numbers: 'x0', 'x1', 'x2'" in said.out
+    assert "note: decimal commas are read in 'x0', 'x1'." in said.err
+    assert rectify(tmp_path / "t.csv", *options) == 0
+    command = ["predict", str(tmp_path / "o"), str(tmp_path / "t.csv")]
+    assert run([*command, "--out", str(tmp_path / "p.csv")]) == 0
+    for row in rows:
+        row["x0"], row["x1"] = row["x0"].replace(",", "."), row["x1"].replace(",", ".")
+    write_rows(tmp_path / "t.csv", rows, delimiter=";")
+    assert run([*command, "--out", str(tmp_path / "q.csv")]) == 0
+    both = [read_rows(tmp_path / name, delimiter=";") for name in ("p.csv", "q.csv")]
+    assert [row["confidence"] for row in both[0]] == [row["confidence"] for row in both[1]]
+
+
+def test_counters_and_the_index_of_a_data_frame_are_no_features(tmp_path, capsys):
+    rows = write_table(tmp_path / "t.csv")
+    rows = [{"": str(i), "nr": str(i * 7 % 60 + 100), "age": str(i * 2)} | row
+            for i, row in enumerate(rows)]  # fmt: skip
+    said, features = said_of(tmp_path, rows, capsys)
+    assert features == {"age", "x0", "x1", "x2", "site"}
+    assert "ignored     '': without a title" in said
+    assert "ignored     'nr': counts the rows; name it with --features if" in said
+    named = said_of(tmp_path, rows, capsys, "--features", "nr", "--features", "x0")[1]
+    assert named == {"nr", "x0"}

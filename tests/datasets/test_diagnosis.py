@@ -273,3 +273,31 @@ def test_spellings_of_letters(diagnose):
 def test_separators_that_part_nothing_are_to_be_mended(diagnose):
     found = diagnose(table(candidates=["ant||bee", "ant|", *SETS[2:]]))
     assert found.problems == ["an empty label in rows 0, 1: take out the '|' that parts nothing."]
+
+
+def test_decimal_commas(diagnose):
+    text = table(candidates=SETS).replace(",", ";").replace(".", ",")
+    found = diagnose(text.replace("candidates", "guesses"))
+    assert found.columns == ["guesses"]
+    assert found.facts["features"] == 2
+    assert found.notes == ["decimal commas are read in columns 'x', 'z'."]
+    assert run(found)["data"].X.shape == (ROWS, 2)
+    sets = ["1,2" if i % 2 else "2" for i in range(ROWS)]
+    text = "\n".join(["x;labels", *(f"{i};{each}" for i, each in enumerate(sets))])
+    assert diagnose(text).facts["several"] == ROWS // 2, "labels may be parted by commas"
+
+
+def test_counters_and_the_index_of_a_data_frame(diagnose):
+    text = table(candidates=SETS, nr=np.roll(np.arange(ROWS), 5))
+    lines = text.splitlines()
+    index = [f"{i - 1 if i else ''},{line}" for i, line in enumerate(lines)]
+    found = diagnose("\n".join(index))
+    assert found.facts["features"] == 2
+    assert any("without a title" in note for note in found.notes)
+    assert "column 'nr' counts the rows, so it is no feature." in found.notes
+    assert run(found)["data"].feature_names == ["x", "z"]
+
+
+def test_titles_that_end_in_id_name_the_rows(diagnose):
+    assert diagnose(table(candidates=SETS, image_id=range(7, 7 + ROWS))).ids == "image_id"
+    assert diagnose(table(candidates=SETS, acid=RNG.random(ROWS))).ids is None

@@ -249,8 +249,8 @@ def test_things_that_are_no_csv_files(tmp_path):
 
 
 def test_labels_are_features_only_by_name(write):
-    lines = ["x,candidates,kind", "1,1|2,2", "2,1|3,1", "3,3,3", "4,2,2"]
-    path = write("\n".join(lines))
+    rows = ["1,1|2,2", "2,1|3,1", "3,3,3", "4,2,2"]
+    path = write("\n".join(["x,candidates,kind", *rows * 3]))
     with pytest.raises(ValueError, match=r"column 'kind' holds labels of this table.*truth="):
         load_partial_csv(path)
     assert load_partial_csv(path, truth="kind").feature_names == ["x"]

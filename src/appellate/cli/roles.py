@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from appellate.cli.cells import as_label, as_text, is_empty, match
 from appellate.cli.errors import UserError
-from appellate.cli.features_in import read_embeddings, read_feature
+from appellate.cli.features_in import read_commas, read_embeddings, read_feature
 from appellate.cli.labels_in import Labels, read_labels
 from appellate.cli.tables_in import Table, expand, name_some
 
@@ -212,17 +212,21 @@ def _choose_features(
         name = next((name for name in named if name in patterns), named[0])
         raise UserError(f"column '{name}' is that of {used[name]}; it can be no feature too.")
     case.ignored |= {} if wanted else dict(_no_features(table, case, used))
+    commas = []
     for name in wanted or table.columns:
         if name not in used and name not in case.ignored:
-            values, reason = read_feature(
-                case.per_sample(table.columns[name]), name, table.source, forced=bool(wanted)
-            )
+            cells = case.per_sample(table.columns[name])
+            points = read_commas(cells, table.delimiter)
+            commas += [name] if points else []
+            values, reason = read_feature(points or cells, name, table.source, forced=bool(wanted))
             if values is None:
                 case.ignored[name] = reason
             else:
                 case.features[name] = values
                 if {type(cell) for cell in table.columns[name]} - {type(None)} == {bool}:
                     case.booleans.add(name)
+    if commas:
+        case.notes.append(f"decimal commas are read in {name_some(commas)}.")
     if not case.features:
         why = "; ".join(f"'{name}': {reason}" for name, reason in list(case.ignored.items())[:5])
         raise UserError(
@@ -233,19 +237,24 @@ def _choose_features(
 
 def _no_features(table: Table, case: Case, used: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the columns that are no features though they could be read as such, and why."""
-    from appellate.datasets.asides import EARLIER, LABELS, find_earlier, holds_labels
+    from appellate.datasets import asides
 
     names = [str(name) for name in case.sets.class_names.tolist()]
     known = frozenset(names)
-    earlier = find_earlier(table.columns)
+    earlier = asides.find_earlier(table.columns)
+    insist = "with --features if it is a feature"
     for title in table.columns:
         if title in used:
             continue
         cells = case.per_sample(table.columns[title])
-        if title in earlier:
-            yield title, f"{EARLIER}; name it with --features if it is a feature"
-        elif holds_labels(title, _texts(cells, known), names, case.sets.matrix):
-            yield title, f"{LABELS}; name it with --truth, or with --features if it is a feature"
+        if not title.strip():
+            yield title, asides.UNTITLED
+        elif title in earlier:
+            yield title, f"{asides.EARLIER}; name it {insist}"
+        elif asides.holds_labels(title, _texts(cells, known), names, case.sets.matrix):
+            yield title, f"{asides.LABELS}; name it with --truth, or {insist}"
+        elif asides.counts_rows(as_text(cell).strip() for cell in cells):
+            yield title, f"{asides.COUNTER}; name it {insist}"
 
 
 def _texts(cells: list[Any], names: frozenset[str]) -> Iterator[str]:

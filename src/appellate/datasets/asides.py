@@ -13,12 +13,16 @@ from appellate.datasets.home import simplify
 
 LABELS = "holds labels of this table"
 EARLIER = "the result of an earlier run"
+COUNTER = "counts the rows"
+UNTITLED = "without a title, as the index of a data frame"
 
 TRUTH_TITLES = ("truth", "ytrue", "truelabel", "groundtruth", "gold", "goldlabel", "trueclass")
 
 _ADDED = ("label", "confidence", "outcome")  # to the user's table by `appellate rectify`
 _OUTCOMES = {"upheld", "overturned", "reviewed", "excluded"}
 _MOST = 0.8  # share of the cells
+_FEW = 10  # rows; fewer may be numbered by chance
+_WHOLE = re.compile(r"([+-]?\d{1,15})(\.0*)?")
 
 
 def holds_labels(
@@ -41,9 +45,9 @@ def holds_labels(
     -------
     bool
         A column of texts does if all are class names, and at least two. Numbers must moreover
-        be among the candidates of their rows more often than by chance, in 80 % at least: grey
-        values are no digits. Under a title such as ``truth`` it is enough that most cells are
-        class names.
+        be among the candidates of their rows more often than by chance, in 80 % at least of ten
+        rows or more: grey values are no digits. Under a title such as ``truth`` it is enough
+        that most cells are class names.
 
     Examples
     --------
@@ -77,6 +81,8 @@ def holds_labels(
 
 def _is_candidate(matrix: NDArray[np.bool_], codes: Sequence[int]) -> bool:
     """Tell whether labels are candidates of their own rows, and not of any row as well."""
+    if len(codes) < _FEW:
+        return False
     own = matrix[np.arange(len(codes)), codes].mean()
     shares = np.bincount(codes, minlength=matrix.shape[1]) / len(codes)
     chance = shares @ matrix.mean(axis=0)
@@ -88,6 +94,23 @@ def _number(cell: str) -> float | None:
         return float(cell)
     except ValueError:
         return None
+
+
+def counts_rows(cells: Iterable[str]) -> bool:
+    """Tell whether a column numbers the rows: whole numbers without a gap, in any order.
+
+    Examples
+    --------
+    >>> counts_rows(map(str, range(20, 0, -1))), counts_rows(map(str, range(0, 40, 2)))
+    (True, False)
+    """
+    seen: set[int] = set()
+    for cell in cells:
+        whole = _WHOLE.fullmatch(cell)
+        if whole is None or int(whole[1]) in seen:
+            return False
+        seen.add(int(whole[1]))
+    return len(seen) >= _FEW and max(seen) - min(seen) == len(seen) - 1
 
 
 def find_earlier(columns: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -14,7 +14,15 @@ import numpy as np
 
 from appellate._votes import listing, naming
 from appellate.candidates import name_rows
-from appellate.datasets.asides import LABELS, TRUTH_TITLES, find_earlier, holds_labels
+from appellate.datasets.asides import (
+    COUNTER,
+    LABELS,
+    TRUTH_TITLES,
+    UNTITLED,
+    counts_rows,
+    find_earlier,
+    holds_labels,
+)
 from appellate.datasets.home import simplify
 from appellate.datasets.labelkinds import (
     Kind,
@@ -30,7 +38,13 @@ from appellate.datasets.labelkinds import (
 )
 from appellate.datasets.spellings import read_lists, say_cases, say_numbers, unify_numbers
 from appellate.datasets.suggestions import suggest, suggest_long
-from appellate.datasets.textfiles import check_titles, is_number, read_columns, read_header
+from appellate.datasets.textfiles import (
+    check_titles,
+    decimal_points,
+    is_number,
+    read_columns,
+    read_header,
+)
 
 Table = dict[str, list[str]]
 
@@ -169,6 +183,8 @@ def diagnose_csv(
     file = Path(path)
     header = read_header(file, delimiter=delimiter, encoding=encoding)
     table = read_columns(file, header, encoding=encoding)
+    pairs = ((title, decimal_points(cells, header.delimiter)) for title, cells in table.items())
+    points = {title: cells for title, cells in pairs if cells is not None}
     given = [candidates] if isinstance(candidates, str) else list(candidates or ())
     check_titles([*given, *([truth] if truth else [])], header.titles, file.name)
     truth = truth or next((t for t in table if simplify(t) in TRUTH_TITLES), None)
@@ -177,14 +193,17 @@ def diagnose_csv(
         found, _ = _diagnose_long(table, roles)
         found.next = suggest_long(file, roles, header.delimiter, encoding)
         return found
-    columns = given or _find_labels(table, truth, file.name)
+    columns = given or _find_labels(table, truth, points, file.name)
     if len(columns) == 1:
         found, sets = _diagnose_cells(table, columns[0], truth, separator)
     elif all(cell.strip() in ("0", "1") for name in columns for cell in table[name]):
         found, sets = _diagnose_indicators(table, columns, truth)
     else:
         found, sets = _diagnose_people(table, columns, truth)
-    _add_features(found, table, sets)
+    commas = [title for title in points if title not in (*found.columns, truth)]
+    _add_features(found, table | {title: points[title] for title in commas}, sets)
+    if commas:
+        found.notes.append(f"decimal commas are read in {naming('column', map(repr, commas))}.")
     whole = _has_whole_truth(found, table)
     others = found.facts["other_columns"]
     reading = {} if delimiter is None else {"delimiter": delimiter}
@@ -214,8 +233,10 @@ def _find_roles(table: Table) -> dict[str, str]:
     return roles if len({*items}) < len(items) else {}
 
 
-def _find_labels(table: Table, truth: str | None, where: str) -> list[str]:
-    """Guess which columns hold labels."""
+def _find_labels(
+    table: Table, truth: str | None, numbers: Collection[str], where: str
+) -> list[str]:
+    """Guess which columns hold labels; what looks like numbers does so by its title only."""
     others = [title for title in table if title != truth]
     people = [title for title in others if simplify(title).startswith(_PEOPLE)]
     if len(people) > 1:
@@ -225,7 +246,7 @@ def _find_labels(table: Table, truth: str | None, where: str) -> list[str]:
             if simplify(title) == name:
                 return [title]
     for title in others:
-        if find_separator(table[title]) is not None:
+        if title not in numbers and find_separator(table[title]) is not None:
             return [title]
     raise ValueError(
         f"{where}: no column looks like labels. Name it; the columns are {listing(table)}."
@@ -242,7 +263,7 @@ def _diagnose_cells(
     notes = []
     if lists is not None:
         sets = [tuple(dict.fromkeys(row)) for row in lists]
-        notes = [f"cells of {column!r} are read as lists of labels, such as {cells[0]!r}."]
+        notes = [f"cells of {column!r} are read as lists of labels, such as {max(cells)!r}."]
     answers = None if truth is None else [split(cell, mark) for cell in table[truth]]
     sets, answers, said = _unify(sets, answers)
     facts = count_sets(sets)
@@ -325,9 +346,13 @@ def _judge_people(
 def _add_features(found: Diagnosis, table: Table, sets: Sets) -> None:
     """Sort the other columns into features, row names and the rest; count missing cells."""
     taken = {*found.columns, found.truth}
-    rest = [title for title in table if title not in taken]
+    rest = [title for title in table if title and title not in taken]
+    if "" in table:
+        found.notes.append(f"the column {UNTITLED}, is left out.")
     found.ids = next((title for title in rest if _names_rows(title, table[title])), None)
-    asides = {*find_earlier(table), *_find_more_labels(found, table, sets, rest)}
+    counters = [t for t in rest if t != found.ids and counts_rows(map(str.strip, table[t]))]
+    found.notes += [f"column {title!r} {COUNTER}, so it is no feature." for title in counters]
+    asides = {*find_earlier(table), *_find_more_labels(found, table, sets, rest), *counters}
     numeric = [
         title
         for title in rest
@@ -350,7 +375,11 @@ def _add_features(found: Diagnosis, table: Table, sets: Sets) -> None:
 
 
 def _names_rows(title: str, cells: Sequence[str]) -> bool:
-    return simplify(title) in _ID_TITLES and len({*cells}) == len(cells)
+    """Tell whether a column names the rows, by its title; one such as 'acid' has decimals."""
+    named = simplify(title) in _ID_TITLES
+    if not named and simplify(title).endswith("id"):
+        named = not any("." in cell and is_number(cell) for cell in cells)
+    return named and len({*cells}) == len(cells)
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:

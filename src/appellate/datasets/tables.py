@@ -20,6 +20,7 @@ from appellate.datasets.spellings import read_lists
 from appellate.datasets.textfiles import (
     Header,
     check_titles,
+    decimal_points,
     read_columns,
     read_header,
     read_quickly,
@@ -62,8 +63,9 @@ def load_partial_csv(
     truth : str, default=None
         Column of the true labels, if they are known.
     features : sequence of str, default=None
-        Columns of the features; by default all others, which must then hold numbers, and no
-        labels of the rows.
+        Columns of the features; by default all others that have a title, which must then hold
+        numbers, and no labels of the rows. Decimal commas are read where a comma does not part
+        the cells.
     ids : str, default=None
         Column of the names of the rows.
     ignore : sequence of str, default=()
@@ -189,7 +191,7 @@ def _feature_titles(
 ) -> list[str]:
     check_titles([*texts, *ignore, *(features or ())], header.titles, where)
     if features is None:
-        features = [title for title in header.titles if title not in {*texts, *ignore}]
+        features = [title for title in header.titles if title and title not in {*texts, *ignore}]
     if not len(features):
         raise ValueError(f"{where} has no column left for features. Name them with features=.")
     return list(features)
@@ -202,8 +204,9 @@ def _read(
     if quick is not None:
         return quick
     columns = read_columns(file, header, encoding=encoding)
-    X = np.stack([to_numbers(columns[name], name, file.name) for name in numbers], axis=1)
-    return X, columns
+    cells = [decimal_points(columns[name], header.delimiter) or columns[name] for name in numbers]
+    pairs = zip(cells, numbers, strict=True)
+    return np.stack([to_numbers(cell, name, file.name) for cell, name in pairs], axis=1), columns
 
 
 def _read_candidates(
