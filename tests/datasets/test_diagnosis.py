@@ -166,7 +166,8 @@ def test_other_columns_row_names_and_holes(diagnose):
     assert found.facts["other_columns"] == ["note", "file"]
     assert found.facts["features"] == 3
     assert found.facts["missing_cells"] == 2
-    assert found.problems == ["empty cells (2) in column 'height': impute them or drop the rows."]
+    assert not found.problems
+    assert found.notes == ["empty cells (2) in column 'height': rectify fills them."]
     scope = run(found)
     assert scope["X"].shape == (ROWS, 3)
 

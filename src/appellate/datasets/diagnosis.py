@@ -70,7 +70,7 @@ _PEOPLE = ("annotator", "worker", "rater", "coder", "judge", "expert", "labeler"
 _ROLES = {
     "item": ("item", "task", "unit", "sample", "image"),
     "label": ("label", "answer", "response"),
-    "annotator": _PEOPLE,
+    "annotator": (*_PEOPLE, "who"),
 }
 
 
@@ -99,6 +99,9 @@ class Diagnosis:
         What has to be mended first, with row numbers.
     notes : list of str
         What is good to know, though nothing has to be done.
+    layout : str or None
+        ``"annotators"`` or ``"long"`` if several people answered, one column a person or one
+        answer a row.
     next : str
         What to type next: lines of Python.
     """
@@ -113,9 +116,12 @@ class Diagnosis:
     ids: str | None = None
     next: str = ""
     notes: list[str] = field(default_factory=list)
+    layout: str | None = None
 
     def __post_init__(self) -> None:
-        """Say that nothing can be learned where every set holds all labels."""
+        """Say that nothing can be learned of one row, or where every set holds all labels."""
+        if self.facts["rows"] < 2:
+            self.problems.insert(0, "one row only: nothing can be compared with it.")
         if self.kind != "multi-label" and self.facts["full_sets"] == self.facts["rows"]:
             said = f"every row has all {self.facts['classes']} labels, so nothing can be learned"
             self.problems.insert(0, f"{said}: narrow the sets of some rows.")
@@ -182,6 +188,11 @@ def diagnose_csv(
     """
     file = Path(path)
     header = read_header(file, delimiter=delimiter, encoding=encoding)
+    if len(header.titles) == 1 and "|" in header.titles[0]:
+        raise ValueError(
+            f"{file.name} looks delimited by '|': its header is one cell, {header.titles[0]!r}. "
+            "Save it with commas between the cells, or give the delimiter."
+        )
     table = read_columns(file, header, encoding=encoding)
     pairs = ((title, decimal_points(cells, header.delimiter)) for title, cells in table.items())
     points = {title: cells for title, cells in pairs if cells is not None}
@@ -191,6 +202,9 @@ def diagnose_csv(
     roles = {} if given else _find_roles(table)
     if roles:
         found, _ = _diagnose_long(table, roles)
+        found.truth, found.layout = truth, "long"
+        others = [title for title in table if title not in (*roles.values(), truth)]
+        found.facts["other_columns"] = others
         found.next = suggest_long(file, roles, header.delimiter, encoding)
         return found
     columns = given or _find_labels(table, truth, points, file.name)
@@ -200,12 +214,12 @@ def diagnose_csv(
         found, sets = _diagnose_indicators(table, columns, truth)
     else:
         found, sets = _diagnose_people(table, columns, truth)
+        found.layout = "annotators"
     commas = [title for title in points if title not in (*found.columns, truth)]
     _add_features(found, table | {title: points[title] for title in commas}, sets)
     if commas:
         found.notes.append(f"decimal commas are read in {naming('column', map(repr, commas))}.")
     whole = _has_whole_truth(found, table)
-    others = found.facts["other_columns"]
     reading = {} if delimiter is None else {"delimiter": delimiter}
     reading |= {} if encoding == "utf-8" else {"encoding": encoding}
     found.next = suggest(
@@ -215,10 +229,14 @@ def diagnose_csv(
         found.separator,
         found.truth if whole else None,
         found.ids,
-        found.facts | ({} if whole else {"other_columns": [*others, found.truth]}),
+        found.facts if whole else _with_truth_aside(found),
         reading,
     )
     return found
+
+
+def _with_truth_aside(found: Diagnosis) -> dict[str, Any]:
+    return found.facts | {"other_columns": [*found.facts["other_columns"], found.truth]}
 
 
 def _find_roles(table: Table) -> dict[str, str]:
@@ -366,9 +384,9 @@ def _add_features(found: Diagnosis, table: Table, sets: Sets) -> None:
     }
     holes = [repr(title) for title, count in missing.items() if count]
     if holes:
-        found.problems.append(
-            f"empty cells ({sum(missing.values())}) in {naming('column', holes)}: impute them or "
-            "drop the rows."
+        found.notes.append(
+            f"empty cells ({sum(missing.values())}) in {naming('column', holes)}: rectify fills "
+            "them."
         )
     if not numeric:
         found.problems.append("no column of numbers is left for features.")
