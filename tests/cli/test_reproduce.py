@@ -295,6 +295,12 @@ def test_compare_refuses_a_truth_of_numbers_as_a_feature(table, tmp_path, capsys
     assert "column 'label' holds labels of this table. Name it with --truth" in said
 
 
+@pytest.mark.parametrize("option", ["separator", "ids", "ignore"])
+def test_options_of_csv_files_are_refused_for_others(option, tmp_path, capsys):
+    assert run(["compare", "own.mat", f"--{option}", ";", "--out", str(tmp_path / "out")]) == 2
+    assert f"--{option} is for CSV files" in capsys.readouterr().err
+
+
 def test_compare_needs_data(tmp_path, capsys):
     assert run(["compare", "nowhere.csv", "--out", str(tmp_path / "out")]) == 2
     assert "nowhere.csv" in capsys.readouterr().err

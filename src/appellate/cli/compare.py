@@ -154,6 +154,9 @@ def compare(
 def _load(data: str, *, scale: bool, **given: Any) -> Problem:
     from appellate.experiments.problems import UnavailableError, load_own
 
+    idle = [name for name in ("separator", "ids", "ignore") if given[name]]
+    if idle and Path(data).suffix.lower() == ".mat":
+        raise UserError(f"--{idle[0]} is for CSV files; '{data}' is none. Leave it out.")
     try:
         return load_own(data, scale=scale, **{name: v for name, v in given.items() if v})
     except (UnavailableError, OSError, ValueError, ImportError) as error:
