@@ -241,6 +241,8 @@ def test_letters_composed_or_not_are_one_label(tmp_path, capsys):
     assert "3 labels ('Cat', 'cat', '\u00e9t\u00e9')" in said
     assert "truth among candidates: 1.000" in said
     assert "differ in upper and lower case alone: 'Cat' and 'cat'" in said
+    rows = [{"kind" if name == "truth" else name: row[name] for name in row} for row in rows]
+    assert "kind" not in said_of(tmp_path, rows, capsys)[1]
 
 
 def test_decimal_commas(tmp_path, capsys):

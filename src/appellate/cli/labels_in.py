@@ -54,7 +54,7 @@ class Labels:
     def read(self, cell: Any) -> str | None:
         """Return the label in a cell, its letters composed (NFC); None if there is none."""
         text = as_label(cell)
-        return None if text is None or self.means_none(text) else _compose(text)
+        return None if text is None or self.means_none(text) else compose(text)
 
     def means_none(self, label: Any) -> bool:
         """Tell whether a label stands for none."""
@@ -159,13 +159,14 @@ def _part(texts: list[str], separator: str) -> tuple[list[Any], list[str]]:
 def _keep(row: Sequence[Any], labels: Labels) -> list[Any]:
     """Return the labels of a row that do not stand for none."""
     return [
-        _compose(label) if isinstance(label, str) else label
+        compose(label) if isinstance(label, str) else label
         for label in row
         if not labels.means_none(label)
     ]
 
 
-def _compose(text: str) -> str:
+def compose(text: str) -> str:
+    """Return a text with its letters composed (NFC)."""
     return unicodedata.normalize("NFC", text)
 
 

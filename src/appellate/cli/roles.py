@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from appellate.cli.cells import as_label, as_text, is_empty, match
 from appellate.cli.errors import UserError
 from appellate.cli.features_in import read_commas, read_embeddings, read_feature
-from appellate.cli.labels_in import Labels, read_labels
+from appellate.cli.labels_in import Labels, compose, read_labels
 from appellate.cli.tables_in import Table, expand, name_some
 
 if TYPE_CHECKING:
@@ -260,5 +260,5 @@ def _no_features(table: Table, case: Case, used: Mapping[str, str]) -> Iterator[
 def _texts(cells: list[Any], names: frozenset[str]) -> Iterator[str]:
     """Yield cells as texts, blank where they are empty and no label is called so."""
     for cell in cells:
-        text = as_label(cell) or ""
+        text = compose(as_label(cell) or "")
         yield "" if is_empty(text) and text not in names else match(text, names)

@@ -413,7 +413,9 @@ def _find_more_labels(
     more = [
         title
         for title in titles
-        if holds_labels(title, (cell.strip() for cell in table[title]), names, matrix)
+        if holds_labels(
+            title, ("".join(split(cell, None)) for cell in table[title]), names, matrix
+        )
     ]
     found.notes += [
         f"column {title!r} {LABELS}, so it is no feature; if they are the true ones, check again "
