@@ -133,3 +133,72 @@ def test_the_command_to_type_next_runs(tmp_path, monkeypatch, capsys):
     (line,) = [text.strip() for text in said if "appellate rectify" in text]
     assert run(shlex.split(line)[1:]) == 0
     assert (tmp_path / "own data" / "rectified.csv").is_file()
+
+
+def proposed(path, capsys, *options):
+    """Return the rectify command that check proposes for a file, and what stands before it."""
+    assert run(["check", str(path), *options]) == 0
+    said = capsys.readouterr().out
+    lines = [line.strip() for line in said.splitlines() if "  appellate rectify" in line]
+    return shlex.split(lines[0])[1:] if lines else None, said
+
+
+def people(n=30):
+    """Items with a feature, and the answers of two people."""
+    return [(f"i{i}", i % 3 + i / 70, "abc"[i % 3], "abc"[i % 2]) for i in range(n)]
+
+
+def test_the_command_for_one_column_a_person(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{item},{x},{one},{two},{one if x > 1 else ''}" for item, x, one, two in people()]
+    (tmp_path / "t.csv").write_text("\n".join(["item_id,x,worker 1,worker 2,gold", *rows]))
+    command, _ = proposed("t.csv", capsys)
+    options = ["--annotators", "worker 1", "--annotators", "worker 2", "--truth", "gold"]
+    assert command == ["rectify", "t.csv", *options, "--id", "item_id", "--out", "t"]
+    assert run([*command, "--base", "sure"]) == 0
+    assert "accuracy    majority vote" in capsys.readouterr().out
+
+
+def test_the_command_for_one_answer_a_row(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [(item, x, both[who], who) for item, x, *both in people() for who in range(2)]
+    lines = [f"{item},{x},{answer},{who}" for item, x, answer, who in rows]
+    (tmp_path / "t.csv").write_text("\n".join(["image,x,answer,who", *lines]))
+    command, said = proposed("t.csv", capsys)
+    assert command == ["rectify", "t.csv", "--long", "image,answer,who", "--out", "t"]
+    assert "2 people disagree" in said
+    assert run([*command, "--base", "sure"]) == 0
+    lines = [f"{item},{answer},{who}" for item, x, answer, who in rows]
+    (tmp_path / "t.csv").write_text("\n".join(["image,answer,who", *lines]))
+    assert "--embeddings FILE.npy" in proposed("t.csv", capsys)[1]
+
+
+def test_a_table_that_rectify_reads_otherwise_is_to_be_saved_anew(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("x~labels\n1.5~a|b\n2.5~b\n3~a\n")
+    assert "once the table is saved in UTF-8" in proposed(path, capsys, "--delimiter", "~")[1]
+    path.write_text("x;labels\n1.5;a|b\n2.5;b\n3;a\n")
+    assert "once" not in proposed(path, capsys, "--delimiter", ";")[1]
+    assert "once" in proposed(path, capsys, "--encoding", "latin-1")[1]
+
+
+def test_a_table_parted_by_bars(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("x|labels\n1.5|a;b\n2.5|b\n")
+    assert run(["check", str(path)]) == 2
+    assert "t.csv looks delimited by '|'" in capsys.readouterr().err
+    assert run(["check", str(path), "--delimiter", "|"]) == 0
+
+
+def test_one_row_gets_no_command(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("x,labels\n1.5,a|b\n")
+    command, said = proposed(path, capsys)
+    assert command is None
+    assert "- one row only" in said
+
+
+def test_a_truth_with_holes_stays_in_the_command(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("x,labels,gold\n1.5,a|b,\n2.5,b,b\n3,a,\n")
+    assert "--truth" in proposed(path, capsys)[0]

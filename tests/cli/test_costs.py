@@ -195,7 +195,7 @@ def test_an_order_may_name_labels_that_no_row_has(shirts):
     ("more", "code"), [("5", 0), ("2.5", 2), ("old", 2)], ids=["number", "fraction", "text"]
 )
 def test_an_order_of_numbers_stays_one_of_numbers(more, code, tmp_path, capsys):
-    rows = [{"x": i, "y": [i % 3, (i + 1) % 3]} for i in range(12)]
+    rows = [{"x": i / 2, "y": [i % 3, (i + 1) % 3]} for i in range(12)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     arguments = ["rectify", str(tmp_path / "t.jsonl"), "--candidates", "y", "--base", "sure"]
     arguments += ["--cost", "absolute", "--order", f"0,1,2,{more}", "--out", str(tmp_path / "o")]

@@ -63,7 +63,8 @@ def test_what_was_inferred_is_said_first(tmp_path, capsys):
     assert rectify(tmp_path / "t.csv", "--candidates", "labels", "--out", tmp_path / "o") == 0
     said = capsys.readouterr().out
     assert "3 numbers: 'x0', 'x1', 'x2'" in said
-    assert "one-hot encoded: 'site', 'truth'" in said
+    assert "one-hot encoded: 'site'\n" in said
+    assert "ignored     'truth': holds labels" in said
     assert "'note': text with 60 different values" in said
     assert "'same': the same in all rows" in said
     assert "'no': empty" in said

@@ -259,10 +259,9 @@ def test_compare_over_one_split(table, tmp_path, capsys):
 
 def test_compare_without_truth(table, tmp_path, capsys):
     arguments = ["--methods", "sure", "--out", str(tmp_path / "out"), "--json", *QUICK]
-    table.write_text(
-        "\n".join(line.rpartition(",")[0] for line in table.read_text().splitlines()) + "\n"
-    )
-    assert run(["compare", str(table), *arguments]) == 0
+    text = table.read_text().replace("|", "; ")
+    table.write_text("\n".join(line.rpartition(",")[0] for line in text.splitlines()) + "\n")
+    assert run(["compare", str(table), "--separator", ";", *arguments]) == 0
     rows = json.loads(capsys.readouterr().out)["table"]
     assert {row["score"] for row in rows} == {"covering"}
     assert not (tmp_path / "out" / "training-rows.csv").exists()
@@ -284,6 +283,22 @@ def test_mistakes_of_compare(arguments, message, table, tmp_path, capsys):
     assert run(["compare", str(table), *arguments, "--out", str(out)]) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_compare_refuses_a_truth_of_numbers_as_a_feature(table, tmp_path, capsys):
+    text = table.read_text()
+    for number, name in enumerate(("ant", "bee", "cow")):
+        text = text.replace(name, str(number))
+    table.write_text(text)
+    assert run(["compare", str(table), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "column 'label' holds labels of this table. Name it with --truth" in said
+
+
+@pytest.mark.parametrize("option", ["separator", "ids", "ignore"])
+def test_options_of_csv_files_are_refused_for_others(option, tmp_path, capsys):
+    assert run(["compare", "own.mat", f"--{option}", ";", "--out", str(tmp_path / "out")]) == 2
+    assert f"--{option} is for CSV files" in capsys.readouterr().err
 
 
 def test_compare_needs_data(tmp_path, capsys):

@@ -166,17 +166,19 @@ def test_other_columns_row_names_and_holes(diagnose):
     assert found.facts["other_columns"] == ["note", "file"]
     assert found.facts["features"] == 3
     assert found.facts["missing_cells"] == 2
-    assert found.problems == ["empty cells (2) in column 'height': impute them or drop the rows."]
+    assert not found.problems
+    assert found.notes == ["empty cells (2) in column 'height': rectify fills them."]
     scope = run(found)
     assert scope["X"].shape == (ROWS, 3)
 
 
-def test_a_truth_with_holes_is_left_out(diagnose):
+def test_a_truth_with_holes_is_left_out_of_python(diagnose):
     truth = ["", *LABELS[1:]]
     found = diagnose(table(candidates=SETS, truth=truth))
-    assert found.truth is None
+    assert found.truth == "truth"
     assert found.facts["truth_coverage"] == 1
-    assert "no truth in row 0" in found.problems[0]
+    assert "no truth in row 0: rectify scores the others" in found.notes[0]
+    assert not found.problems
     assert run(found)["data"].feature_names == ["x", "z"]
     blank = diagnose(table(candidates=SETS, truth=[""] * ROWS))
     assert blank.facts["truth_coverage"] is None
@@ -221,3 +223,82 @@ def test_mistakes(diagnose, tmp_path):
         diagnose(table(label=LABELS), candidates="lable")
     with pytest.raises(FileNotFoundError, match="no file"):
         diagnose_csv(tmp_path / "nothing.csv")
+
+
+def test_a_column_of_labels_is_no_feature(diagnose):
+    found = diagnose(table(candidates=SETS, kind=LABELS))
+    assert found.facts["other_columns"] == ["kind"]
+    assert "column 'kind' holds labels of this table" in found.notes[0]
+    digit = dict(zip(("ant", "bee", "cat"), "123", strict=True))
+    sets = ["|".join(digit[name] for name in cell.split("|")) for cell in SETS]
+    numbers = [float(digit[name]) for name in LABELS]
+    grey = [i // 3 % 3 + 1 for i in range(ROWS)]
+    found = diagnose(table(candidates=sets, kind=numbers, grey=grey))
+    assert found.facts["features"] == 3, "grey values are no labels of their rows"
+    assert found.facts["other_columns"] == ["kind"]
+    run(found)
+    rectified = {"label": numbers, "confidence": RNG.random(ROWS), "outcome": ["upheld"] * ROWS}
+    found = diagnose(table(candidates=sets, **rectified), candidates="candidates")
+    assert found.facts["features"] == 2
+    run(found)
+
+
+def test_lists_in_cells(diagnose):
+    lists = [f'"{cell.split("|")}"' for cell in SETS]
+    found = diagnose(table(tags=lists, truth=LABELS))
+    assert (found.kind, found.separator, found.facts["classes"]) == ("partial-label", None, 3)
+    assert found.facts["truth_coverage"] == 1
+    assert "are read as lists of labels" in found.notes[0]
+    assert run(found)["data"].class_names.tolist() == ["ant", "bee", "cat"]
+    with pytest.raises(ValueError, match="row 1 cannot be read"):
+        diagnose(table(tags=[lists[0], "[ant]", *lists[2:]]))
+
+
+def test_one_number_in_two_spellings(diagnose):
+    sets = ["1.0|2" if i % 2 else "1" for i in range(ROWS)]
+    found = diagnose(table(candidates=sets, truth=["1.00"] * ROWS))
+    assert found.facts["classes"] == 2
+    assert found.facts["truth_coverage"] == 1
+    assert "'1.0' as '1'" in found.notes[0]
+    people = {"annotator1": [1, 2] * 15, "annotator2": [1.0, 2.0] * 15}
+    assert diagnose(table(**people)).kind == "plain"
+
+
+def test_spellings_of_letters(diagnose):
+    found = diagnose(table(candidates=["e\u0301|b" if i % 2 else "\u00e9" for i in range(ROWS)]))
+    assert found.facts["classes"] == 2
+    found = diagnose(table(candidates=["Ant|bee", "ant"] * 15))
+    assert "in upper and lower case alone: 'Ant' and 'ant'" in found.notes[0]
+
+
+def test_separators_that_part_nothing_are_to_be_mended(diagnose):
+    found = diagnose(table(candidates=["ant||bee", "ant|", *SETS[2:]]))
+    assert found.problems == ["an empty label in rows 0, 1: take out the '|' that parts nothing."]
+
+
+def test_decimal_commas(diagnose):
+    text = table(candidates=SETS).replace(",", ";").replace(".", ",")
+    found = diagnose(text.replace("candidates", "guesses"))
+    assert found.columns == ["guesses"]
+    assert found.facts["features"] == 2
+    assert found.notes == ["decimal commas are read in columns 'x', 'z'."]
+    assert run(found)["data"].X.shape == (ROWS, 2)
+    sets = ["1,2" if i % 2 else "2" for i in range(ROWS)]
+    text = "\n".join(["x;labels", *(f"{i};{each}" for i, each in enumerate(sets))])
+    assert diagnose(text).facts["several"] == ROWS // 2, "labels may be parted by commas"
+
+
+def test_counters_and_the_index_of_a_data_frame(diagnose):
+    text = table(candidates=SETS, nr=np.roll(np.arange(ROWS), 5))
+    lines = text.splitlines()
+    index = [f"{i - 1 if i else ''},{line}" for i, line in enumerate(lines)]
+    found = diagnose("\n".join(index))
+    assert found.facts["features"] == 2
+    assert any("without a title" in note for note in found.notes)
+    assert "column 'nr' counts the rows, so it is no feature." in found.notes
+    assert run(found)["data"].feature_names == ["x", "z"]
+
+
+def test_titles_that_end_in_id_name_the_rows(diagnose):
+    assert diagnose(table(candidates=SETS, image_id=range(7, 7 + ROWS))).ids == "image_id"
+    assert diagnose(table(candidates=SETS, acid=RNG.random(ROWS))).ids is None

@@ -246,3 +246,12 @@ def test_things_that_are_no_csv_files(tmp_path):
         load_partial_csv(tmp_path / "nothing.csv")
     with pytest.raises(IsADirectoryError, match="is a folder"):
         load_partial_csv(tmp_path)
+
+
+def test_labels_are_features_only_by_name(write):
+    rows = ["1,1|2,2", "2,1|3,1", "3,3,3", "4,2,2"]
+    path = write("\n".join(["x,candidates,kind", *rows * 3]))
+    with pytest.raises(ValueError, match=r"column 'kind' holds labels of this table.*truth="):
+        load_partial_csv(path)
+    assert load_partial_csv(path, truth="kind").feature_names == ["x"]
+    assert load_partial_csv(path, features=["x", "kind"]).feature_names == ["x", "kind"]

@@ -88,13 +88,14 @@ def check(
             f"check reads CSV files only, not {_OTHER_KINDS.get(file.suffix.lower(), '-')}. Save "
             "the table as CSV to check it; appellate rectify reads it as it is."
         )
+    delimiter = "\t" if delimiter == "\\t" else delimiter
     try:
         found = diagnose_csv(
             file,
             candidates=candidates or None,
             truth=truth,
             separator=separator,
-            delimiter="\t" if delimiter == "\\t" else delimiter,
+            delimiter=delimiter,
             encoding=encoding,
         )
     except (OSError, ValueError) as error:
@@ -103,10 +104,23 @@ def check(
     if as_json:
         click.echo(json.dumps({"file": str(file)} | found.to_dict(), indent=2))
     else:
-        _show(file, found)
+        _show(file, found, converted=not _is_known(file, delimiter, encoding))
 
 
-def _show(file: Path, found: Diagnosis) -> None:
+def _is_known(file: Path, delimiter: str | None, encoding: str) -> bool:
+    """Tell whether rectify, which has no such options, reads a file in the same way."""
+    from appellate.datasets.textfiles import read_header
+
+    if encoding.lower() not in ("utf-8", "utf8", "utf-8-sig", "ascii"):
+        return False
+    try:
+        mark = read_header(file).delimiter
+    except ValueError:
+        return False
+    return delimiter in (None, mark)
+
+
+def _show(file: Path, found: Diagnosis, *, converted: bool) -> None:
     click.secho(f"{file}: {found.kind}", bold=True)
     click.echo(f"  {_MEANING[found.kind]}\n")
     click.echo(f"Why: {found.reason}")
@@ -122,6 +136,10 @@ def _show(file: Path, found: Diagnosis) -> None:
         click.echo("\nMend first (rows count from 0, without the header):")
         for problem in found.problems:
             click.echo(f"  - {problem}")
+    if found.notes:
+        click.echo("\nNote:")
+        for note in found.notes:
+            click.echo(f"  - {note}")
     if found.kind == "plain" and len(found.columns) == 1:
         click.echo(
             "\nIf the candidates are elsewhere, name their column with --candidates COL (again "
@@ -129,22 +147,37 @@ def _show(file: Path, found: Diagnosis) -> None:
         )
     command = _rectify_command(file, found)
     if command:
-        click.echo("\nNext, in the terminal:\n")
+        first = ", once the table is saved in UTF-8 and with commas between its cells"
+        click.echo(f"\nNext, in the terminal{first if converted else ''}:\n")
         click.secho(f"    {command}", fg="cyan")
     click.echo("\nNext, in Python:\n" if not command else "\nOr in Python:\n")
     click.secho("\n".join(f"    {line}".rstrip() for line in found.next.splitlines()), fg="cyan")
 
 
 def _rectify_command(file: Path, found: Diagnosis) -> str | None:
-    """Return the command that rectifies the file, where one column holds its candidates."""
-    if found.kind != "partial-label" or len(found.columns) != 1 or not found.separator:
+    """Return the command that rectifies the file, where it has candidates or answers."""
+    labels = _label_options(found)
+    if not labels or found.facts["rows"] < 2 or found.facts["full_sets"] == found.facts["rows"]:
         return None
-    words = ["appellate", "rectify", str(file), "--candidates", found.columns[0]]
-    if found.separator != "|":
-        words += ["--separator", found.separator]
+    words = ["appellate", "rectify", str(file), *labels]
     words += ["--truth", found.truth] if found.truth else []
     words += ["--id", found.ids] if found.ids else []
+    if labels[0] == "--long" and not found.facts["other_columns"]:
+        words += ["--embeddings", "FILE.npy"]
     return shlex.join([*words, "--out", file.stem])
+
+
+def _label_options(found: Diagnosis) -> list[str]:
+    """Return how rectify is told where the labels are; nothing if it cannot be."""
+    if found.kind == "noisy" and found.layout == "long":
+        return [] if "," in "".join(found.columns) else ["--long", ",".join(found.columns)]
+    if found.kind == "noisy" and found.layout == "annotators":
+        return [word for name in found.columns for word in ("--annotators", name)]
+    if found.kind != "partial-label" or len(found.columns) != 1:
+        return []
+    parted = found.separator not in (None, "|")
+    options = ["--separator", str(found.separator)] if parted else []
+    return ["--candidates", found.columns[0], *options]
 
 
 def _read(found: Diagnosis) -> str:

@@ -37,6 +37,9 @@ _OPTIONS = {
     "Name the feature columns with features=, or the others with ids= and ignore=.": (
         "If the column is no feature, name it with --ids, --truth or --ignore."
     ),
+    "Name it with truth=, leave it out with ignore=, or name the features with features=.": (
+        "Name it with --truth, or leave it out with --ignore."
+    ),
     "Name them with features=.": "Leave fewer out with --ignore.",
     "Pass noisy=True if that is meant.": (
         "Correct these rows, or take --truth away and leave its column out with --ignore."
@@ -64,6 +67,7 @@ plcl) or an installed third party's, with settings after a colon if wanted.
     "each.  [default: knn,sure,aggd]",
 )
 @click.option("--candidates", metavar="COL", help="Column of the candidates in a CSV file.")
+@click.option("--separator", help="Between two candidates in a CSV file.  [default: |]")
 @click.option("--truth", metavar="COL", help="Column of the true labels in a CSV file, if known.")
 @click.option("--ids", metavar="COL", help="Column of the names of the rows in a CSV file.")
 @click.option("--ignore", metavar="COL", multiple=True, help="Column of a CSV file to leave out.")
@@ -87,6 +91,7 @@ def compare(
     data: str,
     methods: tuple[str, ...],
     candidates: str | None,
+    separator: str | None,
     truth: str | None,
     ids: str | None,
     ignore: tuple[str, ...],
@@ -112,7 +117,13 @@ def compare(
     check_folder(folder, [*_NAMES, "index.html"])
     pairs = _read_methods(methods)
     problem = _load(
-        data, candidates=candidates, truth=truth, ids=ids, ignore=ignore, scale=not no_scaling
+        data,
+        candidates=candidates,
+        separator=separator,
+        truth=truth,
+        ids=ids,
+        ignore=ignore,
+        scale=not no_scaling,
     )
     tables = [_declare(problem, pairs)]
     if problem.truth is not None:
@@ -143,6 +154,9 @@ def compare(
 def _load(data: str, *, scale: bool, **given: Any) -> Problem:
     from appellate.experiments.problems import UnavailableError, load_own
 
+    idle = [name for name in ("separator", "ids", "ignore") if given[name]]
+    if idle and Path(data).suffix.lower() == ".mat":
+        raise UserError(f"--{idle[0]} is for CSV files; '{data}' is none. Leave it out.")
     try:
         return load_own(data, scale=scale, **{name: v for name, v in given.items() if v})
     except (UnavailableError, OSError, ValueError, ImportError) as error:

@@ -79,6 +79,15 @@ def read_feature(
     return np.array(texts, dtype=object), ""
 
 
+def read_commas(cells: list[Any], delimiter: str) -> list[Any] | None:
+    """Write decimal commas as points where a table has them; None if the cells have none."""
+    from appellate.datasets.textfiles import decimal_points
+
+    if delimiter == "," or not all(isinstance(cell, str) for cell in cells):
+        return None
+    return decimal_points(["" if is_empty(cell) else cell for cell in cells], delimiter)
+
+
 def _is_vector(cell: Any) -> bool:
     return isinstance(cell, (list, tuple)) and any(isinstance(c, (int, float)) for c in cell)
 

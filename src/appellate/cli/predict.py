@@ -93,7 +93,7 @@ def _features(
     table: Table, meta: dict[str, Any], embeddings: Path | None, known: dict[str, set[str]]
 ) -> Any:
     from appellate.cli.cells import match
-    from appellate.cli.features_in import read_embeddings
+    from appellate.cli.features_in import read_commas, read_embeddings
     from appellate.cli.hearing import frame_of
     from appellate.cli.tables_in import name_some
 
@@ -129,7 +129,8 @@ def _features(
         if kind == "category":
             columns[name] = _as_categories(cells, where, known[name])
         else:
-            columns[name] = _as_numbers(cells, where, truths=kind == "boolean")
+            points = read_commas(cells, table.delimiter)
+            columns[name] = _as_numbers(points or cells, where, truths=kind == "boolean")
     return frame_of(columns)
 
 

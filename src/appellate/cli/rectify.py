@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from appellate.cli.errors import UserError
 from appellate.cli.labelcosts import COST_HELP, ORDER_HELP, split_order
@@ -35,11 +36,26 @@ Examples:
 """
 
 
+_IDLE = {
+    "rule": "counts answers of people; a column of --candidates is taken as it is.",
+    "separator": "parts the labels in a cell of --candidates; answers of people are one label.",
+}
+
+
 def _split_long(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
     parts = () if value is None else tuple(part.strip() for part in value.split(","))
     if value is not None and (len(parts) not in (2, 3) or not all(parts)):
         raise click.BadParameter("give ITEM,LABEL or ITEM,LABEL,ANNOTATOR.")
     return parts
+
+
+def _refuse_idle(given: dict[str, Any]) -> None:
+    """Refuse options that would have no effect."""
+    source = click.get_current_context().get_parameter_source
+    idle = {"rule": not given["candidates"], "separator": bool(given["candidates"])}
+    for name, used in idle.items():
+        if not used and source(name) is not ParameterSource.DEFAULT:
+            raise UserError(f"--{name} {_IDLE[name]} Leave it out.")
 
 
 @click.command(epilog=_EPILOG, short_help="Find the label of every row of a table.")
@@ -56,7 +72,7 @@ def _split_long(_: click.Context, __: click.Parameter, value: str | None) -> tup
 @click.option(
     "--rule", default="union", show_default=True, help="Answers that count: votes:k, share:p."
 )
-@click.option("--missing", multiple=True, metavar="TEXT", help="An answer not given, such as -1.")
+@click.option("--missing", multiple=True, metavar="TEXT", help="A label not given, such as -1.")
 @click.option("--features", multiple=True, metavar="PATTERN", help="Columns to learn from.")
 @click.option(
     "--embeddings", type=click.Path(path_type=Path), metavar="FILE.npy", help="Features instead."
@@ -135,6 +151,7 @@ def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -
             "--separator '' parts nothing: every row would have one label, and nothing to decide. "
             "Give what stands between two candidates, such as '|' or ';'."
         )
+    _refuse_idle(given)
     _check_base(given["base"])
     check_out(folder, force)
     labels = Labels(
@@ -185,10 +202,9 @@ class _Run:
         started = time.perf_counter()
         table = read_table(self.data)
         self._find_columns(table)
-        asides = [c for c in (given["truth"], given["image"], given["text"]) if c]
-        for name, option in ((given[o], f"--{o}") for o in ("truth", "image", "text")):
-            if name:
-                table.column(name, option)
+        asides = {f"--{o}": given[o] for o in ("truth", "image", "text") if given[o]}
+        for option, name in asides.items():
+            table.column(name, option)
         case = roles.understand(
             table,
             self.labels,
@@ -260,12 +276,12 @@ class _Run:
     def _truth(self, table: Table, case: Case) -> Any:
         import numpy as np
 
-        from appellate.cli.cells import as_label, match
+        from appellate.cli.cells import match
 
         if not self.given["truth"]:
             return None
-        texts = [as_label(cell) for cell in table.columns[self.given["truth"]]]
-        texts = [None if text in self.labels.missing else text for text in texts]
+        texts = [self.labels.read(cell) for cell in table.columns[self.given["truth"]]]
+        texts = [case.spellings.get(text or "", text) for text in texts]
         known = {str(name): name for name in case.sets.class_names.tolist()}
         texts = [None if text is None else match(text, known) for text in texts]
         found: list[str | None] = [None] * len(case)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import fnmatch
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from appellate.cli.cells import as_label, as_text, is_empty, match, restore
+from appellate.cli.cells import as_label, as_text, is_empty, match
 from appellate.cli.errors import UserError
-from appellate.cli.features_in import FROM_ZERO, read_embeddings, read_feature
-from appellate.cli.tables_in import Table, name_some
+from appellate.cli.features_in import read_commas, read_embeddings, read_feature
+from appellate.cli.labels_in import Labels, compose, read_labels
+from appellate.cli.tables_in import Table, expand, name_some
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,31 +20,9 @@ if TYPE_CHECKING:
 
     from appellate.candidates import CandidateSets
 
+__all__ = ["Case", "Labels", "understand"]
+
 _LARGEST = 50_000_000  # rows times classes
-
-
-@dataclass(frozen=True)
-class Labels:
-    """How the user names the columns of labels; one of the three ways.
-
-    Attributes
-    ----------
-    candidates : str or None
-        Column of candidate sets.
-    annotators : tuple of str
-        Names or patterns of one column a person.
-    long : tuple of str
-        Columns item, label and, optionally, annotator of a table of answers.
-    separator, rule, missing : str, str, tuple of str
-        As in `appellate.as_candidates`.
-    """
-
-    candidates: str | None = None
-    annotators: tuple[str, ...] = ()
-    long: tuple[str, ...] = ()
-    separator: str = "|"
-    rule: str = "union"
-    missing: tuple[str, ...] = ()
 
 
 @dataclass
@@ -67,6 +45,8 @@ class Case:
         The first row of the table that belongs to a sample.
     votes : list or None
         Majority vote of every sample, where the table holds answers.
+    spellings : dict of str to str
+        Labels that are numbers in one of several spellings, and what they are called.
     ignored : dict of str to str
         Columns that are no features, and why.
     booleans : set of str
@@ -82,6 +62,7 @@ class Case:
     owner: NDArray[np.intp]
     first: NDArray[np.intp]
     votes: list[Any] | None = None
+    spellings: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)
     booleans: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
@@ -104,24 +85,12 @@ class Case:
         return {i for i, text in owners if text != firsts[i]}
 
 
-def expand(table: Table, patterns: Sequence[str], option: str) -> list[str]:
-    """Return the columns that names or patterns such as ``x*`` stand for, in their order."""
-    found: list[str] = []
-    for pattern in patterns:
-        exact = match(pattern, table.columns)
-        names = [exact] if exact in table.columns else fnmatch.filter(table.columns, pattern)
-        if not names:
-            table.column(pattern, option)
-        found += [name for name in names if name not in found]
-    return found
-
-
 def understand(
     table: Table,
     labels: Labels,
     *,
     id_column: str | None,
-    set_aside: Sequence[str],
+    set_aside: Mapping[str, str],
     patterns: Sequence[str],
     embeddings: Path | None,
 ) -> Case:
@@ -135,8 +104,8 @@ def understand(
         Where the labels are.
     id_column : str or None
         Column that names the samples.
-    set_aside : sequence of str
-        Further columns that are no features: truth, picture, text.
+    set_aside : mapping of str to str
+        Further columns that are no features, by option: ``--truth``, ``--image``, ``--text``.
     patterns : sequence of str
         Columns to take as features; empty for all that can be.
     embeddings : Path or None
@@ -144,104 +113,25 @@ def understand(
     """
     import numpy as np
 
-    used = [*set_aside, *([id_column] if id_column else [])]
-    sets, owner, votes, mine = _read_labels(table, labels)
-    used += mine
-    _check_sets(table, sets)
-    first = np.full(len(sets), len(table), dtype=np.intp)
-    np.minimum.at(first, owner, np.arange(len(table)))
-    case = Case(sets, {}, None, [], owner, first, votes)
+    from appellate.datasets.spellings import say_cases, say_numbers
+
+    used = {name: option for option, name in set_aside.items()}
+    used |= {id_column: "--id"} if id_column else {}
+    read = read_labels(table, labels, set_aside.get("--truth"))
+    used |= dict.fromkeys(read.columns, labels.option)
+    _check_sets(table, read.sets)
+    first = np.full(len(read.sets), len(table), dtype=np.intp)
+    np.minimum.at(first, read.owner, np.arange(len(table)))
+    case = Case(read.sets, {}, None, [], read.owner, first, read.votes, read.spellings)
     case.ids = _ids(table, case, labels, id_column)
-    case.notes += _doubtful_names(case, labels)
+    case.notes += [*read.notes, *say_numbers(read.spellings), *_doubtful_names(case, labels)]
+    case.notes += say_cases(map(str, case.sets.class_names.tolist()))
     if embeddings is not None:
         case.embeddings = read_embeddings(embeddings, len(case))
     else:
         _choose_features(table, case, used, patterns)
         case.notes += _differing_features(table, case)
     return case
-
-
-def _read_labels(
-    table: Table, labels: Labels
-) -> tuple[CandidateSets, NDArray[np.intp], list[Any] | None, list[str]]:
-    import numpy as np
-
-    from appellate.candidates import as_candidates
-
-    everyone = np.arange(len(table))
-    missing = list(labels.missing) or None
-    try:
-        if labels.candidates is not None:
-            cells = table.column(labels.candidates, "--candidates")
-            listed = any(isinstance(cell, (list, tuple)) for cell in cells)
-            rows: list[Any] = [[] if cell is None else cell for cell in cells]
-            if not listed:
-                rows = _unescaped([as_text(cell) for cell in cells], labels.separator)
-            sets = as_candidates(rows, layout="sets", separator=labels.separator)
-            return sets, everyone, None, [labels.candidates]
-        if labels.annotators:
-            names = expand(table, labels.annotators, "--annotators")
-            answers = [[as_label(c) for c in table.columns[name]] for name in names]
-            people = [list(row) for row in zip(*answers, strict=True)]
-            sets = as_candidates(people, layout="annotators", rule=labels.rule, missing=missing)
-            return sets, everyone, _majority(people, labels.missing), names
-        return _read_long(table, labels, missing)
-    except (ValueError, TypeError) as error:
-        where = labels.candidates or name_some(labels.annotators or labels.long)
-        raise UserError(f"{table.source}, labels in {where}: {error} {FROM_ZERO}") from error
-
-
-def _unescaped(cells: list[str], separator: str) -> list[str]:
-    """Undo the apostrophes of an earlier run before labels that occur without them too."""
-    escaped = [restore(cell) != cell for cell in cells]
-    if not any(escaped):
-        return cells
-    rows = [[part.strip() for part in cell.split(separator)] for cell in cells]
-    known = {part for row, e in zip(rows, escaped, strict=True) for part in row[e:]}
-    return [
-        restore(cell) if row[0] not in known and match(row[0], known) in known else cell
-        for cell, row in zip(cells, rows, strict=True)
-    ]
-
-
-def _read_long(
-    table: Table, labels: Labels, missing: list[str] | None
-) -> tuple[CandidateSets, NDArray[np.intp], list[Any] | None, list[str]]:
-    import numpy as np
-
-    from appellate.candidates import as_candidates
-
-    columns = [[as_label(c) for c in table.column(name, "--long")] for name in labels.long]
-    empty = [i for i, item in enumerate(columns[0]) if item is None]
-    if empty:
-        raise UserError(
-            f"{table.source}, column '{labels.long[0]}': row {empty[0]} names no item {FROM_ZERO}."
-        )
-    items = list(dict.fromkeys(columns[0]))
-    number = {item: i for i, item in enumerate(items)}
-    sets = as_candidates(
-        [list(row) for row in zip(*columns, strict=True)],
-        layout="long",
-        rule=labels.rule,
-        missing=missing,
-        items=items,
-    )
-    owner = np.array([number[item] for item in columns[0]], dtype=np.intp)
-    answers: list[list[Any]] = [[] for _ in items]
-    for i, label in zip(owner.tolist(), columns[1], strict=True):
-        answers[i].append(label)
-    return sets, owner, _majority(answers, labels.missing), list(labels.long)
-
-
-def _majority(answers: list[list[Any]], missing: Sequence[str]) -> list[Any]:
-    """Most frequent answer of every sample; the first in order among equals."""
-    from collections import Counter
-
-    winners = []
-    for row in answers:
-        counts = Counter(a for a in row if a is not None and a not in missing)
-        winners.append(min(counts, key=lambda a: (-counts[a], a)) if counts else None)
-    return winners
 
 
 def _doubtful_names(case: Case, labels: Labels) -> list[str]:
@@ -314,26 +204,61 @@ def _ids(table: Table, case: Case, labels: Labels, id_column: str | None) -> lis
 
 
 def _choose_features(
-    table: Table, case: Case, used: Sequence[str], patterns: Sequence[str]
+    table: Table, case: Case, used: Mapping[str, str], patterns: Sequence[str]
 ) -> None:
     wanted = expand(table, patterns, "--features")
-    overlap = [name for name in wanted if name in used] if set(wanted) <= set(used) else []
-    if overlap:
-        raise UserError(f"column '{overlap[0]}' holds labels or names; it can be no feature.")
+    named = [name for name in wanted if name in used]
+    if named and (set(wanted) <= set(used) or set(named) & set(patterns)):
+        name = next((name for name in named if name in patterns), named[0])
+        raise UserError(f"column '{name}' is that of {used[name]}; it can be no feature too.")
+    case.ignored |= {} if wanted else dict(_no_features(table, case, used))
+    commas = []
     for name in wanted or table.columns:
-        if name not in used:
-            values, reason = read_feature(
-                case.per_sample(table.columns[name]), name, table.source, forced=bool(wanted)
-            )
+        if name not in used and name not in case.ignored:
+            cells = case.per_sample(table.columns[name])
+            points = read_commas(cells, table.delimiter)
+            commas += [name] if points else []
+            values, reason = read_feature(points or cells, name, table.source, forced=bool(wanted))
             if values is None:
                 case.ignored[name] = reason
             else:
                 case.features[name] = values
                 if {type(cell) for cell in table.columns[name]} - {type(None)} == {bool}:
                     case.booleans.add(name)
+    if commas:
+        case.notes.append(f"decimal commas are read in {name_some(commas)}.")
     if not case.features:
         why = "; ".join(f"'{name}': {reason}" for name, reason in list(case.ignored.items())[:5])
         raise UserError(
             f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
             "features with --features, or give --embeddings FILE.npy."
         )
+
+
+def _no_features(table: Table, case: Case, used: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that are no features though they could be read as such, and why."""
+    from appellate.datasets import asides
+
+    names = [str(name) for name in case.sets.class_names.tolist()]
+    known = frozenset(names)
+    earlier = asides.find_earlier(table.columns)
+    insist = "with --features if it is a feature"
+    for title in table.columns:
+        if title in used:
+            continue
+        cells = case.per_sample(table.columns[title])
+        if not title.strip():
+            yield title, asides.UNTITLED
+        elif title in earlier:
+            yield title, f"{asides.EARLIER}; name it {insist}"
+        elif asides.holds_labels(title, _texts(cells, known), names, case.sets.matrix):
+            yield title, f"{asides.LABELS}; name it with --truth, or {insist}"
+        elif asides.counts_rows(as_text(cell).strip() for cell in cells):
+            yield title, f"{asides.COUNTER}; name it {insist}"
+
+
+def _texts(cells: list[Any], names: frozenset[str]) -> Iterator[str]:
+    """Yield cells as texts, blank where they are empty and no label is called so."""
+    for cell in cells:
+        text = compose(as_label(cell) or "")
+        yield "" if is_empty(text) and text not in names else match(text, names)

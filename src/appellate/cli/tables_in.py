@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import fnmatch
 import hashlib
 import io
 import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from appellate.cli.cells import match
 from appellate.cli.errors import UserError
 
 _LOOK = 1 << 16  # bytes that are looked at before a file is read
@@ -67,6 +70,18 @@ def name_some(names: Any, most: int = 12) -> str:
     shown = [name if len(name) <= 40 else name[:39] + "…" for name in map(str, names)]
     rest = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(f"'{name}'" for name in shown[:most]) + rest
+
+
+def expand(table: Table, patterns: Sequence[str], option: str) -> list[str]:
+    """Return the columns that names or patterns such as ``x*`` stand for, in their order."""
+    found: list[str] = []
+    for pattern in patterns:
+        exact = match(pattern, table.columns)
+        names = [exact] if exact in table.columns else fnmatch.filter(table.columns, pattern)
+        if not names:
+            table.column(pattern, option)
+        found += [name for name in names if name not in found]
+    return found
 
 
 def read_table(path: str, advice: str = "Give at least two rows of data.") -> Table:

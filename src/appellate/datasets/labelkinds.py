@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -33,7 +34,8 @@ def _recombines(cells: Sequence[str], mark: str) -> bool:
 
 
 def split(cell: str, mark: str | None) -> tuple[str, ...]:
-    """Return the distinct labels in a cell."""
+    """Return the distinct labels in a cell, their letters composed (NFC)."""
+    cell = unicodedata.normalize("NFC", cell)
     parts = (part.strip() for part in (cell.split(mark) if mark else (cell,)))
     return tuple(dict.fromkeys(part for part in parts if part))
 
@@ -61,6 +63,17 @@ def name_empty(sets: Sets) -> list[str]:
     if not rows:
         return []
     return [f"no label in {name_rows(rows)}: give them one or drop them."]
+
+
+def name_gaps(cells: Sequence[str], mark: str | None) -> list[str]:
+    """Name the rows with nothing before, after or between separators."""
+    if mark is None:
+        return []
+    parted = [cell.split(mark) if cell.strip() else [] for cell in cells]
+    rows = [i for i, parts in enumerate(parted) if not all(part.strip() for part in parts)]
+    if not rows:
+        return []
+    return [f"an empty label in {name_rows(rows)}: take out the {mark!r} that parts nothing."]
 
 
 def coverage(sets: Sets, answers: Sets) -> float | None:

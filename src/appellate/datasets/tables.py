@@ -14,10 +14,13 @@ from sklearn.utils import Bunch
 
 from appellate._votes import encode, name_array, scalars
 from appellate.candidates import CandidateSets, as_candidates, name_rows
+from appellate.datasets.asides import LABELS, holds_labels
 from appellate.datasets.integrity import check_features, check_truth
+from appellate.datasets.spellings import read_lists
 from appellate.datasets.textfiles import (
     Header,
     check_titles,
+    decimal_points,
     read_columns,
     read_header,
     read_quickly,
@@ -55,12 +58,14 @@ def load_partial_csv(
     path : path-like
         The file; its first line holds the titles of the columns.
     candidates : str or sequence of str, default="candidates"
-        The column of candidate labels, such as ``anna|bob``; or several columns, of 0 and 1
-        or, with ``layout="annotators"``, of one person's answers each.
+        The column of candidate labels, such as ``anna|bob`` or ``['anna', 'bob']``; or several
+        columns, of 0 and 1 or, with ``layout="annotators"``, of one person's answers each.
     truth : str, default=None
         Column of the true labels, if they are known.
     features : sequence of str, default=None
-        Columns of the features; by default all others, which must then hold numbers.
+        Columns of the features; by default all others that have a title, which must then hold
+        numbers, and no labels of the rows. Decimal commas are read where a comma does not part
+        the cells.
     ids : str, default=None
         Column of the names of the rows.
     ignore : sequence of str, default=()
@@ -140,6 +145,8 @@ def load_partial_csv(
         )
     except (TypeError, ValueError) as error:
         raise ValueError(f"{file.name}: {error}") from error
+    if features is None:
+        _refuse_labels(X, numbers, sets, file.name)
     answers = [cell.strip() for cell in cells[truth]] if truth else None
     order = _order(sets, answers, known, noisy, form, file.name)
     matrix = as_candidates(sets, classes=order).matrix
@@ -184,7 +191,7 @@ def _feature_titles(
 ) -> list[str]:
     check_titles([*texts, *ignore, *(features or ())], header.titles, where)
     if features is None:
-        features = [title for title in header.titles if title not in {*texts, *ignore}]
+        features = [title for title in header.titles if title and title not in {*texts, *ignore}]
     if not len(features):
         raise ValueError(f"{where} has no column left for features. Name them with features=.")
     return list(features)
@@ -197,8 +204,9 @@ def _read(
     if quick is not None:
         return quick
     columns = read_columns(file, header, encoding=encoding)
-    X = np.stack([to_numbers(columns[name], name, file.name) for name in numbers], axis=1)
-    return X, columns
+    cells = [decimal_points(columns[name], header.delimiter) or columns[name] for name in numbers]
+    pairs = zip(cells, numbers, strict=True)
+    return np.stack([to_numbers(cell, name, file.name) for cell, name in pairs], axis=1), columns
 
 
 def _read_candidates(
@@ -220,7 +228,23 @@ def _read_candidates(
         return as_candidates(answers, layout=form, rule=rule, missing=marks, classes=classes)
     if rule != "union" or missing is not None:
         raise ValueError('rule and missing are for layout="annotators".')
-    return as_candidates(columns[0], layout=form, separator=separator, classes=classes)
+    lists = read_lists(columns[0]) if form == "sets" else None
+    cells = columns[0] if lists is None else lists
+    return as_candidates(cells, layout=form, separator=separator, classes=classes)
+
+
+def _refuse_labels(
+    X: NDArray[np.float64], titles: list[str], sets: CandidateSets, where: str
+) -> None:
+    """Raise ValueError if a column holds labels and nobody said that it is a feature."""
+    names = list(map(str, scalars(sets.class_names)))
+    for title, column in zip(titles, X.T, strict=True):
+        cells = ("" if np.isnan(number) else str(number) for number in column)
+        if holds_labels(title, cells, names, sets.matrix):
+            raise ValueError(
+                f"{where}: column {title!r} {LABELS}. Name it with truth=, leave it out with "
+                "ignore=, or name the features with features=."
+            )
 
 
 def _order(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from appellate._votes import listing, naming
 from appellate.datasets.integrity import check_is_file
 
 _DELIMITERS = (",", ";", "\t")
+_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
 _LARGE = 2**22  # bytes from which a data frame library is worth its import
 
 
@@ -49,7 +51,8 @@ def read_header(path: Path, *, delimiter: str | None = None, encoding: str = "ut
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is no delimited text, empty, or a title comes twice or is missing.
+        If it is no delimited text, empty, or a title comes twice or is missing; the first may
+        be, as that of a data frame's index.
     """
     with _open(path, encoding) as file:
         line = file.readline()
@@ -62,7 +65,7 @@ def read_header(path: Path, *, delimiter: str | None = None, encoding: str = "ut
         raise ValueError(f"'{path}' is empty.")
     titles = [title.strip() for title in start[0][1]]
     twice = [repr(title) for title, count in Counter(titles).items() if count > 1]
-    if "" in titles or twice:
+    if "" in titles[1:] or twice:
         what = f"{naming('title', twice)} more than once" if twice else "a column without title"
         raise ValueError(f"'{path}' has {what}. Give every column its own title.")
     return Header(titles, delimiter, len(start) == 2 and len(start[1][1]) == len(titles))
@@ -165,6 +168,21 @@ def to_numbers(cells: Sequence[str], title: str, where: str) -> NDArray[np.float
         f"{where}: column {title!r} holds {cells[row]!r} in row {row}, which is no number. Name "
         "the feature columns with features=, or the others with ids= and ignore=."
     )
+
+
+def decimal_points(cells: Sequence[str], delimiter: str) -> list[str] | None:
+    """Write numbers with decimal commas by points; None if the cells are no such numbers.
+
+    Examples
+    --------
+    >>> decimal_points(["0,94", "2", ""], ";")
+    ['0.94', '2', '']
+    >>> decimal_points(["1,234"], ",")  # thousands, perhaps
+    """
+    filled = [] if delimiter == "," else [cell.strip() for cell in cells if cell.strip()]
+    if not any("," in cell for cell in filled) or not all(map(_COMMA.fullmatch, filled)):
+        return None
+    return [cell.replace(",", ".") for cell in cells]
 
 
 def is_number(cell: str) -> bool:
