@@ -148,6 +148,19 @@ def test_name_clashes_and_replacing(tmp_path, capsys):
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "!"
 
 
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_files_of_others_are_never_replaced(force, tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    (tmp_path / "o" / "model").mkdir(parents=True)
+    (tmp_path / "o" / "model" / "weights.bin").write_text("precious")
+    (tmp_path / "o" / "run.json").write_text('{"versions": "mine"}')
+    options = ["--candidates", "labels", "--out", tmp_path / "o", *force]
+    assert rectify(tmp_path / "t.csv", *options) == 2
+    assert "model, run.json, not from a run of appellate" in capsys.readouterr().err
+    assert (tmp_path / "o" / "model" / "weights.bin").read_text() == "precious"
+    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["model", "run.json"]
+
+
 def test_a_failed_replacement_leaves_the_earlier_run(tmp_path, monkeypatch, capsys):
     write_table(tmp_path / "t.csv")
     options = ["--candidates", "labels", "--out", tmp_path / "o"]

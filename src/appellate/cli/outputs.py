@@ -37,6 +37,12 @@ def check_out(folder: Path, force: bool) -> None:
     check_folder(parent, [])
     if not folder.exists() or is_run(folder) or not any(folder.iterdir()):
         return
+    taken = [name for name in NAMES if os.path.lexists(folder / name)]
+    if taken:
+        raise UserError(
+            f"'{folder}' has {', '.join(taken)}, not from a run of appellate, but a run writes "
+            "files of these names. Name another folder with --out, or move them away."
+        )
     if not force:
         raise UserError(
             f"'{folder}' has files that are not from a run of appellate. Name another folder with "
@@ -50,7 +56,8 @@ def is_run(folder: Path) -> bool:
         document = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(document, dict) and "appellate" in document.get("versions", {})
+    versions = document.get("versions") if isinstance(document, dict) else None
+    return isinstance(versions, dict) and "appellate" in versions
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def _split_long(_: click.Context, __: click.Parameter, value: str | None) -> tup
     metavar="DIR",
     help="Folder to write; appears whole or not at all.",
 )
-@click.option("--force", is_flag=True, help="Write into a folder that has other files.")
+@click.option("--force", is_flag=True, help="Write beside files that are not ours.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json, nothing else.")
 def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -> None:
     """Give every row of DATA its label, by a base classifier and its partner.
