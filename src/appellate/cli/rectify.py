@@ -201,6 +201,8 @@ class _Run:
         decisions = self._decisions(case)
         setting = hearing.choose(case, given, cost)
         show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
+        if given["image"]:
+            case.notes += show_run.picture_notes(self.data, table, case, given["image"])
         for note in case.notes:
             click.echo(f"appellate: note: {note}", err=True)
         truth = self._truth(table, case)

@@ -139,13 +139,12 @@ def write_page(
     """Write the docket page, with pictures, texts, neighbours and earlier decisions."""
     from appellate.cli.cells import as_text
 
-    home = Path() if data == "-" else Path(data).parent
     options: dict[str, Any] = {}
     if given["text"]:
         options["texts"] = [as_text(c) for c in case.per_sample(table.columns[given["text"]])]
     if given["image"]:
         cells = [as_text(c) for c in case.per_sample(table.columns[given["image"]])]
-        options["images"] = [_relative(cell, home, folder) for cell in cells]
+        options["images"] = [_relative(cell, _home(data), folder) for cell in cells]
     if decisions is not None:
         options["decisions"] = {
             int(i): (kind, int(label))
@@ -159,13 +158,42 @@ def write_page(
     )
 
 
+def picture_notes(data: str, table: Table, case: Case, column: str) -> list[str]:
+    """Say of how many samples the page will show no picture."""
+    from appellate.cli.cells import as_text
+
+    cells = [as_text(c) for c in case.per_sample(table.columns[column])]
+    files = [cell for cell in cells if cell and _is_file_name(cell)]
+    gone = [cell for cell in files if not os.path.isfile(_home(data) / cell)]
+    away = [cell for cell in cells if cell.lower().startswith(("http://", "https://"))]
+    where, notes = f"{table.source}, column '{column}' (--image)", []
+    if gone:
+        notes.append(
+            f"{where}: {len(gone)} of {len(files)} picture files do not exist, e.g. "
+            f"{name_some(gone[:1])}. Paths are relative to the table."
+        )
+    if away:
+        notes.append(
+            f"{where}: {len(away)} pictures are addresses on the web; the page opens no "
+            "connection and shows none of them. Name local files instead."
+        )
+    return notes
+
+
+def _home(data: str) -> Path:
+    """Return the folder that paths in the table are relative to."""
+    return Path() if data == "-" else Path(data).parent
+
+
+def _is_file_name(cell: str) -> bool:
+    return "://" not in cell and not cell.startswith("data:")
+
+
 def _relative(cell: str, home: Path, folder: Path) -> str:
     """Rewrite a picture's path, relative to the table, as relative to the page."""
-    if not cell or "://" in cell or cell.startswith("data:"):
+    if not cell or not _is_file_name(cell):
         return cell
-    path = Path(cell)
-    full = path if path.is_absolute() else home / path
-    return Path(os.path.relpath(full.absolute(), folder.absolute())).as_posix()
+    return Path(os.path.relpath((home / cell).absolute(), folder.absolute())).as_posix()
 
 
 def write_model(path: Path, table: Table, case: Case, setting: Setting, heard: Hearing) -> None:

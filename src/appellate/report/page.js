@@ -356,7 +356,8 @@
     const image = h("img", { class: "picture", alt: "Picture of " + cut(nameOf(i)) });
     image.addEventListener("error", () =>
       image.replaceWith(said("p", "note", "No picture found at " + cut(source))));
-    image.src = scheme ? source : source.split("/").map(encodeURIComponent).join("/");
+    image.src = scheme ? source : server ? "picture?" + encodeURIComponent(source)
+      : source.split("/").map(encodeURIComponent).join("/");
     return image;
   }
   function near(i) {
