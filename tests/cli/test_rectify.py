@@ -235,14 +235,19 @@ def assert_excluded(folder, docket, said):
     for row, nothing in ((docket[2], ""), (parquet.to_pylist()[2], None)):
         assert row["outcome"] == "excluded"
         assert {row[name] for name in heard} == {nothing}
+    assert parquet["outcome"].to_pylist() == [row["outcome"] for row in docket]
     assert str(parquet.schema.field("appeal_confidence").type) == "double"
     result = json.loads((folder / "run.json").read_text())["result"]
     assert result["excluded"] == 1
-    assert result["upheld"] + result["overturned"] == 59
+    assert result["reviewed"] == 2
+    assert result["upheld"] + result["overturned"] == 57
+    for name in ("upheld", "overturned", "reviewed", "excluded"):
+        assert result[name] == sum(row["outcome"] == name for row in docket)
     assert result["accuracy"]["samples_with_truth"] == 59
-    assert f"{result['upheld']} upheld, 1 excluded by review" in said
+    assert f"{result['upheld']} upheld, 2 decided and 1 excluded by review" in said
     page = (folder / "docket.html").read_text(encoding="utf-8")
     assert "<dt>excluded by review</dt><dd>1</dd>" in page
+    assert "<dt>decided by review</dt><dd>2</dd>" in page
     assert f'<dt>upheld</dt><dd class="upheld">{result["upheld"]}</dd>' in page
 
 
@@ -269,6 +274,7 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     assert [r["outcome"] for r in rectified[:3]] == ["reviewed", "reviewed", "excluded"]
     assert rectified[3]["outcome"] in ("upheld", "overturned")
     docket = read_rows(tmp_path / "o/docket.csv")
+    assert [r["outcome"] for r in docket] == [r["outcome"] for r in rectified]
     assert [r["review"] for r in docket[:4]] == ["accept", "other", "none", ""]
     assert_excluded(tmp_path / "o", docket, said)
     proposed = {r["id"] for r in read_rows(tmp_path / "o/suggested.csv")}

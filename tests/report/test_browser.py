@@ -327,10 +327,11 @@ def test_served_page_saves_at_once(ran, visit):
             (home / "o" / "decisions.csv").unlink(missing_ok=True)
 
 
-def test_excluded_rows_are_not_upheld(visit, tmp_path):
+def test_excluded_and_reviewed_rows_are_not_upheld(visit, tmp_path):
     docket = make_docket(40, 4)
-    row = int(np.flatnonzero(~docket.overturned)[0])
-    docket.to_html(tmp_path / "d.html", decisions={row: ("none", -1)})
+    row, other = np.flatnonzero(~docket.overturned)[:2].tolist()
+    decided = int(docket.appeal[other])
+    docket.to_html(tmp_path / "d.html", decisions={row: ("none", -1), other: ("accept", decided)})
     page = visit((tmp_path / "d.html").as_uri())
     page.select_option("#outcome", "done")
     shown = page.locator(f"#r-{row}")
@@ -340,7 +341,12 @@ def test_excluded_rows_are_not_upheld(visit, tmp_path):
     page.select_option("#outcome", "")
     page.keyboard.press("u")
     assert shown.locator(".chip").inner_text() == "excluded", "until the case is heard again"
+    page.select_option("#order", "docket")
+    page.locator("#body").evaluate("node => { node.scrollTop = 0; }")
+    page.locator(f"#r-{other}").click()
+    page.keyboard.press("u")
+    assert page.locator(f"#r-{other} .chip").inner_text() == "reviewed"
     page.select_option("#outcome", "upheld")
     assert page.locator(f"#r-{row}").count() == 0
-    upheld = int((~docket.overturned).sum()) - 1
+    upheld = int((~docket.overturned).sum()) - 2
     assert page.locator("#count").inner_text().startswith(f"{upheld} of 40")

@@ -96,23 +96,22 @@ def write_tables(
     from appellate.cli import outputs
 
     docket = {name: column.tolist() for name, column in heard.docket.columns().items()}
-    outcomes, labels = list(docket["outcome"]), list(docket["appeal"])
+    labels = list(docket["appeal"])
     confidence: list[Any] = [round(c, 6) for c in docket["appeal_confidence"]]
     if decisions is not None:
         docket["review"] = [""] * len(case)
         for i, kind in zip(decisions.rows.tolist(), decisions.kinds, strict=True):
             docket["review"][i] = kind
-            outcomes[i] = "excluded" if kind == "none" else "reviewed"
+            docket["outcome"][i] = "excluded" if kind == "none" else "reviewed"
             labels[i], confidence[i] = (None, None) if kind == "none" else (labels[i], 1.0)
             if kind == "none":
-                docket["outcome"][i] = "excluded"
                 for name in docket.keys() & _HEARD:
                     docket[name][i] = None
     owner = case.owner.tolist()
     added = {
         "label": [labels[i] for i in owner],
         "confidence": [confidence[i] for i in owner],
-        "outcome": [outcomes[i] for i in owner],
+        "outcome": [docket["outcome"][i] for i in owner],
     }
     names = outputs.write_rectified(table, added, stage / "rectified.csv")
     outputs.write_columns(docket, stage / "docket.csv")
@@ -230,8 +229,9 @@ def run_document(
 
     docket = heard.docket
     out = _mask(decisions.rows[decisions.labels < 0] if decisions else [], len(case))
-    overturned = int(docket.overturned.sum())
-    upheld = len(case) - overturned - int(out.sum())
+    others = ~_mask(decisions.rows if decisions else [], len(case))
+    overturned = int((docket.overturned & others).sum())
+    upheld = int(others.sum()) - overturned
     document: dict[str, Any] = {
         "command": ["appellate", *argv[1:]],
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
@@ -261,9 +261,8 @@ def run_document(
     if docket.truth is not None:
         document["result"]["accuracy"] = _accuracies(case, heard, ~out)
     if decisions is not None and before is not None:
-        others = ~_mask(decisions.rows, len(case))
         moved = (docket.appeal != before.docket.appeal) & others
-        document["result"]["reviewed"] = len(decisions.rows)
+        document["result"]["reviewed"] = len(decisions.rows) - int(out.sum())
         document["result"]["excluded"] = int(out.sum())
         document["result"]["moved_by_decisions"] = int(moved.sum())
     return document
@@ -323,12 +322,14 @@ def say_result(
         chosen_by = settings["why"].split("; ")[-1]
         values = ", ".join(f"{name} {value}" for name, value in settings["params"].items())
         say(f"selected    {settings['base']}, {values}; {chosen_by}")
-    excluded = f", {result['excluded']} excluded by review" if result.get("excluded") else ""
-    say(f"verdicts    {result['overturned']} overturned, {result['upheld']} upheld{excluded}")
+    parts = {"decided": result.get("reviewed"), "excluded": result.get("excluded")}
+    counts = " and ".join(f"{count} {what}" for what, count in parts.items() if count)
+    review = f", {counts} by review" if counts else ""
+    say(f"verdicts    {result['overturned']} overturned, {result['upheld']} upheld{review}")
     if "moved_by_decisions" in result:
         say(
             f"decisions   {result['moved_by_decisions']} other labels moved because of the "
-            f"{result['reviewed']} reviewed rows"
+            f"{result['reviewed'] + result['excluded']} reviewed rows"
         )
     for name, score in result.get("accuracy", {}).items():
         if isinstance(score, float):
