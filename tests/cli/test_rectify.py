@@ -70,6 +70,25 @@ def test_what_was_inferred_is_said_first(tmp_path, capsys):
     assert said.index("features") < said.index("verdicts")
 
 
+def test_categories_alone_are_features(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    options = ["--candidates", "labels", "--features", "site", "--out", tmp_path / "o"]
+    assert rectify(tmp_path / "t.csv", *options) == 0
+    assert "features    1 categories, one-hot encoded: 'site'" in capsys.readouterr().out
+
+
+def test_lists_of_labels_are_written_so_that_they_can_be_read(tmp_path, capsys):
+    rows = write_table(tmp_path / "t.csv", names=("a|x", "b", "c"), separator="&")
+    lists = [row | {"labels": row["labels"].split("&")} for row in rows]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lists)))
+    options = ["--candidates", "labels", "--truth", "truth", "--out", tmp_path / "o"]
+    assert rectify(tmp_path / "t.jsonl", *options) == 0
+    assert "sets of labels are written with ';' between" in capsys.readouterr().out
+    for file, column in (("rectified.csv", "labels"), ("docket.csv", "candidates")):
+        cells = [row[column] for row in read_rows(tmp_path / "o" / file)]
+        assert [set(cell.split(";")) for cell in cells] == [set(row["labels"]) for row in lists]
+
+
 def test_the_run_is_repeatable(ran, tmp_path):
     home, _ = ran
     options = ["--candidates", "labels", "--id", "item", "--truth", "truth"]
@@ -262,12 +281,13 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
         {"id": "i3", "decision": "none", "label": ""},
         {"id": "i3", "decision": "clear", "label": ""},
         {"id": "gone", "decision": "none", "label": ""},
+        {"id": "lost", "decision": "keep", "label": "owl"},
     ]
     write_rows(tmp_path / "d.csv", lines)
     more = ["--decisions", tmp_path / "d.csv", "--suggest", "60", "--out", tmp_path / "o"]
     assert rectify(tmp_path / "t.csv", *options, *more) == 0
     said = capsys.readouterr().out
-    assert "3 rows reviewed, 1 of them excluded; 1 of unknown ids ignored" in said
+    assert "3 rows reviewed, 1 of them excluded; 2 of unknown ids ignored" in said
     assert "other labels moved because of the 3 reviewed rows" in said
     rectified = read_rows(tmp_path / "o/rectified.csv")
     assert [r["label"] for r in rectified[:3]] == [rows[0]["truth"], "dog", ""]

@@ -131,12 +131,20 @@ def print_rectified(table: Table, added: Mapping[str, Sequence[Any]], file: IO[s
         taken = {*table.columns, *names}
         free = (f"appeal_{name}{suffix}" for suffix in ("", *map(str, range(2, 100))))
         names.append(name if name not in taken else next(c for c in free if c not in taken))
-    columns = [safe_texts(column) for column in table.columns.values()]
+    columns = [safe_texts(column, _separator(column)) for column in table.columns.values()]
     columns += [safe_texts(column) for column in added.values()]
     writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
     writer.writerow([neutralize(name) for name in [*table.columns, *names]])
     writer.writerows(zip(*columns, strict=True))
     return names
+
+
+def _separator(column: Sequence[Any]) -> str:
+    """Return what can stand between the labels of a column of lists, and in none of them."""
+    from appellate.docket import free_separator
+
+    lists = (cell for cell in column if isinstance(cell, (list, tuple, set)))
+    return free_separator([as_text(label) for cell in lists for label in cell])
 
 
 def write_columns(columns: Mapping[str, Sequence[Any]], path: Path) -> None:

@@ -42,6 +42,8 @@ def say_inferred(
     decisions: Decisions | None,
 ) -> None:
     """Say what was understood before the work starts."""
+    from appellate.docket import free_separator
+
     n, l = case.sets.shape
     sizes = case.sets.matrix.sum(axis=1)
     say(f"{table.source}: {len(table)} rows, {len(table.columns)} columns")
@@ -51,6 +53,9 @@ def say_inferred(
     )
     where = labels.candidates or ", ".join(labels.annotators or labels.long)
     say(f"labels      {where}" + ("" if labels.candidates else f" (rule {labels.rule})"))
+    glue = free_separator(case.sets.class_names.tolist())
+    if glue != "|":
+        say(f"            a label contains '|': sets of labels are written with {glue!r} between")
     if case.embeddings is not None:
         say(f"features    {case.embeddings.shape[1]} numbers from '{given['embeddings']}'")
     else:
@@ -59,7 +64,8 @@ def say_inferred(
         if numbers:
             say(f"features    {len(numbers)} numbers: {name_some(numbers, 6)}")
         if texts:
-            say(f"            {len(texts)} categories, one-hot encoded: {name_some(texts, 6)}")
+            head = " " * 8 if numbers else "features"
+            say(f"{head}    {len(texts)} categories, one-hot encoded: {name_some(texts, 6)}")
     for name, reason in list(case.ignored.items())[:8]:
         say(f"ignored     {name_some([name])}: {reason}")
     if len(case.ignored) > 8:
