@@ -33,6 +33,7 @@ class DocketServer(ThreadingHTTPServer):
     """Serves one folder; decisions are appended under a lock and forced to disk."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, address: tuple[str, int], folder: Path, token: str | None) -> None:
         self.folder = folder.resolve(strict=True)
