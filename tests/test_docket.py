@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,21 @@ def test_unknown_output():
 def arrays():
     X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     return X, ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+
+
+def test_another_order_of_the_index_is_warned_of():
+    pandas = pytest.importorskip("pandas")
+    y = pandas.Series(["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"], list("abcdef"))
+    X = pandas.DataFrame({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2]}, index=list("fabcde"))
+    model = PLCPClassifier(SUREClassifier())
+    with pytest.warns(UserWarning, match="row 0 of X, 'f', is given row 0 of y, 'a'") as caught:
+        model.fit(X, y)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y.loc[X.index])
+        model.fit(X, y.reset_index(drop=True))
+        model.fit(X.to_numpy(), y)
 
 
 def test_docket_is_of_the_users_kind(arrays):

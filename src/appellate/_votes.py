@@ -426,7 +426,7 @@ def refuse_empty(
     if rule is not None and rule.kind == "votes":
         raise ValueError(
             f"{where}: no candidate, as no label has {rule.threshold} votes. "
-            "Lower k, use rule='union', or drop the rows."
+            "Lower k, use the rule 'union', or drop the rows."
         )
     raise ValueError(
         f"{where}: no candidate. Every row needs at least one; "

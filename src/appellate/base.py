@@ -239,6 +239,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "give candidate sets, or one label a row."
             )
+        _warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
         sets = as_candidates(_ravel_column(compute(y)))
         check_length(sets, len(X))
@@ -423,6 +424,23 @@ def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: 
             "to 1 over the row's candidates, and be zero elsewhere."
         )
     return values
+
+
+def _warn_of_orders(X: Any, y: Any) -> None:
+    """Warn if X and y are of pandas and name the same rows in another order."""
+    one: Any = getattr(X, "index", None)
+    two: Any = getattr(y, "index", None)
+    if {type(each).__module__.partition(".")[0] for each in (one, two)} != {"pandas"}:
+        return
+    if len(one) != len(two) or one.equals(two) or set(one) != set(two):
+        return
+    warnings.warn(
+        "X and y have the same index, but in another order. Rows go by position, as everywhere in "
+        f"scikit-learn: row 0 of X, {one[0]!r}, is given row 0 of y, {two[0]!r}. If that is not "
+        "meant, pass y.loc[X.index].",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def _ravel_column(y: Any) -> Any:

@@ -234,8 +234,7 @@ class Docket:
 
     def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
         names = [str(name) for name in self.class_names.tolist()]
-        free = (s for s in (separator, *_SEPARATORS) if not any(s in name for name in names))
-        glue = next(free, separator)
+        glue = free_separator(names, separator)
         rows, labels = np.nonzero(self.candidates)
         starts = np.searchsorted(rows, np.arange(len(self.candidates) + 1)).tolist()
         columns = labels.tolist()
@@ -243,6 +242,19 @@ class Docket:
         for i, (start, stop) in enumerate(pairwise(starts)):
             joined[i] = glue.join(names[j] for j in columns[start:stop])
         return joined
+
+
+def free_separator(labels: Sequence[Any], first: str = "|") -> str:
+    """Return the first separator that no label contains; the given one if there is none.
+
+    Examples
+    --------
+    >>> free_separator(["cat", "dog"]), free_separator(["a|x", "b"])
+    ('|', ';')
+    """
+    names = [str(label) for label in labels]
+    free = (s for s in (first, *_SEPARATORS) if not any(s in name for name in names))
+    return next(free, first)
 
 
 def frame_backend(*objects: Any) -> str | None:

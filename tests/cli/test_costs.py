@@ -150,9 +150,11 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
     ("column", "options", "said"),
     [
         ("size", ["--cost", "absolute"], "--order"),
-        ("size", ["--cost", "absolut"], "Did you mean 'absolute'"),
-        ("age", ["--cost", "within:x"], "0 or more"),
+        ("size", ["--cost", "absolut"], "Did you mean 'absolute'? Use 'absolute', 'within:3',"),
+        ("size", ["--cost", "foo"], "'tree', or a FILE.csv of costs."),
+        ("age", ["--cost", "within:x"], "--cost within:x: it needs a distance of 0 or more"),
         ("size", ["--cost", "tree"], "no class has a '/'"),
+        ("size", ["--cost", "tree"], "Give a FILE.csv of names and paths instead"),
         ("size", ["--order", "S,M,L,XL,XXL"], "add --cost"),
         ("size", ["--cost", "tree", "--order", "S,M,L,XL,XXL"], "add --cost"),
         ("size", ["--cost", "absolute", "--order", "S,M,L"], "lacks labels of the table: 'XL'"),

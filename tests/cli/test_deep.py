@@ -171,7 +171,10 @@ def test_stopped_and_resumed(sign, whole, npz, tmp_path, capsys, monkeypatch):
     assert run(["deep", "evaluate", str(folder)]) == 2
     assert "is not finished (2 of 4 epochs)" in capsys.readouterr().err
     assert run(["deep", "resume", str(folder)]) == 0
-    assert "epoch 3/4: loss" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "epoch 3/4: loss" in said
+    written = said.rpartition("written: ")[2].partition(" in ")[0].split(", ")
+    assert set(written) == {path.name for path in folder.iterdir()}
     same_run(whole, folder)
     assert len(read(folder)["sessions"]) == 2
 

@@ -135,12 +135,18 @@ def test_numbers_in_groups(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--strategy", "fixed", "--flip", "0.5"], "'fixed' does not read flip_probability"),
-        (["--flip", "1.5"], "flip_probability=1.5 is no probability"),
-        (["--strategy", "hierarchical"], "needs groups"),
-        (["--strategy", "hierarchical", "--group", "cat"], "groups names nothing for class 'car'"),
+        (
+            ["--strategy", "fixed", "--flip", "0.5"],
+            "--strategy fixed does not use --flip; it uses --n-false.",
+        ),
+        (["--flip", "1.5"], "--flip 1.5 is no probability"),
+        (["--strategy", "hierarchical"], "--strategy hierarchical needs --group"),
+        (
+            ["--strategy", "hierarchical", "--group", "cat"],
+            "--group names nothing for class 'car'",
+        ),
         (["--strategy", "hierarchical", "--group", "a,b", "--group", "a"], "a is in several gr"),
-        (["--min-candidates", "9"], "min_candidates=9 cannot be had"),
+        (["--min-candidates", "9"], "--min-candidates 9 cannot be had"),
         (["--strategy", "unifrom"], "is not one of 'uniform'"),
         (["--truth", "species"], "no column 'species'"),
         (["--separator", "a"], "contains the separator 'a'"),

@@ -108,6 +108,27 @@ def test_true_and_false_of_json_are_those_of_csv(tmp_path, capsys):
     assert "learned from true and false there" in capsys.readouterr().err
 
 
+def test_where_predict_writes(model, tmp_path, capsys, monkeypatch):
+    home, _ = model
+    monkeypatch.chdir(tmp_path)
+    expected, _ = predicted(home / "o", home / "t.csv", capsys)
+    assert predicted(home / "o", home / "t.csv", capsys, "--out", "-")[0] == expected
+    assert not any(tmp_path.iterdir())
+    assert run(["predict", str(home / "o"), str(home / "t.csv"), "--out", str(tmp_path)]) == 2
+    assert "it is a folder. Name a file with --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["1e308", "-1.7e308"])
+def test_numbers_that_overflow_are_refused(number, model, tmp_path, capsys, recwarn):
+    home, rows = model
+    write_rows(tmp_path / "n.csv", [rows[0], rows[1], rows[2] | {"x1": number}])
+    assert run(["predict", str(home / "o"), str(tmp_path / "n.csv")]) == 2
+    said = capsys.readouterr()
+    assert "row 2 holds a number too large to compute with" in said.err
+    assert said.out == ""
+    assert not recwarn.list
+
+
 def test_no_rows_to_label(model, tmp_path, capsys):
     home, rows = model
     (tmp_path / "new.csv").write_text(",".join(rows[0]) + "\n")

@@ -71,6 +71,25 @@ def test_what_was_inferred_is_said_first(tmp_path, capsys):
     assert said.index("features") < said.index("verdicts")
 
 
+def test_categories_alone_are_features(tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    options = ["--candidates", "labels", "--features", "site", "--out", tmp_path / "o"]
+    assert rectify(tmp_path / "t.csv", *options) == 0
+    assert "features    1 categories, one-hot encoded: 'site'" in capsys.readouterr().out
+
+
+def test_lists_of_labels_are_written_so_that_they_can_be_read(tmp_path, capsys):
+    rows = write_table(tmp_path / "t.csv", names=("a|x", "b", "c"), separator="&")
+    lists = [row | {"labels": row["labels"].split("&")} for row in rows]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lists)))
+    options = ["--candidates", "labels", "--truth", "truth", "--out", tmp_path / "o"]
+    assert rectify(tmp_path / "t.jsonl", *options) == 0
+    assert "sets of labels are written with ';' between" in capsys.readouterr().out
+    for file, column in (("rectified.csv", "labels"), ("docket.csv", "candidates")):
+        cells = [row[column] for row in read_rows(tmp_path / "o" / file)]
+        assert [set(cell.split(";")) for cell in cells] == [set(row["labels"]) for row in lists]
+
+
 def test_the_run_is_repeatable(ran, tmp_path):
     home, _ = ran
     options = ["--candidates", "labels", "--id", "item", "--truth", "truth"]
@@ -160,6 +179,19 @@ def test_name_clashes_and_replacing(tmp_path, capsys):
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
     assert rectify(tmp_path / "t.csv", *options, "--force") == 0
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "!"
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_files_of_others_are_never_replaced(force, tmp_path, capsys):
+    write_table(tmp_path / "t.csv")
+    (tmp_path / "o" / "model").mkdir(parents=True)
+    (tmp_path / "o" / "model" / "weights.bin").write_text("precious")
+    (tmp_path / "o" / "run.json").write_text('{"versions": "mine"}')
+    options = ["--candidates", "labels", "--out", tmp_path / "o", *force]
+    assert rectify(tmp_path / "t.csv", *options) == 2
+    assert "model, run.json, not from a run of appellate" in capsys.readouterr().err
+    assert (tmp_path / "o" / "model" / "weights.bin").read_text() == "precious"
+    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["model", "run.json"]
 
 
 def test_a_failed_replacement_leaves_the_earlier_run(tmp_path, monkeypatch, capsys):
@@ -252,14 +284,19 @@ def assert_excluded(folder, docket, said):
     for row, nothing in ((docket[2], ""), (parquet.to_pylist()[2], None)):
         assert row["outcome"] == "excluded"
         assert {row[name] for name in heard} == {nothing}
+    assert parquet["outcome"].to_pylist() == [row["outcome"] for row in docket]
     assert str(parquet.schema.field("appeal_confidence").type) == "double"
     result = json.loads((folder / "run.json").read_text())["result"]
     assert result["excluded"] == 1
-    assert result["upheld"] + result["overturned"] == 59
+    assert result["reviewed"] == 2
+    assert result["upheld"] + result["overturned"] == 57
+    for name in ("upheld", "overturned", "reviewed", "excluded"):
+        assert result[name] == sum(row["outcome"] == name for row in docket)
     assert result["accuracy"]["samples_with_truth"] == 59
-    assert f"{result['upheld']} upheld, 1 excluded by review" in said
+    assert f"{result['upheld']} upheld, 2 decided and 1 excluded by review" in said
     page = (folder / "docket.html").read_text(encoding="utf-8")
     assert "<dt>excluded by review</dt><dd>1</dd>" in page
+    assert "<dt>decided by review</dt><dd>2</dd>" in page
     assert f'<dt>upheld</dt><dd class="upheld">{result["upheld"]}</dd>' in page
 
 
@@ -274,18 +311,20 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
         {"id": "i3", "decision": "none", "label": ""},
         {"id": "i3", "decision": "clear", "label": ""},
         {"id": "gone", "decision": "none", "label": ""},
+        {"id": "lost", "decision": "keep", "label": "owl"},
     ]
     write_rows(tmp_path / "d.csv", lines)
     more = ["--decisions", tmp_path / "d.csv", "--suggest", "60", "--out", tmp_path / "o"]
     assert rectify(tmp_path / "t.csv", *options, *more) == 0
     said = capsys.readouterr().out
-    assert "3 rows reviewed, 1 of them excluded; 1 of unknown ids ignored" in said
+    assert "3 rows reviewed, 1 of them excluded; 2 of unknown ids ignored" in said
     assert "other labels moved because of the 3 reviewed rows" in said
     rectified = read_rows(tmp_path / "o/rectified.csv")
     assert [r["label"] for r in rectified[:3]] == [rows[0]["truth"], "dog", ""]
     assert [r["outcome"] for r in rectified[:3]] == ["reviewed", "reviewed", "excluded"]
     assert rectified[3]["outcome"] in ("upheld", "overturned")
     docket = read_rows(tmp_path / "o/docket.csv")
+    assert [r["outcome"] for r in docket] == [r["outcome"] for r in rectified]
     assert [r["review"] for r in docket[:4]] == ["accept", "other", "none", ""]
     assert_excluded(tmp_path / "o", docket, said)
     proposed = {r["id"] for r in read_rows(tmp_path / "o/suggested.csv")}
@@ -335,7 +374,8 @@ def test_hostile_content_is_text(tmp_path, capsys):
     assert page.count("<script") == page.count("</script>") == 2
     assert "<img src=x" not in page
     assert "{{ 7 * 7 }}" in page
-    assert "appellate: " not in capsys.readouterr().err
+    (note,) = [n for n in capsys.readouterr().err.split("\n") if n.startswith("appellate: ")]
+    assert "60 of 60 picture files do not exist" in note
 
 
 def test_predict_checks_columns_by_name(ran, tmp_path, capsys):

@@ -17,6 +17,7 @@ from appellate.experiments.reproduction import file_names
 from appellate.experiments.tables import TABLES
 from tests.experiments.small import make_problem
 
+load_problem = problems.load_problem
 QUICK = ["--splits", "2", "--n-jobs", "1"]
 
 
@@ -91,6 +92,11 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
     assert "left out: msrcv2 is not in the data home" in said.err
     assert "4/4 done · 0 running · 0 left" in said.err
     assert "4 runs: 0 were stored, 4 computed now." in said.out
+    assert "a page with correction-ratio: " in said.out
+    assert "does not have" not in said.out
+    (tmp_path / "o" / "ablation.md").touch()
+    assert run(["reproduce", *arguments, "--out", str(tmp_path / "o"), *QUICK]) == 0
+    assert "The page does not have ablation, made before" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -100,7 +106,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
         (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
         (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),
         (["all", "--datasets", "msrcv2"], "none of the data sets that this needs is there"),
-        (["sensitivity", "--datasets", "fgnet"], "none of the data sets"),
+        (["sensitivity", "--datasets", "fgnet"], "needs Lost. Choose it too: --datasets fgnet,lo"),
         (["all", "--splits", "0"], "0 is not in the range"),
         (["all", "--backend", "ray"], "'ray' is not one of"),
         (["all", "--scheduler", "tcp://x:1"], "add --backend dask"),
@@ -301,6 +307,24 @@ def test_options_of_csv_files_are_refused_for_others(option, tmp_path, capsys):
     assert f"--{option} is for CSV files" in capsys.readouterr().err
 
 
-def test_compare_needs_data(tmp_path, capsys):
-    assert run(["compare", "nowhere.csv", "--out", str(tmp_path / "out")]) == 2
-    assert "nowhere.csv" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv"], "nowhere.csv"),
+        (["iris.parquet"], "there is no file 'iris.parquet'"),
+        (["data/lost"], "there is no file 'data/lost'"),
+        (["labelme"], "'labelme' cannot be compared by its name"),
+        (["bird song"], "'bird song' cannot be compared by its name"),
+        (["lots"], "Did you mean 'lost'?"),
+        (["Lost", "--candidates", "a", "--ignore", "b"], "so candidates and ignore cannot be"),
+    ],
+)
+def test_compare_needs_data(arguments, message, tmp_path, capsys):
+    assert run(["compare", *arguments, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_missing_data_are_told_in_words_of_the_terminal(tmp_path, monkeypatch):
+    monkeypatch.setenv("APPELLATE_DATA_HOME", str(tmp_path))
+    with pytest.raises(problems.UnavailableError, match="has it with APPELLATE_DATA_HOME"):
+        load_problem("mirflickr")

@@ -12,7 +12,10 @@ import pytest
 from appellate.cli.app import run
 from appellate.cli.server import make_server
 
-PAGE = """<meta content="connect-src &#39;none&#39;; x"><meta name="appellate-key" content="k">
+NAMED = ["cat.png", "../pics/a #1%.png", "../notes.txt", "../pics/gone.png", "../pics/link.png"]
+DATA = f'<script type="application/json" id="data">{json.dumps({"images": [*NAMED, ""]})}</script>'
+PAGE = f"""{DATA}
+<meta content="connect-src &#39;none&#39;; x"><meta name="appellate-key" content="k">
 connect-src 'none'"""
 
 
@@ -23,6 +26,11 @@ def folder(tmp_path):
     (home / "docket.html").write_text(PAGE)
     (home / "run.json").write_text("{}")
     (home / "cat.png").write_bytes(b"png")
+    (home / "dog.png").write_bytes(b"secret")
+    (tmp_path / "notes.txt").write_bytes(b"secret")
+    (tmp_path / "pics").mkdir()
+    (tmp_path / "pics" / "a #1%.png").write_bytes(b"beside")
+    (tmp_path / "pics" / "link.png").symlink_to(tmp_path / "notes.txt")
     (tmp_path / "secret.png").write_bytes(b"secret")
     (home / "link.png").symlink_to(tmp_path / "secret.png")
     return home
@@ -91,7 +99,11 @@ def test_many_at_once(serving, folder):
 @pytest.mark.parametrize(
     "path",
     ["/../secret.png", "/%2e%2e/secret.png", "/link.png", "/run.json", "/..%2fsecret.png",
-     "//etc/passwd", "/model/model.skops", "/decisions.csv", "/a%00.png", "/"+"x" * 5000 + ".png"],
+     "//etc/passwd", "/model/model.skops", "/decisions.csv", "/a%00.png", "/"+"x" * 5000 + ".png",
+     "/cat.png", "/pics/a%20%231%25.png",
+     "/picture", "/picture?", "/picture?dog.png", "/picture?..%2Fsecret.png", "/picture?link.png",
+     "/picture?..%2Frun%2Fcat.png", "/picture?.%2Fcat.png", "/picture?..%2Fnotes.txt",
+     "/picture?..%2Fpics%2Fgone.png", "/picture?..%2Fpics%2Flink.png", "/picture?%00.png"],
 )  # fmt: skip
 def test_nothing_else_is_served(path, serving):
     answer, content = ask(serving, path)
@@ -99,10 +111,27 @@ def test_nothing_else_is_served(path, serving):
     assert b"secret" not in content
 
 
-def test_pictures_below_the_folder_are_served(serving):
-    answer, content = ask(serving, "/cat.png")
-    assert (answer.status, content) == (200, b"png")
+@pytest.mark.parametrize(
+    ("query", "expected"), [("cat.png", b"png"), ("..%2Fpics%2Fa%20%231%25.png", b"beside")]
+)
+def test_pictures_that_the_page_names_are_served(query, expected, serving):
+    answer, content = ask(serving, "/picture?" + query)
+    assert (answer.status, content) == (200, expected)
     assert answer.headers["Content-Type"] == "image/png"
+
+
+def test_a_page_written_anew_names_others(serving, folder):
+    assert ask(serving, "/picture?dog.png")[0].status == 404
+    (folder / "docket.html").write_text(PAGE.replace("cat.png", "dog.png") + "\n")
+    assert ask(serving, "/picture?dog.png")[0].status == 200
+    assert ask(serving, "/picture?cat.png")[0].status == 404
+
+
+def test_a_page_without_pictures_names_none(serving, folder):
+    null = PAGE.replace(json.dumps([*NAMED, ""]), "null")
+    for page in ("no data", null, PAGE.replace("{", "[")):
+        (folder / "docket.html").write_text(page)
+        assert ask(serving, "/picture?cat.png")[0].status == 404
 
 
 @pytest.mark.parametrize(
@@ -130,7 +159,7 @@ def test_what_is_refused(body, headers, status, serving, folder):
 def test_a_token_guards_everything(serving, folder):
     assert ask(serving, "/")[0].status == 403
     assert ask(serving, "/?token=wrong")[0].status == 403
-    assert ask(serving, "/cat.png")[0].status == 403
+    assert ask(serving, "/picture?cat.png")[0].status == 403
     assert ask(serving, "/decisions", {"id": "1", "decision": "none"})[0].status == 403
     answer, _ = ask(serving, serving.address().split("/", 3)[3].join(["/", ""]))
     assert answer.status == 303

@@ -269,10 +269,11 @@ def test_equal_scores_and_equal_differences():
     equal = several("proden-cifar10", BASE) | several("proden-plcp-cifar10", BASE)
     found = pairs_of(report_deep(equal))["PRODEN-PLCP", "PRODEN"]
     assert (found["t_pvalue"], found["effect_size"], found["outcome"]) == (None, None, "tie")
-    assert any("the same accuracy for every seed" in note for note in report_deep(equal).notes)
+    assert any("the same difference for every seed" in note for note in report_deep(equal).notes)
     shifted = several("proden-cifar10", [0.5, 0.25]) | several("proden-plcp-cifar10", [0.75, 0.5])
     found = pairs_of(report_deep(shifted))["PRODEN-PLCP", "PRODEN"]
     assert (found["difference"], found["effect_size"]) == (25, None)
+    assert any("2 common seeds, too few for a test" in n for n in report_deep(shifted).notes)
 
 
 def test_epochs_selected_without_the_truth_and_trials_are_told():

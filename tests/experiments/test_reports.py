@@ -60,6 +60,20 @@ def test_cells_are_means_over_splits(filled, results):
     assert filled.improvement(TABLE.lines[1]) == pytest.approx(scores.mean() / base.mean() - 1)
 
 
+def test_one_split_has_no_deviation_and_no_test(stored, problem):
+    with Store(stored) as store:
+        results = Results(store, {"small": problem}, range(1))
+    filled = fill(TABLE, results, [Column("Lost", "small")])
+    report = report_table(filled, results, {})
+    ours = [row[2] for row in report.sheets[0].rows if row[1] == "ours"]
+    assert [len(text) for text in ours] == [5, 5, 1], "three digits, and nothing beside them"
+    record = report.records[1]
+    assert record["our_mean"] is not None
+    names = ("our_std", "p_paired_t", "p_wilcoxon", "p_corrected_t")
+    assert [record[name] for name in names] == [None] * 4
+    assert draw_table(filled).axes
+
+
 def test_missing_runs_are_gaps_not_numbers(filled, results):
     cell = filled.cells[TABLE.lines[2], filled.columns[0]]
     assert (cell.mean, cell.std, cell.comparison) == (None, None, None)

@@ -13,7 +13,7 @@ from scipy import stats
 from appellate.metrics import paired_comparison
 from appellate.metrics.paired import paired_outcome
 
-scores = st.lists(st.integers(0, 100), min_size=2, max_size=7).map(lambda v: np.array(v) / 100)
+scores = st.lists(st.integers(0, 100), min_size=3, max_size=7).map(lambda v: np.array(v) / 100)
 pairs = st.integers(2, 7).flatmap(
     lambda n: st.tuples(*(st.lists(st.integers(0, 100), min_size=n, max_size=n),) * 2)
 )
@@ -29,7 +29,8 @@ def runs():
 def test_agrees_with_scipy(runs):
     result = paired_comparison(*runs)
     student, ranks = stats.ttest_rel(*runs), stats.wilcoxon(*runs)
-    assert (result.t_statistic, result.t_pvalue) == (student.statistic, student.pvalue)
+    assert result.t_statistic == student.statistic
+    assert result.t_pvalue == pytest.approx(student.pvalue, rel=1e-12)
     assert (result.wilcoxon_statistic, result.wilcoxon_pvalue) == (ranks.statistic, ranks.pvalue)
     interval = student.confidence_interval(0.95)
     assert result.difference_interval == pytest.approx((interval.low, interval.high))
@@ -90,12 +91,33 @@ def test_identical_scores_are_a_tie(same):
     assert {result.outcome(test=test) for test in ("t", "wilcoxon", "corrected")} == {"tie"}
 
 
-def test_constant_gain_is_certain():
-    result = paired_comparison([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
-    assert (result.t_statistic, result.t_pvalue) == (math.inf, 0)
-    assert (result.corrected_statistic, result.corrected_pvalue) == (math.inf, 0)
-    assert result.outcome() == "win"
-    assert paired_comparison([0.5, 0.25], [0.75, 0.5]).outcome() == "loss"
+def all_outcomes(first, second):
+    result = paired_comparison(first, second)
+    tests = ("t", "wilcoxon", "corrected")
+    options = {"alpha": 0.05, "test_share": 0.5}
+    found = {test: result.outcome(test=test) for test in tests}
+    assert found == {test: paired_outcome(first, second, test=test, **options) for test in tests}
+    return found
+
+
+@pytest.mark.parametrize("base", [[0.5, 0.25, 0.75], [0.6, 0.7, 0.3]])
+def test_constant_gain_has_no_t_test(base):
+    result = paired_comparison(np.add(base, 0.1), base)
+    assert math.isnan(result.t_pvalue)
+    assert math.isnan(result.corrected_pvalue)
+    assert math.isnan(result.effect_size)
+    assert result.difference == pytest.approx(0.1)
+    assert set(all_outcomes(np.add(base, 0.1), base).values()) == {"tie"}
+    many = np.linspace(0, 0.5, 10)
+    found = all_outcomes(many + 0.1, many)
+    assert found == {"t": "tie", "wilcoxon": "win", "corrected": "tie"}, "ranks need no variance"
+
+
+def test_two_splits_have_no_p_value():
+    result = paired_comparison([0.7, 0.8], [0.6, 0.7001])
+    assert all(math.isnan(result.pvalue(test)) for test in ("t", "wilcoxon", "corrected"))
+    assert result.t_statistic > 100
+    assert set(all_outcomes([0.7, 0.8], [0.6, 0.7001]).values()) == {"tie"}
 
 
 def test_one_split_has_no_test():
@@ -109,7 +131,8 @@ def test_one_split_has_no_test():
 
 def test_one_split_without_a_difference():
     result = paired_comparison([0.7], [0.7])
-    assert (result.wilcoxon_statistic, result.wilcoxon_pvalue) == (0, 1)
+    assert result.wilcoxon_statistic == 0
+    assert math.isnan(result.wilcoxon_pvalue)
     assert paired_outcome([0.7], [0.7], alpha=0.05, test="wilcoxon", test_share=0.5) == "tie"
 
 

@@ -241,6 +241,37 @@ def test_pictures_and_texts_beside_the_page(visit, tmp_path):
     assert page.locator(".text").text_content() == extra["caption"]
 
 
+def test_served_pictures_beside_the_table(visit, tmp_path, capsys):
+    from PIL import Image
+
+    from appellate.cli.server import make_server
+
+    (tmp_path / "pics").mkdir()
+    Image.new("RGB", (8, 6), "teal").save(tmp_path / "pics" / "a #1%.png")
+    cells = ["pics/a #1%.png"] * 18 + ["pics/gone.png", "https://127.0.0.1:9/x.png"]
+    write_table(tmp_path / "t.csv", n=20, extra=lambda i: {"photo": cells[i]})
+    arguments = ["rectify", str(tmp_path / "t.csv"), "--candidates", "labels", "--base", "knn"]
+    assert run([*arguments, "--image", "photo", "--out", str(tmp_path / "o")]) == 0
+    notes = capsys.readouterr().err
+    assert "1 of 19 picture files do not exist, e.g. 'pics/gone.png'" in notes
+    assert "1 pictures are addresses on the web; the page opens no connection" in notes
+    with make_server(tmp_path / "o", "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            page = visit(server.address())
+            page.select_option("#order", "docket")
+            page.keyboard.press("Home")
+            picture = page.locator(".picture")
+            picture.evaluate("node => node.decode()")
+            assert picture.evaluate("node => node.naturalWidth") == 8
+            page.keyboard.press("End")
+            assert "lies elsewhere" in page.locator("#detail").inner_text()
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", list(SIZES))
 def test_sizes_and_schemes(size, scheme, ran, visit):
@@ -296,10 +327,11 @@ def test_served_page_saves_at_once(ran, visit):
             (home / "o" / "decisions.csv").unlink(missing_ok=True)
 
 
-def test_excluded_rows_are_not_upheld(visit, tmp_path):
+def test_excluded_and_reviewed_rows_are_not_upheld(visit, tmp_path):
     docket = make_docket(40, 4)
-    row = int(np.flatnonzero(~docket.overturned)[0])
-    docket.to_html(tmp_path / "d.html", decisions={row: ("none", -1)})
+    row, other = np.flatnonzero(~docket.overturned)[:2].tolist()
+    decided = int(docket.appeal[other])
+    docket.to_html(tmp_path / "d.html", decisions={row: ("none", -1), other: ("accept", decided)})
     page = visit((tmp_path / "d.html").as_uri())
     page.select_option("#outcome", "done")
     shown = page.locator(f"#r-{row}")
@@ -309,7 +341,12 @@ def test_excluded_rows_are_not_upheld(visit, tmp_path):
     page.select_option("#outcome", "")
     page.keyboard.press("u")
     assert shown.locator(".chip").inner_text() == "excluded", "until the case is heard again"
+    page.select_option("#order", "docket")
+    page.locator("#body").evaluate("node => { node.scrollTop = 0; }")
+    page.locator(f"#r-{other}").click()
+    page.keyboard.press("u")
+    assert page.locator(f"#r-{other} .chip").inner_text() == "reviewed"
     page.select_option("#outcome", "upheld")
     assert page.locator(f"#r-{row}").count() == 0
-    upheld = int((~docket.overturned).sum()) - 1
+    upheld = int((~docket.overturned).sum()) - 2
     assert page.locator("#count").inner_text().startswith(f"{upheld} of 40")

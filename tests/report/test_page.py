@@ -50,6 +50,15 @@ def test_excluded_rows_are_counted_apart(docket):
     assert summary["truth"]["n"] == whole["truth"]["n"] - 3
 
 
+def test_reviewed_rows_are_counted_apart(docket):
+    over = int(docket.overturned.argmax())
+    whole, summary = summarize(docket), summarize(docket, [], [over])
+    assert (whole["reviewed"], summary["reviewed"]) == (0, 1)
+    assert summary["overturned"] == whole["overturned"] - 1
+    assert summary["upheld"] == whole["upheld"]
+    assert summary["truth"] == whole["truth"], "they were heard"
+
+
 def test_summary_of_many_classes_leaves_some_out():
     summary = summarize(make_docket(2000, 40))
     assert len(summary["confusion"]["names"]) == 12

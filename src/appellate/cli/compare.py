@@ -107,9 +107,9 @@ def compare(
 ) -> int:
     """Compare base classifiers with and without a partner on DATA.
 
-    DATA is a CSV or .mat file, or the name of a known data set. Every base B and its coupled
-    version B-PLCP run on the same random 50/50 splits; the partner alone and plain ridge
-    regression stand beside them. Without true labels the share of test rows whose prediction
+    DATA is a CSV or .mat file, or the name of one of the paper's data sets. Every base B and
+    its coupled version B-PLCP run on the same random 50/50 splits; the partner alone and plain
+    ridge regression stand beside them. Without true labels the share of test rows whose prediction
     is among their candidates is compared instead of the accuracy. With them, a second table
     has the labels that training rows get, and how many wrong verdicts were corrected.
     """

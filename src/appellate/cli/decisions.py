@@ -66,7 +66,7 @@ def read_decisions(path: Path, case: Case) -> Decisions:
     Raises
     ------
     UserError
-        If the file is none, or decides for a label that the table does not have.
+        If the file is none, or gives a row of the table a label that the table does not have.
     """
     import numpy as np
 
@@ -85,7 +85,7 @@ def read_decisions(path: Path, case: Case) -> Decisions:
         name, label = restore(str(name)), restore(str(label or ""))
         if kind not in KINDS:
             raise UserError(f"{table.source}, row {number}: '{kind}' is none of {KINDS}.")
-        if kind not in ("none", "clear") and label not in classes:
+        if name in places and kind not in ("none", "clear") and label not in classes:
             raise UserError(
                 f"{table.source}, row {number}: the label {label!r} of {name!r} is none of the "
                 f"table's. Its labels: {name_some(classes)}."

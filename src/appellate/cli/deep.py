@@ -178,7 +178,8 @@ def train(
     """Train the classifier of a configuration, and say what it has reached.
 
     The folder then holds run.json (settings, versions, data, results), log.jsonl (a line an
-    epoch), checkpoint.safetensors, model.safetensors and docket.csv.
+    epoch), checkpoint.safetensors, model.safetensors and docket.csv, and where TensorBoard is
+    installed a folder tensorboard for it.
     """
     _check_extra()
     from appellate.cli import deep_runs, deep_settings
@@ -357,7 +358,8 @@ def _run(
         return INTERRUPTED
     if first:
         _tell(describe(record))
-        click.echo(f"written: {', '.join(deep_runs.FILES)} in '{folder}'", err=True)
+        names = [*deep_runs.FILES, *(["tensorboard"] if (folder / "tensorboard").exists() else [])]
+        click.echo(f"written: {', '.join(names)} in '{folder}'", err=True)
     return 0
 
 

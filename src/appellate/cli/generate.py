@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -29,6 +30,14 @@ Examples:
       --group cat,dog --group car,bus --out ambiguous.csv
 """
 
+_OPTIONS = {
+    "flip_probability": "--flip",
+    "n_false": "--n-false",
+    "epsilon": "--epsilon",
+    "eta": "--eta",
+    "groups": "--group",
+    "min_candidates": "--min-candidates",
+}
 _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
 _STRATEGIES = (
     "uniform",
@@ -150,6 +159,7 @@ def generate(
     check_folder(target.parent, [target.name])
     from appellate.datasets.generators import make_partial_labels
 
+    _check_used(strategy, options | {"groups": groups or None})
     try:
         start = _built_in(source) if source in _BUILT_IN else _read(Path(source), truth)
         candidates, summary = make_partial_labels(
@@ -164,7 +174,7 @@ def generate(
         )
         cells = _cells(candidates, start.y, separator)
     except (OSError, TypeError, ValueError) as error:
-        raise UserError(str(error)) from error
+        raise UserError(_in_options(str(error))) from error
     with staged(target.parent) as stage:
         if target.suffix == ".csv":
             _write_csv(stage / target.name, start, cells)
@@ -178,6 +188,29 @@ def generate(
     click.echo(f"wrote {target}: {summary}.")
     if target.suffix == ".csv":
         click.echo(f"Look at it with: appellate check '{target}'")
+
+
+def _check_used(strategy: str, options: dict[str, Any]) -> None:
+    """Refuse an option that the strategy does not use."""
+    from appellate.datasets.plans import OPTIONS
+
+    own = [_OPTIONS[name] for name in OPTIONS[strategy] if name in _OPTIONS]
+    for name, value in options.items():
+        if value is not None and _OPTIONS[name] not in own:
+            raise UserError(
+                f"--strategy {strategy} does not use {_OPTIONS[name]}; it uses {', '.join(own)}."
+            )
+
+
+def _in_options(message: str) -> str:
+    """Name the options of the command line where the generator names its parameters."""
+    message = re.sub(r"groups=\{.*\}", "--group cat,cow --group car", message)
+    message = re.sub(r"strategy='(\w+)'", r"--strategy \1", message)
+    for name, option in _OPTIONS.items():
+        message = re.sub(rf"\b{name}=", f"{option} ", message)
+    return message.replace("needs groups", "needs --group").replace(
+        "groups names", "--group names"
+    )
 
 
 def _built_in(name: str) -> Source:

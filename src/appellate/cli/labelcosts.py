@@ -60,8 +60,15 @@ def settle(case: Case, cost: str | None, order: tuple[str, ...]) -> tuple[Case, 
     try:
         cost_matrix(found, names)
     except ValueError as error:
-        raise UserError(f"--cost {cost}: {error}") from error
+        raise UserError(f"--cost {cost}: {_in_options(str(error), cost)}") from error
     return case, found
+
+
+def _in_options(message: str, cost: str | None) -> str:
+    """Say what the command line takes where the library says what Python takes."""
+    message = message.replace("Use None, ", "Use ").replace(f"cost={cost!r} ", "it ")
+    message = message.replace("a mapping of names to paths, or a matrix", "or a FILE.csv of costs")
+    return message.replace("a mapping of names to paths", "a FILE.csv of names and paths")
 
 
 def _reorder(case: Case, order: tuple[str, ...]) -> Case:

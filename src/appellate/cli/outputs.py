@@ -37,6 +37,12 @@ def check_out(folder: Path, force: bool) -> None:
     check_folder(parent, [])
     if not folder.exists() or is_run(folder) or not any(folder.iterdir()):
         return
+    taken = [name for name in NAMES if os.path.lexists(folder / name)]
+    if taken:
+        raise UserError(
+            f"'{folder}' has {', '.join(taken)}, not from a run of appellate, but a run writes "
+            "files of these names. Name another folder with --out, or move them away."
+        )
     if not force:
         raise UserError(
             f"'{folder}' has files that are not from a run of appellate. Name another folder with "
@@ -50,7 +56,8 @@ def is_run(folder: Path) -> bool:
         document = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(document, dict) and "appellate" in document.get("versions", {})
+    versions = document.get("versions") if isinstance(document, dict) else None
+    return isinstance(versions, dict) and "appellate" in versions
 
 
 @contextmanager
@@ -124,12 +131,20 @@ def print_rectified(table: Table, added: Mapping[str, Sequence[Any]], file: IO[s
         taken = {*table.columns, *names}
         free = (f"appeal_{name}{suffix}" for suffix in ("", *map(str, range(2, 100))))
         names.append(name if name not in taken else next(c for c in free if c not in taken))
-    columns = [safe_texts(column) for column in table.columns.values()]
+    columns = [safe_texts(column, _separator(column)) for column in table.columns.values()]
     columns += [safe_texts(column) for column in added.values()]
     writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
     writer.writerow([neutralize(name) for name in [*table.columns, *names]])
     writer.writerows(zip(*columns, strict=True))
     return names
+
+
+def _separator(column: Sequence[Any]) -> str:
+    """Return what can stand between the labels of a column of lists, and in none of them."""
+    from appellate.docket import free_separator
+
+    lists = (cell for cell in column if isinstance(cell, (list, tuple, set)))
+    return free_separator([as_text(label) for cell in lists for label in cell])
 
 
 def write_columns(columns: Mapping[str, Sequence[Any]], path: Path) -> None:

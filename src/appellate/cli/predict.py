@@ -30,7 +30,10 @@ Examples:
     "--embeddings", type=click.Path(path_type=Path), metavar="FILE.npy", help="Features of DATA."
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="CSV; standard output if none."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV; standard output if none or -.",
 )
 def predict(
     model: Path, data: str, proba: bool, embeddings: Path | None, out: Path | None
@@ -42,14 +45,16 @@ def predict(
     """
     from appellate.cli.tables_in import read_table
 
+    out = None if out == Path("-") else out
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"cannot write '{out}': there is no folder '{out.absolute().parent}'.")
+    if out is not None and out.is_dir():
+        raise UserError(f"cannot write '{out}': it is a folder. Name a file with --out.")
     folder = model / "model" if (model / "run.json").is_file() else model
     pipeline, meta = _load(folder)
     table = read_table(data, "Give at least one row to label.")
     X = _features(table, meta, embeddings, _categories(pipeline))
-    probabilities = pipeline.predict_proba(X)
-    labels = pipeline.predict(X).tolist()
+    labels, probabilities = _label(pipeline, X, table)
     place = {name: j for j, name in enumerate(pipeline.classes_.tolist())}
     added: dict[str, Any] = {
         "label": labels,
@@ -62,6 +67,31 @@ def predict(
         for name, column in zip(pipeline.classes_.tolist(), probabilities.T, strict=True):
             added[f"p({name})"] = [round(float(p), 6) for p in column]
     _write(table, added, out)
+
+
+def _label(pipeline: Any, X: Any, table: Table) -> tuple[list[Any], Any]:
+    """Return labels and probabilities; refuse a row whose numbers overflow on the way."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        rows = pipeline[:-1].transform(X)
+        _check_finite(rows, table)
+        probabilities = pipeline[-1].predict_proba(rows)
+        _check_finite(probabilities, table)
+        return pipeline[-1].predict(rows).tolist(), probabilities
+
+
+def _check_finite(numbers: Any, table: Table) -> None:
+    import numpy as np
+
+    from appellate.cli.features_in import FROM_ZERO
+
+    bad = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
+    if bad.size:
+        raise UserError(
+            f"{table.source}: row {bad[0]} holds a number too large to compute with {FROM_ZERO}. "
+            "Correct it, or leave the row out."
+        )
 
 
 def _load(folder: Path) -> tuple[Any, dict[str, Any]]:

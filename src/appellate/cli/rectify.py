@@ -126,7 +126,7 @@ def _refuse_idle(given: dict[str, Any]) -> None:
     metavar="DIR",
     help="Folder to write; appears whole or not at all.",
 )
-@click.option("--force", is_flag=True, help="Write into a folder that has other files.")
+@click.option("--force", is_flag=True, help="Write beside files that are not ours.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json, nothing else.")
 def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -> None:
     """Give every row of DATA its label, by a base classifier and its partner.
@@ -217,6 +217,8 @@ class _Run:
         decisions = self._decisions(case)
         setting = hearing.choose(case, given, cost)
         show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
+        if given["image"]:
+            case.notes += show_run.picture_notes(self.data, table, case, given["image"])
         for note in case.notes:
             click.echo(f"appellate: note: {note}", err=True)
         truth = self._truth(table, case)

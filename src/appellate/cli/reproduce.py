@@ -183,7 +183,8 @@ def _read_request(
     """Understand names, load data, and say what is missing."""
     from appellate.experiments.methods import BASES
     from appellate.experiments.problems import DATASETS, load_problems
-    from appellate.experiments.reproduction import Reproduction
+    from appellate.experiments.reproduction import STUDIES, Reproduction
+    from appellate.experiments.studies import DATASET
     from appellate.experiments.tables import TABLES
 
     names = choose([table], [*TABLES, "all"], "table")
@@ -200,6 +201,11 @@ def _read_request(
         click.echo(f"left out: {reason}", err=True)
     for name, reason in what.impossible().items():
         click.echo(f"left out: {name}: {reason}", err=True)
+    if set(what.tables) <= set(STUDIES) and DATASET not in known:
+        raise UserError(
+            f"{', '.join(what.tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "
+            f"--datasets {','.join([*known, DATASET])}"
+        )
     if not what.possible():
         raise UserError(
             "none of the data sets that this needs is there. Name the folder that has them "
@@ -299,7 +305,16 @@ def show_end(summary: Summary, what: Reproduction, folder: Path) -> None:
         f"{summary.total} runs: {summary.found} were stored, {summary.computed} computed now."
     )
     show_failures(summary)
-    click.echo(f"Tables, figures and a page with all of it: {folder / 'index.html'}")
+    from appellate.experiments.tables import TABLES
+
+    page, made = folder / "index.html", what.possible()
+    earlier = [t for t in TABLES if t not in made and (folder / f"{t}.md").exists()]
+    click.echo(f"Tables, figures and a page with {', '.join(made)}: {page}")
+    if earlier:
+        click.echo(
+            f"The page does not have {', '.join(earlier)}, made before; 'appellate reproduce all' "
+            "makes one with everything."
+        )
 
 
 def show_failures(summary: Summary) -> None:

@@ -29,8 +29,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -> None:
     """Serve the docket page of DIR; decisions are appended to DIR/decisions.csv.
 
-    The page is served on this machine only. Any other address needs --host and --token. No
-    file outside DIR is ever served.
+    The page is served on this machine only. Any other address needs --host and --token. Of
+    other files only the pictures that the page names are served.
     """
     from appellate.cli.server import make_server
 

@@ -26,17 +26,20 @@ _OWN_CONNECTION = "connect-src 'self'"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
 _LARGEST_BODY = 1 << 20
 _COOKIE = "appellate"
+_DATA = '<script type="application/json" id="data">'
 
 
 class DocketServer(ThreadingHTTPServer):
     """Serves one folder; decisions are appended under a lock and forced to disk."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, address: tuple[str, int], folder: Path, token: str | None) -> None:
         self.folder = folder.resolve(strict=True)
         self.token = token
         self.lock = threading.Lock()
+        self._named: tuple[Any, frozenset[str]] = (None, frozenset())
         super().__init__(address, _Handler)
 
     def address(self) -> str:
@@ -83,13 +86,28 @@ class DocketServer(ThreadingHTTPServer):
         ).encode()
 
     def picture(self, path: str) -> Path | None:
-        """Return a picture below the folder, or None for any other path."""
+        """Return a picture that the page names, by the same words; None for any other path."""
+        if path not in self._pictures():
+            return None
         try:
-            file = (self.folder / path.lstrip("/")).resolve(strict=True)
+            file = (self.folder / path).resolve(strict=True)
         except (OSError, ValueError):
             return None
-        inside = file.is_relative_to(self.folder) and file.is_file()
-        return file if inside and file.suffix.lower() in _PICTURES else None
+        return file if file.is_file() and file.suffix.lower() in _PICTURES else None
+
+    def _pictures(self) -> frozenset[str]:
+        """Return the paths in the data of the page, read again when it was written anew."""
+        try:
+            page = self.folder / "docket.html"
+            stat = page.stat()
+            stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if self._named[0] != stamp:
+                data = page.read_text(encoding="utf-8").partition(_DATA)[2].partition("</script>")
+                images = json.loads(data[0])["images"] or []
+                self._named = (stamp, frozenset(filter(None, images)))
+        except (OSError, ValueError, TypeError, KeyError):
+            return frozenset()
+        return self._named[1]
 
 
 class _Server6(DocketServer):
@@ -122,8 +140,10 @@ class _Handler(BaseHTTPRequestHandler):
             with self.server.lock:
                 content = json.dumps(self.server.decided()).encode()
             self._answer(content, "application/json")
+        elif split.path == "/picture":
+            self._send_picture(unquote(split.query))
         else:
-            self._send_picture(unquote(split.path))
+            self._refuse(HTTPStatus.NOT_FOUND, "no such page")
 
     def do_POST(self) -> None:
         if not (self._host_is_ours() and self._may_enter() and self._origin_is_ours()):
@@ -161,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_picture(self, path: str) -> None:
         file = self.server.picture(path)
         if file is None:
-            self._refuse(HTTPStatus.NOT_FOUND, "no such picture in this folder")
+            self._refuse(HTTPStatus.NOT_FOUND, "no picture that the page names")
             return
         self._answer(file.read_bytes(), mimetypes.guess_type(file.name)[0] or "image/png")
 

@@ -42,6 +42,8 @@ def say_inferred(
     decisions: Decisions | None,
 ) -> None:
     """Say what was understood before the work starts."""
+    from appellate.docket import free_separator
+
     n, l = case.sets.shape
     sizes = case.sets.matrix.sum(axis=1)
     say(f"{table.source}: {len(table)} rows, {len(table.columns)} columns")
@@ -51,6 +53,9 @@ def say_inferred(
     )
     where = labels.candidates or ", ".join(labels.annotators or labels.long)
     say(f"labels      {where}" + ("" if labels.candidates else f" (rule {labels.rule})"))
+    glue = free_separator(case.sets.class_names.tolist())
+    if glue != "|":
+        say(f"            a label contains '|': sets of labels are written with {glue!r} between")
     if case.embeddings is not None:
         say(f"features    {case.embeddings.shape[1]} numbers from '{given['embeddings']}'")
     else:
@@ -59,7 +64,8 @@ def say_inferred(
         if numbers:
             say(f"features    {len(numbers)} numbers: {name_some(numbers, 6)}")
         if texts:
-            say(f"            {len(texts)} categories, one-hot encoded: {name_some(texts, 6)}")
+            head = " " * 8 if numbers else "features"
+            say(f"{head}    {len(texts)} categories, one-hot encoded: {name_some(texts, 6)}")
     for name, reason in list(case.ignored.items())[:8]:
         say(f"ignored     {name_some([name])}: {reason}")
     if len(case.ignored) > 8:
@@ -96,23 +102,22 @@ def write_tables(
     from appellate.cli import outputs
 
     docket = {name: column.tolist() for name, column in heard.docket.columns().items()}
-    outcomes, labels = list(docket["outcome"]), list(docket["appeal"])
+    labels = list(docket["appeal"])
     confidence: list[Any] = [round(c, 6) for c in docket["appeal_confidence"]]
     if decisions is not None:
         docket["review"] = [""] * len(case)
         for i, kind in zip(decisions.rows.tolist(), decisions.kinds, strict=True):
             docket["review"][i] = kind
-            outcomes[i] = "excluded" if kind == "none" else "reviewed"
+            docket["outcome"][i] = "excluded" if kind == "none" else "reviewed"
             labels[i], confidence[i] = (None, None) if kind == "none" else (labels[i], 1.0)
             if kind == "none":
-                docket["outcome"][i] = "excluded"
                 for name in docket.keys() & _HEARD:
                     docket[name][i] = None
     owner = case.owner.tolist()
     added = {
         "label": [labels[i] for i in owner],
         "confidence": [confidence[i] for i in owner],
-        "outcome": [outcomes[i] for i in owner],
+        "outcome": [docket["outcome"][i] for i in owner],
     }
     names = outputs.write_rectified(table, added, stage / "rectified.csv")
     outputs.write_columns(docket, stage / "docket.csv")
@@ -139,13 +144,12 @@ def write_page(
     """Write the docket page, with pictures, texts, neighbours and earlier decisions."""
     from appellate.cli.cells import as_text
 
-    home = Path() if data == "-" else Path(data).parent
     options: dict[str, Any] = {}
     if given["text"]:
         options["texts"] = [as_text(c) for c in case.per_sample(table.columns[given["text"]])]
     if given["image"]:
         cells = [as_text(c) for c in case.per_sample(table.columns[given["image"]])]
-        options["images"] = [_relative(cell, home, folder) for cell in cells]
+        options["images"] = [_relative(cell, _home(data), folder) for cell in cells]
     if decisions is not None:
         options["decisions"] = {
             int(i): (kind, int(label))
@@ -159,13 +163,42 @@ def write_page(
     )
 
 
+def picture_notes(data: str, table: Table, case: Case, column: str) -> list[str]:
+    """Say of how many samples the page will show no picture."""
+    from appellate.cli.cells import as_text
+
+    cells = [as_text(c) for c in case.per_sample(table.columns[column])]
+    files = [cell for cell in cells if cell and _is_file_name(cell)]
+    gone = [cell for cell in files if not os.path.isfile(_home(data) / cell)]
+    away = [cell for cell in cells if cell.lower().startswith(("http://", "https://"))]
+    where, notes = f"{table.source}, column '{column}' (--image)", []
+    if gone:
+        notes.append(
+            f"{where}: {len(gone)} of {len(files)} picture files do not exist, e.g. "
+            f"{name_some(gone[:1])}. Paths are relative to the table."
+        )
+    if away:
+        notes.append(
+            f"{where}: {len(away)} pictures are addresses on the web; the page opens no "
+            "connection and shows none of them. Name local files instead."
+        )
+    return notes
+
+
+def _home(data: str) -> Path:
+    """Return the folder that paths in the table are relative to."""
+    return Path() if data == "-" else Path(data).parent
+
+
+def _is_file_name(cell: str) -> bool:
+    return "://" not in cell and not cell.startswith("data:")
+
+
 def _relative(cell: str, home: Path, folder: Path) -> str:
     """Rewrite a picture's path, relative to the table, as relative to the page."""
-    if not cell or "://" in cell or cell.startswith("data:"):
+    if not cell or not _is_file_name(cell):
         return cell
-    path = Path(cell)
-    full = path if path.is_absolute() else home / path
-    return Path(os.path.relpath(full.absolute(), folder.absolute())).as_posix()
+    return Path(os.path.relpath((home / cell).absolute(), folder.absolute())).as_posix()
 
 
 def write_model(path: Path, table: Table, case: Case, setting: Setting, heard: Hearing) -> None:
@@ -202,8 +235,9 @@ def run_document(
 
     docket = heard.docket
     out = _mask(decisions.rows[decisions.labels < 0] if decisions else [], len(case))
-    overturned = int(docket.overturned.sum())
-    upheld = len(case) - overturned - int(out.sum())
+    others = ~_mask(decisions.rows if decisions else [], len(case))
+    overturned = int((docket.overturned & others).sum())
+    upheld = int(others.sum()) - overturned
     document: dict[str, Any] = {
         "command": ["appellate", *argv[1:]],
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
@@ -233,9 +267,8 @@ def run_document(
     if docket.truth is not None:
         document["result"]["accuracy"] = _accuracies(case, heard, ~out)
     if decisions is not None and before is not None:
-        others = ~_mask(decisions.rows, len(case))
         moved = (docket.appeal != before.docket.appeal) & others
-        document["result"]["reviewed"] = len(decisions.rows)
+        document["result"]["reviewed"] = len(decisions.rows) - int(out.sum())
         document["result"]["excluded"] = int(out.sum())
         document["result"]["moved_by_decisions"] = int(moved.sum())
     return document
@@ -295,12 +328,14 @@ def say_result(
         chosen_by = settings["why"].split("; ")[-1]
         values = ", ".join(f"{name} {value}" for name, value in settings["params"].items())
         say(f"selected    {settings['base']}, {values}; {chosen_by}")
-    excluded = f", {result['excluded']} excluded by review" if result.get("excluded") else ""
-    say(f"verdicts    {result['overturned']} overturned, {result['upheld']} upheld{excluded}")
+    parts = {"decided": result.get("reviewed"), "excluded": result.get("excluded")}
+    counts = " and ".join(f"{count} {what}" for what, count in parts.items() if count)
+    review = f", {counts} by review" if counts else ""
+    say(f"verdicts    {result['overturned']} overturned, {result['upheld']} upheld{review}")
     if "moved_by_decisions" in result:
         say(
             f"decisions   {result['moved_by_decisions']} other labels moved because of the "
-            f"{result['reviewed']} reviewed rows"
+            f"{result['reviewed'] + result['excluded']} reviewed rows"
         )
     for name, score in result.get("accuracy", {}).items():
         if isinstance(score, float):

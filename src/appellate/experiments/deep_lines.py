@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -374,13 +373,3 @@ def _named_by(variant: str) -> tuple[str, ...]:
     if variant == "uncoupled":
         return "partner", "collaboration"
     return ("partner", "blur") if "no blur" in variant else ("partner",)
-
-
-def spread(values: NDArray[np.float64]) -> float | None:
-    """Return the standard deviation; None for one value."""
-    return float(values.std(ddof=1)) if len(values) > 1 else None
-
-
-def finite(value: float) -> float | None:
-    """Return a number, or None for NaN and infinity."""
-    return value if math.isfinite(value) else None

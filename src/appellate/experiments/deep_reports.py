@@ -11,12 +11,12 @@ from appellate.experiments.deep_lines import (
     DeepTableError,
     Record,
     collect,
-    finite,
     pair,
     read_run,
-    spread,
 )
 from appellate.experiments.reports import MARKS, Report, Sheet, p_value
+from appellate.experiments.results import finite, spread
+from appellate.metrics.paired import FEWEST
 
 CAPTION = (
     "Test accuracy in per cent, mean ± standard deviation over seeds, of the last epoch or of one "
@@ -65,15 +65,15 @@ def report_deep(
     ...         "results": {"head": head, "selected_by": None,
     ...                     "test": {"accuracy": {head: accuracy}}},
     ...     }
-    >>> records = {f"base-{i}": record(None, "base", i, 0.7 + i / 50) for i in range(2)}
-    >>> records |= {f"both-{i}": record("non-candidate", "mean", i, 0.75) for i in range(2)}
+    >>> records = {f"base-{i}": record(None, "base", i, 0.7 + i / 50) for i in range(3)}
+    >>> records |= {f"both-{i}": record("non-candidate", "mean", i, 0.75) for i in range(3)}
     >>> report = report_deep(records)
     >>> for line in report.sheets[0].rows:
     ...     print(*line, sep=" | ")
-    my.npz | PRODEN | 2 | 71.00 ± 1.41
-    my.npz | PRODEN-PLCP | 2 | 75.00 ± 0.00
+    my.npz | PRODEN | 3 | 72.00 ± 2.00
+    my.npz | PRODEN-PLCP | 3 | 75.00 ± 0.00
     >>> report.records[-1]["against"], round(report.records[-1]["t_pvalue"], 2)
-    ('PRODEN', 0.16)
+    ('PRODEN', 0.12)
     """
     runs, told = [], [f"Left out: {reason}." for reason in left_out]
     for folder, record in records.items():
@@ -217,8 +217,10 @@ def _notes_of_pair(pair: DeepPair) -> Iterable[str]:
             f"{name}: the {len(pair.seeds)} common seeds only; no counterpart for "
             f"{' and '.join(alone)}."
         )
-    if pair.result is not None and pair.result.t_pvalue != pair.result.t_pvalue:
-        yield f"{name}: the same accuracy for every seed."
+    if pair.result is not None and len(pair.seeds) < FEWEST:
+        yield f"{name}: {len(pair.seeds)} common seeds, too few for a test."
+    elif pair.result is not None and finite(pair.result.t_pvalue) is None:
+        yield f"{name}: the same difference for every seed, so no t-test."
 
 
 def _compared_with_base(line: DeepLine, pairs: list[DeepPair]) -> bool:

@@ -135,11 +135,11 @@ def _draw_cell(panel: Axes, y: float, result: TableResult, line: Line, column: A
             markerfacecolor="white",
             **style,
         )
-    if cell.mean is not None and cell.std is not None:
+    if cell.mean is not None:
         panel.errorbar(
             [unit * cell.mean],
             [y + 0.13],
-            xerr=[unit * cell.std],
+            xerr=None if cell.std is None else [unit * cell.std],
             color=OURS,
             marker="o",
             markersize=4.6,

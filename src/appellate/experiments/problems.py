@@ -107,7 +107,7 @@ def load_problem(name: str) -> Problem:
     try:
         data = getattr(datasets, f"load_{name}")(download_if_missing=False)
     except (OSError, ValueError, ImportError) as error:
-        raise UnavailableError(str(error)) from error
+        raise UnavailableError(str(error).replace("data_home= or ", "")) from error
     X = np.asarray(data.X, dtype=np.float64)
     return Problem(
         name=name,
@@ -168,15 +168,34 @@ def problem_from(data: Any, name: str, *, scale: bool = True) -> Problem:
 
 
 def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
-    """Load a user's data: a ``.mat`` or table file, or the name of a known data set."""
+    """Load a user's data: a ``.mat`` or table file, or the name of one of the paper's data sets.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file or data set, or if columns are named of a data set.
+    """
     from appellate import datasets
+    from appellate.datasets.catalogue import known_datasets
 
     path = Path(source)
     if path.suffix.lower() == ".mat" or path.exists():
         mat = path.suffix.lower() == ".mat"
         load = datasets.load_partial_mat if mat else datasets.load_partial_csv
         return problem_from(load(path, **options), path.stem, scale=scale)
+    if path.suffix or len(path.parts) > 1:
+        raise FileNotFoundError(f"there is no file '{source}'.")
+    if simplify(source) in {simplify(name) for name in known_datasets().keys() - DATASETS.keys()}:
+        raise ValueError(
+            f"'{source}' cannot be compared by its name. Give a CSV or .mat file, or one of the "
+            f"paper's data sets: {', '.join(DATASETS)}."
+        )
     name = resolve(source, list(DATASETS), "data set")
+    if options:
+        raise ValueError(
+            f"the data set '{name}' has columns of its own, so {' and '.join(options)} cannot be "
+            "named. They are for files."
+        )
     return load_problem(name)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from appellate.experiments.paper import IMPROVEMENT_RATIOS
-from appellate.experiments.results import Cell, Results, TableResult
+from appellate.experiments.results import Cell, Results, TableResult, finite
 from appellate.experiments.tables import Line
 
 MARKS = {"win": "•", "loss": "○", "tie": "", "": ""}
@@ -94,6 +94,11 @@ def share(value: float | None, percent: bool = False, *, sign: bool = False) -> 
     return format(100 * value if percent else value, digits)
 
 
+def mean_text(mean: float, std: float | None, percent: bool = False) -> str:
+    """Mean and deviation; the mean alone where one split has no deviation."""
+    return share(mean, percent) + ("" if std is None else f" ± {share(std, percent)}")
+
+
 def p_value(value: float | None) -> str:
     """Three digits of a p-value; a dash where there is none."""
     if value is None or value != value:
@@ -125,8 +130,7 @@ def _our_text(cell: Cell, result: TableResult) -> str:
     if cell.mean is None:
         return "-"
     percent = result.table.percent
-    text = f"{share(cell.mean, percent)} ± {share(cell.std, percent)}"
-    return f"{text} {MARKS[cell.outcome]}".rstrip()
+    return f"{mean_text(cell.mean, cell.std, percent)} {MARKS[cell.outcome]}".rstrip()
 
 
 def _details(result: TableResult) -> list[Sheet]:
@@ -240,9 +244,9 @@ def _records(result: TableResult) -> list[dict[str, Any]]:
                 else " against ".join(method.title for method in line.compared),
                 "paper_gain": cell.paper_gain,
                 "our_gain": None if pair is None else pair.difference,
-                "p_paired_t": None if pair is None else pair.t_pvalue,
-                "p_wilcoxon": None if pair is None else pair.wilcoxon_pvalue,
-                "p_corrected_t": None if pair is None else pair.corrected_pvalue,
+                "p_paired_t": None if pair is None else finite(pair.t_pvalue),
+                "p_wilcoxon": None if pair is None else finite(pair.wilcoxon_pvalue),
+                "p_corrected_t": None if pair is None else finite(pair.corrected_pvalue),
                 "outcome": cell.outcome,
             }
         )

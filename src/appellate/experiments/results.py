@@ -69,7 +69,7 @@ class Cell:
     Attributes
     ----------
     mean, std : float or None
-        Ours over the splits; None if a run is missing.
+        Ours over the splits; None if a run is missing. One split has no deviation.
     paper : Figure or None
         What the paper prints.
     comparison : PairedComparison or None
@@ -152,6 +152,16 @@ def fill(table: Table, results: Results, columns: Sequence[Column] = COLUMNS) ->
     return TableResult(table, there, cells)
 
 
+def spread(values: NDArray[np.float64]) -> float | None:
+    """Return the standard deviation; None for one value."""
+    return float(values.std(ddof=1)) if len(values) > 1 else None
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None for NaN and infinity."""
+    return value if np.isfinite(value) else None
+
+
 def _cell(
     table: Table, line: Line, column: Column, results: Results, named: Mapping[Method, str]
 ) -> Cell:
@@ -160,7 +170,7 @@ def _cell(
     paper = lookup(table.source, line.paper, column.title)
     if values is None:
         return Cell(None, None, paper)
-    std = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    std = spread(values)
     if line.compared is None:
         return Cell(float(values.mean()), std, paper)
     one, two = (results.scores(column.dataset, method, score) for method in line.compared)

@@ -6,8 +6,8 @@ from typing import Any
 
 from appellate.experiments.methods import alone, coupled
 from appellate.experiments.paper import REPRESENTATIVE_ERRORS
-from appellate.experiments.reports import FIXED, MARKS, Report, Sheet, p_value, share
-from appellate.experiments.results import Results
+from appellate.experiments.reports import FIXED, MARKS, Report, Sheet, mean_text, p_value, share
+from appellate.experiments.results import Results, finite, spread
 from appellate.experiments.studies import BASE, CURVES, DATASET, trace_methods
 from appellate.experiments.traces import KINDS
 from appellate.metrics import paired_comparison
@@ -32,11 +32,11 @@ def report_sensitivity(results: Results) -> Report:
             rows.append(
                 (
                     f"{value:g}{' (the paper)' if default else ''}",
-                    f"{share(float(test.mean()))} ± {share(_spread(test))}",
+                    mean_text(float(test.mean()), spread(test)),
                     "" if default else share(pair.difference, sign=True),
                     "" if default else p_value(pair.t_pvalue),
                     "" if default else MARKS[pair.outcome()],
-                    f"{share(float(training.mean()))} ± {share(_spread(training))}",
+                    mean_text(float(training.mean()), spread(training)),
                 )
             )
             records.append(
@@ -46,11 +46,11 @@ def report_sensitivity(results: Results) -> Report:
                     "value": value,
                     "default": default,
                     "test_mean": float(test.mean()),
-                    "test_std": _spread(test),
+                    "test_std": spread(test),
                     "transductive_mean": float(training.mean()),
-                    "transductive_std": _spread(training),
+                    "transductive_std": spread(training),
                     "gain_over_default": pair.difference,
-                    "p_paired_t": pair.t_pvalue,
+                    "p_paired_t": finite(pair.t_pvalue),
                 }
             )
         header = (
@@ -80,10 +80,6 @@ def report_sensitivity(results: Results) -> Report:
         tuple(notes),
         ("sensitivity",),
     )
-
-
-def _spread(values: Any) -> float:
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def _stack(sheets: list[Sheet]) -> Sheet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import inf, isfinite, nan, sqrt
+from math import isfinite, nan, sqrt
 from typing import Literal
 from warnings import catch_warnings, simplefilter
 
@@ -20,6 +20,7 @@ Test = Literal["t", "wilcoxon", "corrected"]
 Outcome = Literal["win", "tie", "loss"]
 
 TESTS: tuple[Test, ...] = ("t", "wilcoxon", "corrected")
+FEWEST = 3  # splits, below which no test is made
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class PairedComparison:
     def outcome(self, alpha: float = 0.05, test: Test = "t") -> Outcome:
         """Whether the first method wins, ties or loses at a significance level.
 
-        A p-value that does not exist (NaN: identical scores, or one split) is a tie.
+        A p-value that does not exist (NaN, see `paired_comparison`) is a tie.
         """
         return _judge(self.difference, self.pvalue(test), alpha)
 
@@ -124,9 +125,9 @@ def paired_comparison(
     Returns
     -------
     PairedComparison
-        As in scipy, identical scores have no t-test (NaN) and a Wilcoxon p-value of 1; one
-        split has no t-test either. Differences that are all the same but not zero have an
-        infinite t statistic and p = 0.
+        Fewer than three splits have no p-value (NaN). Differences that are all the same have
+        no t-test: their variance, by which it judges, is zero only because the splits are few.
+        As in scipy, Wilcoxon's p-value of identical scores is 1.
 
     Raises
     ------
@@ -157,23 +158,23 @@ def paired_comparison(
     one, two = read_scores(first=first, second=second)
     n = len(one)
     with quiet():
-        student = stats.ttest_rel(one, two)
-        ranks = _wilcoxon(one, two)
-        interval = student.confidence_interval(confidence)
-    corrected = _corrected_statistic(one - two, test_share)
+        interval = stats.ttest_rel(one, two).confidence_interval(confidence)
+    statistic = _t_statistic(one, two)
+    ranks = _wilcoxon(one, two)
+    corrected = _corrected_statistic(one, two, test_share)
     return PairedComparison(
         n_splits=n,
         means=(float(one.mean()), float(two.mean())),
         difference=float(np.mean(one - two)),
         difference_interval=(float(interval.low), float(interval.high)),
-        t_statistic=float(student.statistic),
-        t_pvalue=float(student.pvalue),
+        t_statistic=statistic,
+        t_pvalue=_two_sided(statistic, n),
         wilcoxon_statistic=ranks[0],
         wilcoxon_pvalue=ranks[1],
         corrected_statistic=corrected,
         corrected_pvalue=_two_sided(corrected, n),
-        effect_size=float(student.statistic) / sqrt(n),
-        effect_interval=_effect_interval(float(student.statistic), n, confidence),
+        effect_size=statistic / sqrt(n),
+        effect_interval=_effect_interval(statistic, n, confidence),
         confidence=confidence,
     )
 
@@ -184,22 +185,22 @@ def paired_outcome(
     """Outcome by one test alone; Wilcoxon's is slow on many splits where ranks tie."""
     _check_test(test)
     one, two = read_scores(first=first, second=second)
-    with quiet():
-        if test == "corrected":
-            pvalue = _two_sided(_corrected_statistic(one - two, test_share), len(one))
-        elif test == "t":
-            pvalue = stats.ttest_rel(one, two).pvalue
-        else:
-            pvalue = _wilcoxon(one, two)[1]
-    return _judge(float(np.mean(one - two)), float(pvalue), alpha)
+    if test == "wilcoxon":
+        pvalue = _wilcoxon(one, two)[1]
+    elif test == "corrected":
+        pvalue = _two_sided(_corrected_statistic(one, two, test_share), len(one))
+    else:
+        pvalue = _two_sided(_t_statistic(one, two), len(one))
+    return _judge(float(np.mean(one - two)), pvalue, alpha)
 
 
 def _wilcoxon(one: NDArray[np.float64], two: NDArray[np.float64]) -> tuple[float, float]:
     """Statistic and p-value; scipy knows none of one pair without a difference."""
     if np.array_equal(one, two):
-        return 0.0, 1.0
-    found = stats.wilcoxon(one, two)
-    return float(found.statistic), float(found.pvalue)
+        return 0.0, 1.0 if len(one) >= FEWEST else nan
+    with quiet():
+        found = stats.wilcoxon(one, two)
+    return float(found.statistic), float(found.pvalue) if len(one) >= FEWEST else nan
 
 
 def _judge(difference: float, pvalue: float, alpha: float) -> Outcome:
@@ -214,17 +215,27 @@ def _check_test(test: Test) -> None:
 
 
 def _two_sided(statistic: float, n: int) -> float:
-    return float(2 * stats.t.sf(abs(statistic), n - 1)) if n > 1 else nan
+    return float(2 * stats.t.sf(abs(statistic), n - 1)) if n >= FEWEST else nan
 
 
-def _corrected_statistic(differences: NDArray[np.float64], test_share: float) -> float:
-    n, mean = len(differences), float(differences.mean())
-    if n < 2:
+def _is_constant(one: NDArray[np.float64], two: NDArray[np.float64]) -> bool:
+    """Whether all differences are the same, but for the rounding of the scores."""
+    largest = max(np.abs(one).max(), np.abs(two).max())
+    return bool(np.ptp(one - two) <= 8 * np.finfo(float).eps * largest)
+
+
+def _t_statistic(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+    return nan if _is_constant(one, two) else float(stats.ttest_rel(one, two).statistic)
+
+
+def _corrected_statistic(
+    one: NDArray[np.float64], two: NDArray[np.float64], test_share: float
+) -> float:
+    differences, n = one - two, len(one)
+    if _is_constant(one, two):
         return nan
     spread = sqrt((1 / n + test_share / (1 - test_share)) * float(differences.var(ddof=1)))
-    if spread > 0:
-        return mean / spread
-    return nan if mean == 0 else float(np.copysign(inf, mean))
+    return float(differences.mean()) / spread
 
 
 def _effect_interval(t: float, n: int, confidence: float) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from appellate.docket import Docket
-from appellate.report.data import encode_rows, excluded_rows, summarize
+from appellate.report.data import decided_rows, encode_rows, summarize
 
 __all__ = ["render_page", "write_page"]
 
@@ -137,7 +137,7 @@ def render_page(
     return template.render(
         title=title,
         key=rows_key,
-        summary=summarize(docket, excluded_rows(rows["decisions"])),
+        summary=summarize(docket, *decided_rows(rows["decisions"])),
         policy=_policy(script, style),
         script=Markup(script),
         style=Markup(style),

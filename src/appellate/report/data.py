@@ -17,12 +17,15 @@ N_CLASSES = 12  # classes in the plots; the others are summed up in words
 _SCALE = 10_000  # confidences as whole numbers
 
 
-def excluded_rows(decisions: Mapping[str, Sequence[Any]]) -> list[int]:
-    """Return the rows of which a review said that no label is true."""
-    return [int(i) for i, (kind, _) in decisions.items() if kind == "none"]
+def decided_rows(decisions: Mapping[str, Sequence[Any]]) -> tuple[list[int], list[int]]:
+    """Return the rows of which a review said that no label is true, and those it gave one."""
+    excluded = [int(i) for i, (kind, _) in decisions.items() if kind == "none"]
+    return excluded, [int(i) for i, (kind, _) in decisions.items() if kind != "none"]
 
 
-def summarize(docket: Docket, excluded: Sequence[int] = ()) -> dict[str, Any]:
+def summarize(
+    docket: Docket, excluded: Sequence[int] = (), reviewed: Sequence[int] = ()
+) -> dict[str, Any]:
     """Count what happened: the numbers behind the plots at the top of the page.
 
     Parameters
@@ -31,14 +34,16 @@ def summarize(docket: Docket, excluded: Sequence[int] = ()) -> dict[str, Any]:
         The table and its confidences.
     excluded : sequence of int, default=()
         Rows that a review excluded; they are counted as such and nowhere else.
+    reviewed : sequence of int, default=()
+        Rows whose label a review decided; they are neither upheld nor overturned.
 
     Returns
     -------
     dict
         In JSON's types: ``n``, ``n_classes``, ``sizes`` (samples by number of candidates),
-        ``upheld``, ``overturned``, ``excluded``, ``histogram`` (confidence before and after),
-        ``classes`` (gains and losses), ``confusion`` (verdict by appeal), ``truth`` where known,
-        ``cost`` by which the labels were decided.
+        ``upheld``, ``overturned``, ``reviewed``, ``excluded``, ``histogram`` (confidence before
+        and after), ``classes`` (gains and losses), ``confusion`` (verdict by appeal), ``truth``
+        where known, ``cost`` by which the labels were decided.
     """
     n = len(docket.candidates)
     rows = np.arange(n)
@@ -50,8 +55,10 @@ def summarize(docket: Docket, excluded: Sequence[int] = ()) -> dict[str, Any]:
     before = docket.verdict_confidence[rows, docket.verdict]
     after = docket.appeal_confidence[rows, docket.appeal]
     edges = np.linspace(0, 1, N_BINS + 1)
-    changed = docket.overturned & heard
-    overturned, n_heard = int(changed.sum()), int(heard.sum())
+    contestable = heard.copy()
+    contestable[list(reviewed)] = False
+    changed = docket.overturned & contestable
+    overturned, n_appeals = int(changed.sum()), int(contestable.sum())
     counts = np.bincount(sizes)
     return {
         "n": n,
@@ -59,10 +66,11 @@ def summarize(docket: Docket, excluded: Sequence[int] = ()) -> dict[str, Any]:
         "contested": int(contested.sum()),
         "mean_candidates": round(float(sizes.mean()), 2),
         "sizes": [[int(s), int(c)] for s, c in enumerate(counts) if c],
-        "upheld": n_heard - overturned,
+        "upheld": n_appeals - overturned,
         "overturned": overturned,
-        "excluded": n - n_heard,
-        "share": round(100 * overturned / max(n_heard, 1), 1),
+        "reviewed": int(heard.sum()) - n_appeals,
+        "excluded": n - int(heard.sum()),
+        "share": round(100 * overturned / max(n_appeals, 1), 1),
         "mean_before": round(float(before[contested].mean()), 3) if contested.any() else 1.0,
         "mean_after": round(float(after[contested].mean()), 3) if contested.any() else 1.0,
         "histogram": {

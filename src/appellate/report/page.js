@@ -24,9 +24,11 @@
   const verdict = (i) => history[i];
   const appeal = (i) => history[rounds * n + i];
   const overturned = (i) => verdict(i) !== appeal(i);
-  const excluded = new Set(); // rows of which a review said none: they were not heard
+  const settled = new Map(); // outcome by review; where it said none, the row was not heard
   for (const [i, [kind]] of Object.entries(data.decisions))
-    if (kind === "none") excluded.add(Number(i));
+    settled.set(Number(i), kind === "none" ? "excluded" : "reviewed");
+  const excluded = (i) => settled.get(i) === "excluded";
+  const outcomeOf = (i) => settled.get(i) || (overturned(i) ? "overturned" : "upheld");
   const nameOf = (i) => (data.ids ? data.ids[i] : String(i));
   const percent = (value) => (value / 100).toFixed(value % 100 ? 1 : 0) + "%";
   function share(values, i, label) {
@@ -178,8 +180,8 @@
     const outcome = $("outcome").value, label = $("class").value, limit = $("margin").value * 10000;
     $("margin-value").textContent = Number($("margin").value).toFixed(2);
     const passes = (i) =>
-      (!outcome || (outcome === "overturned" ? overturned(i) : outcome === "upheld"
-        ? !overturned(i) && !excluded.has(i) : (outcome === "done") === decisions.has(i))) &&
+      (!outcome || (outcome === "overturned" || outcome === "upheld"
+        ? outcomeOf(i) === outcome : (outcome === "done") === decisions.has(i))) &&
       (label === "" || verdict(i) === Number(label) || appeal(i) === Number(label)) &&
       margin[i] <= limit && (!wanted || hay(i).includes(wanted));
     view = inOrder($("order").value).filter(passes);
@@ -225,12 +227,12 @@
     if (d) return d.kind === "none" ? h("span", { class: "chip none", role: "gridcell" }, "✗ none")
       : h("span", { class: "chip done", role: "gridcell", dir: "auto" },
         "✓ " + classes[d.label].slice(0, 60));
-    const outcome = excluded.has(i) ? "excluded" : overturned(i) ? "overturned" : "upheld";
-    return h("span", { class: "chip " + (excluded.has(i) ? "none" : outcome), role: "gridcell" }, outcome);
+    const outcome = outcomeOf(i), looks = { excluded: "none", reviewed: "done" };
+    return h("span", { class: "chip " + (looks[outcome] || outcome), role: "gridcell" }, outcome);
   }
   const cut = (value) => (value.length > 200 ? value.slice(0, 199) + "…" : value);
   function makeRow(place) {
-    const i = view[place], heard = !excluded.has(i);
+    const i = view[place], heard = !excluded(i);
     const cell = (cls, value) =>
       h("span", { class: cls, role: "gridcell", dir: "auto" }, cut(value));
     const meter = h("span", { class: "meter", role: "gridcell" },
@@ -356,7 +358,8 @@
     const image = h("img", { class: "picture", alt: "Picture of " + cut(nameOf(i)) });
     image.addEventListener("error", () =>
       image.replaceWith(said("p", "note", "No picture found at " + cut(source))));
-    image.src = scheme ? source : source.split("/").map(encodeURIComponent).join("/");
+    image.src = scheme ? source : server ? "picture?" + encodeURIComponent(source)
+      : source.split("/").map(encodeURIComponent).join("/");
     return image;
   }
   function near(i) {
@@ -383,7 +386,7 @@
     if (i < 0) { box.replaceChildren(); return; }
     const v = classes[verdict(i)], a = classes[appeal(i)], d = decisions.get(i);
     const says = h("p", { class: "says" });
-    if (excluded.has(i)) {
+    if (excluded(i)) {
       says.append("Excluded by review: it was not learned from. Of its candidates the model would " +
         "take ", said("b", "a", cut(a)), ".");
     } else if (overturned(i)) {
