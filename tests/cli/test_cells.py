@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from appellate.cli.cells import as_text, is_empty, neutralize, restore
 
 
-@given(st.text(alphabet="'=+-@\t\r\na1.e\uff1d", max_size=8) | st.text(max_size=20))
+@given(st.text(alphabet="'=+-@\t\r\na1.,e\uff1d", max_size=8) | st.text(max_size=20))
 def test_neutralize_is_reversible_and_safe(cell):
     safe = neutralize(cell)
     assert restore(safe) == cell
     if safe[:1] in ("=", "@", "\t", "\r", "\n", "+", "-"):
-        float(safe)
+        float(safe.replace(",", "."))
 
 
-@pytest.mark.parametrize("cell", ["-1", "+1.5e-3", ".5", "0", "-.5"])
+@pytest.mark.parametrize("cell", ["-1", "+1.5e-3", ".5", "0", "-.5", "-1,5"])
 def test_numbers_stay(cell):
     assert neutralize(cell) == cell
 

@@ -12,7 +12,7 @@ EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 _STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
 _FORMULA = re.compile(f"'*[{_STARTS}]")
 _ESCAPED = re.compile(f"'+[{_STARTS}]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 
 
 def is_empty(cell: Any) -> bool:
@@ -36,14 +36,14 @@ def as_label(cell: Any) -> str | None:
 def neutralize(cell: str) -> str:
     r"""Put an apostrophe before a text that a spreadsheet would take for a formula.
 
-    Texts that start with ``= + - @``, tab or a line break get one; numbers such as ``-1.5`` do
-    not. A text that already starts with apostrophes followed by one of these gets one more, so
-    that `restore` undoes it without loss.
+    Texts that start with ``= + - @``, tab or a line break get one; numbers such as ``-1.5`` or
+    ``-1,5`` do not. A text that already starts with apostrophes followed by one of these gets
+    one more, so that `restore` undoes it without loss.
 
     Examples
     --------
-    >>> [neutralize(cell) for cell in ["=cmd()", "-1.5", "cat", "'=x"]]
-    ["'=cmd()", '-1.5', 'cat', "''=x"]
+    >>> [neutralize(cell) for cell in ["=cmd()", "-1.5", "-1,5", "cat", "'=x"]]
+    ["'=cmd()", '-1.5', '-1,5', 'cat', "''=x"]
     """
     if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
