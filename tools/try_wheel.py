@@ -144,7 +144,8 @@ def copy_tests(folder: Path) -> None:
     shutil.copytree(ROOT / "tests", folder / "tests")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("_*", "auto*"))
     shutil.copy(ROOT / "README.md", folder)
-    (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\nmarkers =\n  slow\n  realdata\n")
+    markers = "".join(f"  {name}\n" for name in ("slow", "realdata", "timeout"))
+    (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = .\nmarkers =\n{markers}")
 
 
 def run(command: list[str], folder: Path) -> None:
