@@ -6,7 +6,6 @@ import datetime
 import os
 import subprocess
 import sys
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -339,66 +338,6 @@ def test_items_give_the_order_of_rows():
     assert sets.sets() == [SETS[2], SETS[0], SETS[1]]
 
 
-# -- votes ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        ("union", ["abc", "ab", "c"]),
-        ("votes:1", ["abc", "ab", "c"]),
-        ("share:1", ["abc", "ab", "c"]),
-        ("share:0.84", ["abc", "ab", "c"]),
-        ("share:5/6", ["ab", "ab", "c"]),
-        ("share:0.51", ["ab", "ab", "c"]),
-        ("share:0.5", ["a", "ab", "c"]),
-        ("share:1e-9", ["a", "ab", "c"]),
-    ],
-)
-def test_rules_on_annotators(rule, expected):
-    answers = [list("aaabbc"), list("ab    "), list("   c  ")]
-    sets = as_candidates(answers, layout="annotators", rule=rule)
-    assert ["".join(row) for row in sets.sets()] == expected
-
-
-def test_votes_counts_people():
-    answers = [list("aaabbc"), list("bb   c")]
-    sets = as_candidates(answers, layout="annotators", rule="votes:2")
-    assert sets.sets() == [("a", "b"), ("b",)]
-    assert sets.class_names.tolist() == ["a", "b", "c"]
-
-
-def test_a_share_is_not_spoilt_by_rounding():
-    answers = [list("aaaaaaabcd")]  # 7 of 10 votes, but 0.7 * 10 > 7 in floats
-    assert as_candidates(answers, layout="annotators", rule="share:0.7").sets() == [("a",)]
-
-
-def test_an_annotator_who_repeats_an_answer_has_one_vote():
-    table = [("x", "a", 1), ("x", "a", 1), ("x", "b", 1), ("x", "b", 2)]
-    assert as_candidates(table, layout="long", rule="votes:2").sets() == [("b",)]
-    pairs = [vote[:2] for vote in table]
-    assert as_candidates(pairs, layout="long", rule="votes:2").sets() == [("a", "b")]
-
-
-def test_a_mark_for_no_answer_is_no_label():
-    answers = np.array([[-1, 4, 4], [2, -1, -1]])
-    sets = as_candidates(answers, layout="annotators", missing=-1)
-    assert sets.sets() == [(4,), (2,)]
-    assert sets.class_names.dtype.kind == "i"
-    lines = [(0, -1), (0, 4), (1, 2)]
-    assert as_candidates(lines, layout="long", missing=-1).sets() == [(4,), (2,)]
-
-
-@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-def test_integers_that_a_gap_made_floats_are_integers_again(library):
-    frame = library().DataFrame({"p": [1, None], "q": [1, 2]})
-    sets = as_candidates(frame, layout="annotators")
-    assert sets.class_names.tolist() == [1, 2]
-    assert sets.class_names.dtype.kind == "i"
-    halves = library().DataFrame({"p": [1.5, None], "q": [1.0, 2.0]})
-    assert as_candidates(halves, layout="annotators").class_names.tolist() == [1.0, 1.5, 2.0]
-
-
 # -- candidate sets as an object --------------------------------------------------------------
 
 
@@ -487,10 +426,6 @@ LABEL = st.one_of(
     st.tuples(st.integers(0, 2), st.integers(0, 2)),
 )
 ROWS = st.lists(st.frozensets(LABEL, min_size=1, max_size=4), min_size=1, max_size=8)
-TALLIES = st.lists(
-    st.lists(st.integers(0, 4), min_size=3, max_size=3).filter(any), min_size=1, max_size=5
-)
-SHARES = st.fractions(0, 1, max_denominator=12).filter(bool)
 
 
 @given(ROWS)
@@ -529,52 +464,3 @@ def test_a_long_table_of_the_sets_gives_the_sets(rows):
     sets = as_candidates(table, layout="long")
     assert [frozenset(row) for row in sets.sets()] == rows
     assert sets.ids.tolist() == list(range(len(rows)))
-
-
-@given(TALLIES, SHARES, st.permutations("abc"))
-def test_a_share_is_the_smallest_set_and_does_not_depend_on_order(tallies, share, classes):
-    table = [
-        (i, label)
-        for i, tally in enumerate(tallies)
-        for label, count in zip("abc", tally, strict=True)
-        for _ in range(count)
-    ]
-    rule = f"share:{share}"
-    found = as_candidates(table, layout="long", rule=rule, classes=list("abc"))
-    for row, tally in zip(found.sets(), tallies, strict=True):
-        votes = dict(zip("abc", tally, strict=True))
-        needed = share * sum(tally)
-        fewest = min(votes[label] for label in row)
-        assert sum(votes[label] for label in row) >= needed
-        assert sum(votes[label] for label in row if votes[label] > fewest) < needed
-        assert all(votes[label] < fewest for label in votes if label not in row)
-    other = as_candidates(table[::-1], layout="long", rule=rule, classes=classes)
-    order = np.argsort(other.ids)
-    columns = [classes.index(label) for label in "abc"]
-    assert np.array_equal(other.matrix[order][:, columns], found.matrix)
-
-
-@given(TALLIES, st.integers(1, 4))
-def test_votes_are_those_of_a_count(tallies, k):
-    answers = [
-        [label for label, count in zip("abc", tally, strict=True) for _ in range(count)]
-        for tally in tallies
-    ]
-    answers = [row + [None] * (12 - len(row)) for row in answers]
-    expected = [
-        tuple(label for label, count in zip("abc", tally, strict=True) if count >= k)
-        for tally in tallies
-    ]
-    if all(expected):
-        rule = f"votes:{k}"
-        assert as_candidates(answers, layout="annotators", rule=rule).sets() == expected
-    else:
-        with pytest.raises(ValueError, match=f"no label has {k} votes"):
-            as_candidates(answers, layout="annotators", rule=f"votes:{k}")
-
-
-def test_a_share_may_be_written_as_a_rounded_fraction():
-    rule = f"share:{5 / 6}"
-    assert Fraction(rule.removeprefix("share:")) > Fraction(5, 6)
-    sets = as_candidates([list("aaabbc")], layout="annotators", rule=rule)
-    assert sets.sets() == [("a", "b")]

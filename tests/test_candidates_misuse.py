@@ -15,7 +15,6 @@ from tests.candidate_forms import (
     NAMES,
     SETS,
     STRINGS,
-    VOTES,
     pd,
     pl,
 )
@@ -351,6 +350,12 @@ MISUSES: list[tuple[str, Any, type[Exception], str]] = [
         TypeError,
         r"already",
     ),
+    (
+        "no columns, rows",
+        lambda: as_candidates([[], []], layout="indicator"),
+        ValueError,
+        r"^y has no columns",
+    ),
     # classes
     (
         "duplicate columns",
@@ -489,109 +494,6 @@ MISUSES: list[tuple[str, Any, type[Exception], str]] = [
         lambda: as_candidates(SETS, items=[1]),
         ValueError,
         r"^`items` is for layout",
-    ),
-    # tables of answers
-    (
-        "too few votes",
-        lambda: as_candidates(ANSWERS, layout="annotators", rule="votes:2"),
-        ValueError,
-        r"^rows 0, 2: no candidate, as no label has 2 votes. Lower k",
-    ),
-    (
-        "nobody answered",
-        lambda: as_candidates([["a", None], [None, ""]], layout="annotators"),
-        ValueError,
-        r"^row 1: no candidate\.",
-    ),
-    (
-        "nobody answered, share",
-        lambda: as_candidates([["a"], [None]], layout="annotators", rule="share:0.5"),
-        ValueError,
-        r"^row 1: no candidate\.",
-    ),
-    (
-        "no answers at all",
-        lambda: as_candidates([[None], [None]], layout="annotators"),
-        ValueError,
-        r"holds no label",
-    ),
-    (
-        "unknown answer",
-        lambda: as_candidates(ANSWERS, layout="annotators", classes=["anna", "bob"]),
-        ValueError,
-        r"^row 2: unknown class 'carl'",
-    ),
-    (
-        "no columns",
-        lambda: as_candidates(pd().DataFrame(index=[0, 1]), layout="annotators"),
-        ValueError,
-        r"^y has no columns",
-    ),
-    (
-        "no columns, rows",
-        lambda: as_candidates([[], []], layout="indicator"),
-        ValueError,
-        r"^y has no columns",
-    ),
-    (
-        "ragged answers",
-        lambda: as_candidates([["a", "b"], ["a"]], layout="annotators"),
-        ValueError,
-        r"^row 1: ragged, as row 0 has 2 entries",
-    ),
-    (
-        "answers in a list of labels",
-        lambda: as_candidates(["a", "b"], layout="annotators"),
-        TypeError,
-        r"^y is no table",
-    ),
-    (
-        "items without votes",
-        lambda: as_candidates(VOTES, layout="long", rule="votes:2"),
-        ValueError,
-        r"^items 'x', 'y', 'z': no candidate, as no label has 2",
-    ),
-    (
-        "one column",
-        lambda: as_candidates([["x"], ["y"]], layout="long"),
-        ValueError,
-        r"long table has 1 columns",
-    ),
-    (
-        "four columns without names",
-        lambda: as_candidates([["x", "a", 1, 0]], layout="long"),
-        ValueError,
-        r"long table has 4 columns.*of these names",
-    ),
-    (
-        "no item",
-        lambda: as_candidates([("x", "a"), (None, "a")], layout="long"),
-        ValueError,
-        r"^row 1: no item",
-    ),
-    (
-        "no annotator",
-        lambda: as_candidates([("x", "a", NAN), ("x", "a", 1)], layout="long"),
-        ValueError,
-        r"^row 0: no annotator",
-    ),
-    (
-        "items lacking in the table",
-        lambda: as_candidates(VOTES, layout="long", items=["x", "y", "z", "w"]),
-        ValueError,
-        r"^item 'w' of `items` not in the table",
-    ),
-    (
-        "items lacking in `items`",
-        lambda: as_candidates(VOTES, layout="long", items=["x"]),
-        ValueError,
-        r"^items 'y', 'z' of the table not in `items`",
-    ),
-    (
-        "items twice",
-        lambda: as_candidates(VOTES, layout="long", items=["x", "y", "z", "x"]),
-        ValueError,
-        r"^duplicate 'x' in `items`",
     ),
 ]
 

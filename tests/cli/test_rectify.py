@@ -261,20 +261,35 @@ def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
     assert not any(cache.iterdir())
 
 
-def test_a_folder_spares_svm_no_memory(tmp_path, monkeypatch):
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    """Ask the command what a base and further options would take, in bytes."""
     from appellate.numerics.plan import make_plan
 
     def refuse(*arguments, **options):
         memory.append(make_plan(*arguments, **options).memory)
         raise MemoryError
 
+    def ask(kernel, *base):
+        options = ["--candidates", "labels", "--kernel", kernel, "--out", str(tmp_path / "o")]
+        assert run(["rectify", str(tmp_path / "t.csv"), *options, "--base", *base]) == 2
+        return memory.pop()
+
     write_table(tmp_path / "t.csv")
     monkeypatch.setattr("appellate.numerics.plan.make_plan", refuse)
     memory = []
-    options = ["--candidates", "labels", "--kernel", "nystroem", "--out", str(tmp_path / "o")]
-    for more in (["sure"], ["svm"], ["svm", "--cache-dir", str(tmp_path)]):
-        run(["rectify", str(tmp_path / "t.csv"), *options, "--base", *more])
-    assert memory[0] == memory[1] == memory[2]
+    return ask
+
+
+def test_a_folder_spares_svm_no_memory(planned, tmp_path):
+    needed = planned("nystroem", "sure")
+    assert planned("nystroem", "svm") == needed
+    assert planned("nystroem", "svm", "--cache-dir", str(tmp_path)) == needed
+
+
+def test_the_plan_knows_the_matrices_of_the_base(planned, tmp_path):
+    n = len(read_rows(tmp_path / "t.csv"))
+    assert planned("exact", "plcl") == planned("exact", "sure") + 2 * 8 * n * n
 
 
 def assert_excluded(folder, docket, said):

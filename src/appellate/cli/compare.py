@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from appellate.cli.errors import UserError
+from appellate.cli.errors import UserError, in_options
 from appellate.cli.files import check_folder, staged
 from appellate.cli.reproduce import (
     STORE,
@@ -160,14 +160,7 @@ def _load(data: str, *, scale: bool, **given: Any) -> Problem:
     try:
         return load_own(data, scale=scale, **{name: v for name, v in given.items() if v})
     except (UnavailableError, OSError, ValueError, ImportError) as error:
-        raise UserError(_in_options(str(error))) from error
-
-
-def _in_options(message: str) -> str:
-    """Name the options of the command line where a loader names its parameters."""
-    for there, here in _OPTIONS.items():
-        message = message.replace(there, here)
-    return message
+        raise UserError(in_options(str(error), _OPTIONS)) from error
 
 
 def _read_methods(methods: Sequence[str]) -> list[tuple[str, Method, Method]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import IO, Any
 
 import click
@@ -15,3 +16,16 @@ class UserError(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Write the message to the standard error."""
         click.echo(f"appellate: {self.format_message()}", file=file, err=True)
+
+
+def in_options(message: str, words: Mapping[str, str]) -> str:
+    """Name the options of the command line where a message of the library names parameters.
+
+    Examples
+    --------
+    >>> in_options("name a cache_dir.", {"cache_dir": "--cache-dir"})
+    'name a --cache-dir.'
+    """
+    for there, here in words.items():
+        message = message.replace(there, here)
+    return message

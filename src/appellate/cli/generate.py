@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from appellate.cli.errors import UserError
+from appellate.cli.errors import UserError, in_options
 from appellate.cli.files import check_folder, staged
 
 if TYPE_CHECKING:
@@ -206,10 +206,9 @@ def _in_options(message: str) -> str:
     """Name the options of the command line where the generator names its parameters."""
     message = re.sub(r"groups=\{.*\}", "--group cat,cow --group car", message)
     message = re.sub(r"strategy='(\w+)'", r"--strategy \1", message)
-    for name, option in _OPTIONS.items():
-        message = re.sub(rf"\b{name}=", f"{option} ", message)
-    return message.replace("needs groups", "needs --group").replace(
-        "groups names", "--group names"
+    words = {f"{name}=": f"{option} " for name, option in _OPTIONS.items()}
+    return in_options(
+        message, words | {"needs groups": "needs --group", "groups names": "--group names"}
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from appellate.cli.errors import UserError
+from appellate.cli.errors import UserError, in_options
 from appellate.cli.roles import Case
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ LARGE = 12_000  # samples above which features are float32, and compared by few 
 N_SHOWN_NEIGHBORS = 5
 _CHUNK_ROWS = 20_000
 _SEARCH_COMPONENTS = 32
+_OPTIONS = {"cache_dir": "--cache-dir", "n_landmarks": "--landmarks"}
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,11 @@ class Setting:
 def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
     """Settle base and kernel for a case; what the user names is kept."""
     from appellate.numerics.plan import make_plan
+    from appellate.registry import make_base
 
     n, l = case.sets.shape
     q = len(case.features) if case.embeddings is None else case.embeddings.shape[1]
-    cluster = given["scheduler"] is not None
+    cluster, named = given["scheduler"] is not None, make_base(given["base"] or "aggd")
     if cluster and given["kernel"] == "exact":
         raise UserError("--scheduler needs --kernel nystroem: the exact kernel is not divided.")
     try:
@@ -77,11 +79,11 @@ def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
             n_landmarks=given["landmarks"],
             cache_dir=given["cache_dir"],
             local=not cluster,
-            at_hand=given["base"] == "svm",
+            n_matrices=getattr(named, "_n_matrices", 3),
+            at_hand=getattr(named, "_at_hand", False),
         )
     except MemoryError as error:
-        said = str(error).replace("cache_dir", "--cache-dir")
-        raise UserError(said.replace("n_landmarks", "--landmarks")) from error
+        raise UserError(in_options(str(error), _OPTIONS)) from error
     exact, base, why = plan.kind == "exact", given["base"], str(plan).rstrip(".")
     unused = [o for o in ("landmarks", "cache_dir") if exact and given[o] is not None]
     if unused:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from appellate.cli.errors import UserError
+from appellate.cli.errors import UserError, in_options
 
 if TYPE_CHECKING:
     from appellate.cli.roles import Case
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 #: For the help of a command; it loads nothing.
 COST_HELP = "What a near miss costs: absolute, within:3, ordinal:3, tree, or a FILE.csv of costs."
 ORDER_HELP = "All labels from first to last, for a cost that needs an order."
+_WORDS = {
+    "Use None, ": "Use ",
+    "a mapping of names to paths, or a matrix": "or a FILE.csv of costs",
+    "a mapping of names to paths": "a FILE.csv of names and paths",
+}
 
 
 def split_order(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -60,15 +65,9 @@ def settle(case: Case, cost: str | None, order: tuple[str, ...]) -> tuple[Case, 
     try:
         cost_matrix(found, names)
     except ValueError as error:
-        raise UserError(f"--cost {cost}: {_in_options(str(error), cost)}") from error
+        words = {f"cost={cost!r} ": "it ", **_WORDS}
+        raise UserError(f"--cost {cost}: {in_options(str(error), words)}") from error
     return case, found
-
-
-def _in_options(message: str, cost: str | None) -> str:
-    """Say what the command line takes where the library says what Python takes."""
-    message = message.replace("Use None, ", "Use ").replace(f"cost={cost!r} ", "it ")
-    message = message.replace("a mapping of names to paths, or a matrix", "or a FILE.csv of costs")
-    return message.replace("a mapping of names to paths", "a FILE.csv of names and paths")
 
 
 def _reorder(case: Case, order: tuple[str, ...]) -> Case:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.datasets.home import simplify
+from appellate.datasets.spellings import as_decimal
 
 LABELS = "holds labels of this table"
 EARLIER = "the result of an earlier run"
@@ -59,10 +60,10 @@ def holds_labels(
     """
     titled = simplify(title) in TRUTH_TITLES
     codes = {name: j for j, name in enumerate(names)}
-    numbers = {number: j for name, j in codes.items() if (number := _number(name)) is not None}
+    numbers = {number: j for name, j in codes.items() if (number := as_decimal(name)) is not None}
     rows, found, strange, numeric = [], [], 0, True
     for i, cell in enumerate(cells):
-        number = _number(cell) if numeric else None
+        number = as_decimal(cell) if numeric else None
         code = codes.get(cell, numbers.get(number) if number is not None else None)
         if code is not None:
             rows.append(i)
@@ -87,13 +88,6 @@ def _is_candidate(matrix: NDArray[np.bool_], codes: Sequence[int]) -> bool:
     shares = np.bincount(codes, minlength=matrix.shape[1]) / len(codes)
     chance = shares @ matrix.mean(axis=0)
     return bool(own >= max(_MOST, (1 + chance) / 2))
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
 
 
 def counts_rows(cells: Iterable[str]) -> bool:
