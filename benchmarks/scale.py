@@ -53,7 +53,7 @@ def make_rows(n, seed=0):
 
 def coupled(base, **options):
     from appellate import PLCPClassifier
-    from appellate.registry import make_base
+    from appellate.bases import make_base
 
     made = make_base(base) if isinstance(base, str) else base
     return PLCPClassifier(made, random_state=0, **options)
@@ -131,7 +131,7 @@ def growth():
 def fit_aggd(n, share):
     import logging
 
-    from appellate.aggd import AGGDClassifier
+    from appellate.bases.aggd import AGGDClassifier
     from appellate.numerics.search import FaissNeighbors
 
     said = []

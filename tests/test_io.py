@@ -11,13 +11,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from appellate import PLCPClassifier
+from appellate.bases import available_bases, make_base
 from appellate.io import ModelFileError, load_model, read_meta, save_model
 from appellate.model_selection import (
     CandidateKFold,
     CandidateStratifiedKFold,
     PLCPClassifierCV,
 )
-from appellate.registry import available_bases, make_base
 
 pytest.importorskip("skops")
 

@@ -9,18 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from appellate.adapter import SoftLabelClassifier
-    from appellate.aggd import AGGDClassifier
+    from appellate.bases import available_bases, make_base
+    from appellate.bases.aggd import AGGDClassifier
+    from appellate.bases.knn import PLKNNClassifier
+    from appellate.bases.lalo import LALOClassifier
+    from appellate.bases.plcl import PLCLClassifier
+    from appellate.bases.soft_label import SoftLabelClassifier
+    from appellate.bases.sure import SUREClassifier
+    from appellate.bases.svm import PLSVMClassifier
     from appellate.candidates import CandidateSets, as_candidates
-    from appellate.lalo import LALOClassifier
-    from appellate.neighbors import PLKNNClassifier
     from appellate.numerics.search import FaissNeighbors
     from appellate.partner import PartnerClassifier
-    from appellate.plcl import PLCLClassifier
     from appellate.plcp import PLCPClassifier
-    from appellate.registry import available_bases, make_base
-    from appellate.sure import SUREClassifier
-    from appellate.svm import PLSVMClassifier
 
     __version__: str
 
@@ -43,20 +43,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AGGDClassifier": "aggd",
+    "AGGDClassifier": "bases.aggd",
     "CandidateSets": "candidates",
     "FaissNeighbors": "numerics.search",
-    "LALOClassifier": "lalo",
-    "PLCLClassifier": "plcl",
+    "LALOClassifier": "bases.lalo",
+    "PLCLClassifier": "bases.plcl",
     "PLCPClassifier": "plcp",
-    "PLKNNClassifier": "neighbors",
-    "PLSVMClassifier": "svm",
+    "PLKNNClassifier": "bases.knn",
+    "PLSVMClassifier": "bases.svm",
     "PartnerClassifier": "partner",
-    "SUREClassifier": "sure",
-    "SoftLabelClassifier": "adapter",
+    "SUREClassifier": "bases.sure",
+    "SoftLabelClassifier": "bases.soft_label",
     "as_candidates": "candidates",
-    "available_bases": "registry",
-    "make_base": "registry",
+    "available_bases": "bases",
+    "make_base": "bases",
 }
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from appellate._votes import scalars
+from appellate.candidates.votes import scalars
 
 __all__ = ["TRUSTED_TYPES", "ModelFileError", "load_model", "read_meta", "save_model"]
 
@@ -34,23 +34,23 @@ META_FILE = "meta.json"
 
 #: Types that a model file may name beside those that skops knows from scikit-learn.
 TRUSTED_TYPES = (
-    "appellate.aggd.AGGDClassifier",
-    "appellate.lalo.LALOClassifier",
+    "appellate.bases.aggd.AGGDClassifier",
+    "appellate.bases.lalo.LALOClassifier",
     "appellate.model_selection.search.PLCPClassifierCV",
     "appellate.model_selection.splits.CandidateKFold",
     "appellate.model_selection.splits.CandidateStratifiedKFold",
-    "appellate.neighbors.PLKNNClassifier",
+    "appellate.bases.knn.PLKNNClassifier",
     "appellate.numerics.kernels.GaussianKernel",
     "appellate.numerics.kernels.LinearKernel",
     "appellate.numerics.ridge.Regressor",
     "appellate.numerics.search.FaissNeighbors",
     "appellate.numerics.search.NeighborSearch",
     "appellate.partner.PartnerClassifier",
-    "appellate.plcl.PLCLClassifier",
+    "appellate.bases.plcl.PLCLClassifier",
     "appellate.plcp.PLCPClassifier",
     "appellate.plcp.Round",
-    "appellate.sure.SUREClassifier",
-    "appellate.svm.PLSVMClassifier",
+    "appellate.bases.sure.SUREClassifier",
+    "appellate.bases.svm.PLSVMClassifier",
     "numpy.dtype",
     "pathlib.PosixPath",
     "scipy.sparse._csr.csr_array",

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation
-from appellate.kernel import KernelClassifier
+from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.quadratic import minimize_quadratic

@@ -23,14 +23,14 @@ from appellate.base import (
     decide,
     disambiguate,
 )
-from appellate.candidates import CandidateSets
-from appellate.confidence import blur_entries, smooth_entries
-from appellate.kernel import (
+from appellate.bases.ridge import (
     APPROXIMATION,
     APPROXIMATION_CONSTRAINTS,
     KernelClassifier,
     plan_geometry,
 )
+from appellate.candidates import CandidateSets
+from appellate.confidence import blur_entries, smooth_entries
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 from appellate.partner import PartnerClassifier

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from appellate._votes import is_missing
 from appellate.candidates import name_rows
+from appellate.candidates.votes import is_missing
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

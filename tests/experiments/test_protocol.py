@@ -118,8 +118,8 @@ def test_keys_know_the_code_of_a_third_party(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     (package / "base.py").write_text("class Theirs: ...\n")
     monkeypatch.syspath_prepend(tmp_path)
-    known = {"theirs": "their_package.base:Theirs", "sure": "appellate.sure:SUREClassifier"}
-    monkeypatch.setattr("appellate.registry.available_bases", lambda: known)
+    known = {"theirs": "their_package.base:Theirs", "sure": "appellate.bases.sure:SUREClassifier"}
+    monkeypatch.setattr("appellate.bases.available_bases", lambda: known)
 
     def key(base):
         methods._foreign_code.cache_clear()

@@ -142,8 +142,8 @@ def compile_loops(data: Digits) -> None:
 
 
 def _base(method: str) -> Any:
-    from appellate.neighbors import PLKNNClassifier
-    from appellate.sure import SUREClassifier
+    from appellate.bases.knn import PLKNNClassifier
+    from appellate.bases.sure import SUREClassifier
 
     return {"PL-KNN": PLKNNClassifier, "SURE": SUREClassifier}[method]()
 

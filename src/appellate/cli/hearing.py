@@ -62,8 +62,8 @@ class Setting:
 
 def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
     """Settle base and kernel for a case; what the user names is kept."""
+    from appellate.bases import make_base
     from appellate.numerics.plan import make_plan
-    from appellate.registry import make_base
 
     n, l = case.sets.shape
     q = len(case.features) if case.embeddings is None else case.embeddings.shape[1]
@@ -136,8 +136,8 @@ def build(case: Case, setting: Setting) -> Any:
     from sklearn.pipeline import Pipeline, make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+    from appellate.bases import make_base
     from appellate.plcp import PLCPClassifier
-    from appellate.registry import make_base
 
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     if case.embeddings is not None:

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._containers import open_labels, table_columns
-from appellate._votes import distinct_names, elect, name_array, parse_rule, refuse_empty, scalars
 from appellate.candidates import CandidateSets
+from appellate.candidates.containers import open_labels, table_columns
+from appellate.candidates.votes import (
+    distinct_names,
+    elect,
+    name_array,
+    parse_rule,
+    refuse_empty,
+    scalars,
+)
 
 
 def candidates_from_votes(

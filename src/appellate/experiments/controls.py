@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.base import Disambiguation
-from appellate.kernel import KernelClassifier
+from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 

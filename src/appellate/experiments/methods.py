@@ -94,7 +94,7 @@ class Method:
         return self._build_base(seed) if self.kind == "base" else self._build_coupled(seed)
 
     def _build_base(self, seed: int) -> Any:
-        from appellate.registry import make_base
+        from appellate.bases import make_base
 
         base = make_base(str(self.base), **dict(self.base_settings))
         parameters = base.get_params() if hasattr(base, "get_params") else {}
@@ -129,7 +129,7 @@ def _kernel(n_rows: int) -> dict[str, Any]:
 @cache
 def _foreign_code(base: str) -> str | None:
     """Hash of all modules of the package that a third party's base comes from."""
-    from appellate.registry import available_bases
+    from appellate.bases import available_bases
 
     package = available_bases().get(base, "appellate").partition(":")[0].partition(".")[0]
     if package == "appellate":

@@ -16,9 +16,9 @@ from sklearn.model_selection import check_cv
 
 from appellate._compat import StrOptions
 from appellate.base import Disambiguation, conclude
+from appellate.bases.ridge import APPROXIMATION, KernelClassifier
 from appellate.candidates import CandidateSets
 from appellate.costs import cost_matrix
-from appellate.kernel import APPROXIMATION, KernelClassifier
 from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_names
 from appellate.model_selection.splits import CandidateStratifiedKFold
 from appellate.numerics.entries import CandidateEntries, Values

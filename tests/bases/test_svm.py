@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from appellate.bases.svm import PLSVMClassifier
 from appellate.confidence import blur, initial_confidence
-from appellate.svm import PLSVMClassifier
 from tests.problems import random_candidates, solve_qp
 
 

@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
+from appellate.bases.ridge import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
 from appellate.confidence import reduce_candidates
-from appellate.kernel import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
 from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
 from appellate.numerics.features import StoredFeatures
 from appellate.numerics.geometry import Geometry

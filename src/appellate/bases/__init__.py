@@ -18,12 +18,12 @@ from typing import Any
 ENTRY_POINT_GROUP = "appellate.base_classifiers"
 
 _OURS = {
-    "knn": "appellate.neighbors:PLKNNClassifier",
-    "svm": "appellate.svm:PLSVMClassifier",
-    "sure": "appellate.sure:SUREClassifier",
-    "lalo": "appellate.lalo:LALOClassifier",
-    "aggd": "appellate.aggd:AGGDClassifier",
-    "plcl": "appellate.plcl:PLCLClassifier",
+    "knn": "appellate.bases.knn:PLKNNClassifier",
+    "svm": "appellate.bases.svm:PLSVMClassifier",
+    "sure": "appellate.bases.sure:SUREClassifier",
+    "lalo": "appellate.bases.lalo:LALOClassifier",
+    "aggd": "appellate.bases.aggd:AGGDClassifier",
+    "plcl": "appellate.bases.plcl:PLCLClassifier",
 }
 
 
@@ -44,7 +44,7 @@ def available_bases() -> dict[str, str]:
     Examples
     --------
     >>> available_bases()["sure"]
-    'appellate.sure:SUREClassifier'
+    'appellate.bases.sure:SUREClassifier'
     """
     registered = _registered()
     return {name: _only(name, registered[name]).value for name in registered}

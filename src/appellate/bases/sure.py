@@ -1,58 +1,50 @@
-"""PL-AGGD: adaptive graph guided disambiguation."""
+"""SURE: self-training that pulls each sample towards its currently best candidate."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from appellate._compat import Interval
 from appellate.base import Disambiguation
-from appellate.kernel import KernelClassifier
+from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
+from appellate.numerics.simplex import project_entries
 
 
-class AGGDClassifier(KernelClassifier):
-    """Adaptive graph guided disambiguation (PL-AGGD).
+class SUREClassifier(KernelClassifier):
+    """Self-guided retraining for partial-label learning (SURE).
 
-    Minimises over the model, the graph W and the confidence P, each row of P on its
-    candidate simplex and each row of W on the simplex over the sample's neighbours,
+    Minimises over the model and the confidence P, each row on its candidate simplex,
 
-        |Phi W' + 1 b' - P|^2 + regularization |W'|^2
-            + feature_weight sum_i |x_i - sum_j W_ij x_j|^2
-            + confidence_weight |(I - W) P|^2
+        |Phi W + 1 b' - P|^2 + ridge |W|^2 - maximization * sum over i of max over j of P_ij
 
-    by turns [1]_: the graph from features and confidences, the confidence by propagation
-    over the graph towards the model's output, the model by ridge regression ``M = S P``.
-    The first confidence is the one that the feature graph alone rebuilds best; under PLCP it
-    is the partner's supervision.
+    by turns [1]_: the ridge regression is ``Q = S P``; for a fixed regression, with j the
+    best candidate of row i of Q, the confidence is the projection of ``Q + maximization / 2``
+    at j onto the simplex.
 
-    Cost: one kernel, factorisation and inverse, O(n^3); then O(n k^3 + k nnz) a turn and
-    step. Memory: at most three n x n matrices. Nystroem features
+    Cost: one kernel, factorisation and inverse, O(n^3); then nnz-sized steps. Memory: at
+    most two n x n matrices. Nystroem features
     (`kernel_approximation`) make both linear in n.
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        Neighbours in the graph (k), among rows scaled to unit length.
-    feature_weight : float, default=1.0
-        Weight of the features in the graph (mu).
-    confidence_weight : float, default=1.0
-        Weight of the confidences in the graph and of the graph in the confidences (gamma).
+    maximization : float, default=0.3
+        Pull towards the best candidate (the original's lambda).
     regularization : float, default=0.05
-        Weight of the squared norm of the coefficients (lambda).
+        Weight of the squared norm of the coefficients (the original's beta).
     kernel : {"rbf", "linear"}, default="rbf"
         Gaussian or linear.
     bandwidth : float, default=1.0
         Width of the Gaussian kernel as a multiple of the mean distance of all pairs of
         training rows.
-    max_iter : int, default=10
-        Turns.
-    neighbors : object or None, default=None
-        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
-        of scikit-learn's neighbour transformers, such as
-        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
-        tells its recall on a sample.
+    max_iter : int, default=100
+        Largest number of turns.
+    tol : float, default=1e-3
+        Stop when the confidence changes by less (Frobenius norm).
     kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
         The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
         grows linearly with the rows. Auto decides from the number of rows and the free memory;
@@ -90,52 +82,45 @@ class AGGDClassifier(KernelClassifier):
 
     References
     ----------
-    .. [1] Wang, Zhang, Li (2022). Adaptive graph guided disambiguation for partial label
-       learning. IEEE TPAMI 44.
+    .. [1] Feng, An (2019). Partial label learning with self-guided retraining. AAAI.
 
     Examples
     --------
-    >>> from appellate import AGGDClassifier
-    >>> X = [[0.0, 1.0], [0.1, 1.0], [0.2, 1.0], [1.0, 0.0], [1.0, 0.1], [1.0, 0.2]]
+    >>> from appellate import SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
-    >>> AGGDClassifier(n_neighbors=2).fit(X, y).transduction_
+    >>> SUREClassifier().fit(X, y).transduction_
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
     _parameter_constraints = {
         **KernelClassifier._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": [object],
-        "feature_weight": [Interval(Real, 0, None, closed="neither")],
-        "confidence_weight": [Interval(Real, 0, None, closed="neither")],
+        "maximization": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
         self,
         *,
-        n_neighbors: int = 10,
-        feature_weight: float = 1.0,
-        confidence_weight: float = 1.0,
+        maximization: float = 0.3,
         regularization: float = 0.05,
         kernel: str = "rbf",
         bandwidth: float = 1.0,
-        max_iter: int = 10,
-        neighbors: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-3,
         kernel_approximation: str = "auto",
         n_landmarks: int | None = None,
         landmarks: str = "uniform",
         cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.feature_weight = feature_weight
-        self.confidence_weight = confidence_weight
+        self.maximization = maximization
         self.regularization = regularization
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.max_iter = max_iter
-        self.neighbors = neighbors
+        self.tol = tol
         self.kernel_approximation = kernel_approximation
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
@@ -146,19 +131,15 @@ class AGGDClassifier(KernelClassifier):
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
     ) -> Disambiguation:
         smooth = self._smoother(geometry).on_candidates(entries)
-        graph = geometry.graph(self.n_neighbors, self.neighbors)
-        propagation = graph.propagation(entries)
-        weights = graph.weights(entries)
-        initial = supervision
-        if initial is None:
-            initial = propagation.initial_confidence(weights, geometry.X.dtype)
-        confidence = initial
+        initial = entries.uniform(geometry.X.dtype) if supervision is None else supervision
+        confidence, n_iter = initial, 0
         output = smooth(confidence)
-        for _ in range(self.max_iter):
-            weights = graph.weights(
-                entries, confidence, self.feature_weight, self.confidence_weight, weights
-            )
-            fidelity = 1 / self.confidence_weight
-            confidence = propagation.solve(weights, output, fidelity, confidence).values
+        while n_iter < self.max_iter:
+            pulled = output.copy()
+            pulled[entries.first_max(output)] += self.maximization / 2
+            previous, confidence = confidence, project_entries(pulled, entries)
             output = smooth(confidence)
-        return Disambiguation(initial, confidence, output, self.max_iter)
+            n_iter += 1
+            if np.linalg.norm(confidence - previous) < self.tol:
+                break
+        return Disambiguation(initial, confidence, output, n_iter)

@@ -1,4 +1,4 @@
-"""SURE: self-training that pulls each sample towards its currently best candidate."""
+"""LALO: latent label distributions with a neighbourhood Laplacian."""
 
 from __future__ import annotations
 
@@ -9,42 +9,49 @@ import numpy as np
 
 from appellate._compat import Interval
 from appellate.base import Disambiguation
-from appellate.kernel import KernelClassifier
+from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.simplex import project_entries
+from appellate.numerics.quadratic import minimize_quadratic
 
 
-class SUREClassifier(KernelClassifier):
-    """Self-guided retraining for partial-label learning (SURE).
+class LALOClassifier(KernelClassifier):
+    """Leveraging latent label distributions (LALO).
 
     Minimises over the model and the confidence P, each row on its candidate simplex,
 
-        |Phi W + 1 b' - P|^2 + ridge |W|^2 - maximization * sum over i of max over j of P_ij
+        |Phi W + 1 b' - P|^2 + regularization |W|^2 + 2 laplacian_weight tr(P' L P)
 
-    by turns [1]_: the ridge regression is ``Q = S P``; for a fixed regression, with j the
-    best candidate of row i of Q, the confidence is the projection of ``Q + maximization / 2``
-    at j onto the simplex.
+    by turns [1]_: the ridge regression is ``Q = S P``; for a fixed regression P minimises
+    ``|P - Q|^2 + 2 laplacian_weight tr(P' L P)``, with L the normalised Laplacian of the
+    symmetrised nearest-neighbour graph with Gaussian weights.
 
-    Cost: one kernel, factorisation and inverse, O(n^3); then nnz-sized steps. Memory: at
-    most two n x n matrices. Nystroem features
+    Cost: one kernel, factorisation and inverse, O(n^3); then O(k nnz) a turn and step.
+    Memory: at most three n x n matrices. Nystroem features
     (`kernel_approximation`) make both linear in n.
 
     Parameters
     ----------
-    maximization : float, default=0.3
-        Pull towards the best candidate (the original's lambda).
+    laplacian_weight : float, default=0.005
+        Weight of the agreement with the neighbours (mu).
+    n_neighbors : int, default=10
+        Neighbours in the graph (k).
     regularization : float, default=0.05
-        Weight of the squared norm of the coefficients (the original's beta).
+        Weight of the squared norm of the coefficients (lambda).
     kernel : {"rbf", "linear"}, default="rbf"
         Gaussian or linear.
     bandwidth : float, default=1.0
         Width of the Gaussian kernel as a multiple of the mean distance of all pairs of
         training rows.
-    max_iter : int, default=100
+    max_iter : int, default=30
         Largest number of turns.
     tol : float, default=1e-3
         Stop when the confidence changes by less (Frobenius norm).
+    neighbors : object or None, default=None
+        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
+        of scikit-learn's neighbour transformers, such as
+        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
+        tells its recall on a sample.
     kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
         The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
         grows linearly with the rows. Auto decides from the number of rows and the free memory;
@@ -82,20 +89,23 @@ class SUREClassifier(KernelClassifier):
 
     References
     ----------
-    .. [1] Feng, An (2019). Partial label learning with self-guided retraining. AAAI.
+    .. [1] Feng, An (2018). Leveraging latent label distributions for partial label learning.
+       IJCAI.
 
     Examples
     --------
-    >>> from appellate import SUREClassifier
+    >>> from appellate import LALOClassifier
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
-    >>> SUREClassifier().fit(X, y).transduction_
+    >>> LALOClassifier(n_neighbors=2).fit(X, y).transduction_
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
     _parameter_constraints = {
         **KernelClassifier._parameter_constraints,
-        "maximization": [Interval(Real, 0, None, closed="left")],
+        "laplacian_weight": [Interval(Real, 0, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": [object],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
@@ -103,24 +113,28 @@ class SUREClassifier(KernelClassifier):
     def __init__(
         self,
         *,
-        maximization: float = 0.3,
+        laplacian_weight: float = 0.005,
+        n_neighbors: int = 10,
         regularization: float = 0.05,
         kernel: str = "rbf",
         bandwidth: float = 1.0,
-        max_iter: int = 100,
+        max_iter: int = 30,
         tol: float = 1e-3,
+        neighbors: Any = None,
         kernel_approximation: str = "auto",
         n_landmarks: int | None = None,
         landmarks: str = "uniform",
         cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
-        self.maximization = maximization
+        self.laplacian_weight = laplacian_weight
+        self.n_neighbors = n_neighbors
         self.regularization = regularization
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.max_iter = max_iter
         self.tol = tol
+        self.neighbors = neighbors
         self.kernel_approximation = kernel_approximation
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
@@ -131,13 +145,20 @@ class SUREClassifier(KernelClassifier):
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
     ) -> Disambiguation:
         smooth = self._smoother(geometry).on_candidates(entries)
+        laplacian = geometry.laplacian(self.n_neighbors, entries, self.neighbors)
         initial = entries.uniform(geometry.X.dtype) if supervision is None else supervision
         confidence, n_iter = initial, 0
         output = smooth(confidence)
+        pull = 2 * self.laplacian_weight
         while n_iter < self.max_iter:
-            pulled = output.copy()
-            pulled[entries.first_max(output)] += self.maximization / 2
-            previous, confidence = confidence, project_entries(pulled, entries)
+            previous = confidence
+            confidence = minimize_quadratic(
+                lambda p: p + pull * (laplacian @ p),
+                output,
+                1 + 2 * pull,  # the eigenvalues of a normalised Laplacian are at most 2
+                entries,
+                start=confidence,
+            ).values
             output = smooth(confidence)
             n_iter += 1
             if np.linalg.norm(confidence - previous) < self.tol:

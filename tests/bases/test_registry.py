@@ -9,8 +9,8 @@ from textwrap import dedent
 import pytest
 
 from appellate import PLCPClassifier, PLKNNClassifier
-from appellate.registry import available_bases, make_base
-from appellate.svm import PLSVMClassifier
+from appellate.bases import available_bases, make_base
+from appellate.bases.svm import PLSVMClassifier
 from appellate.testing import make_clusters
 
 OURS = ["knn", "svm", "sure", "lalo", "aggd", "plcl"]
@@ -153,13 +153,13 @@ def test_what_is_no_base_classifier_is_refused(install):
 
 def test_listing_the_names_loads_nothing():
     code = (
-        "import sys; from appellate.registry import available_bases; available_bases(); "
+        "import sys; from appellate.bases import available_bases; available_bases(); "
         "print(*sys.modules)"
     )
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert not {"numpy", "sklearn", "numba", "appellate.base", "appellate.neighbors"} & set(loaded)
+    assert not {"numpy", "sklearn", "numba", "appellate.base", "appellate.bases.knn"} & set(loaded)
 
 
 def test_listing_the_names_loads_no_third_party(install):

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from appellate._containers import open_labels, plain_column, table_columns
-from appellate._votes import (
+from appellate.candidates.containers import open_labels, plain_column, table_columns
+from appellate.candidates.votes import (
     Rule,
     distinct_names,
     encode,

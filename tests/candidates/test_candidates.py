@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
-from tests.candidate_forms import (
+from tests.candidates.forms import (
     ANSWERS,
     MATRIX,
     NAMES,

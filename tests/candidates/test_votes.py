@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appellate.candidates import as_candidates
-from tests.candidate_forms import ANSWERS, VOTES, pd, pl
+from tests.candidates.forms import ANSWERS, VOTES, pd, pl
 
 pytestmark = pytest.mark.filterwarnings("error")
 

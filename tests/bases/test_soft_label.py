@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from appellate import PLCPClassifier
-from appellate.adapter import SoftLabelClassifier
+from appellate.bases.soft_label import SoftLabelClassifier
 from appellate.confidence import initial_confidence
 from appellate.testing import make_clusters
 from tests.problems import random_candidates, random_confidence

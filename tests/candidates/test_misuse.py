@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from appellate.candidates import as_candidates
-from tests.candidate_forms import (
+from tests.candidates.forms import (
     ANSWERS,
     MATRIX,
     NAMES,
