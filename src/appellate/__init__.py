@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from appellate.bases.sure import SUREClassifier
     from appellate.bases.svm import PLSVMClassifier
     from appellate.candidates import CandidateSets, as_candidates
-    from appellate.numerics.search import FaissNeighbors
     from appellate.partner import PartnerClassifier
     from appellate.plcp import PLCPClassifier
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AGGDClassifier",
     "CandidateSets",
-    "FaissNeighbors",
     "LALOClassifier",
     "PLCLClassifier",
     "PLCPClassifier",
@@ -45,7 +43,6 @@ __all__ = [
 _HOMES = {
     "AGGDClassifier": "bases.aggd",
     "CandidateSets": "candidates",
-    "FaissNeighbors": "numerics.search",
     "LALOClassifier": "bases.lalo",
     "PLCLClassifier": "bases.plcl",
     "PLCPClassifier": "plcp",

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from appellate.base import PartialLabelClassifier
-from appellate.blocks import is_lazy
 from appellate.candidates import CandidateSets
 from appellate.costs import describe_cost
 from appellate.docket import Docket, frame_backend, row_index
+from appellate.numerics.blocks import is_lazy
 
 
 class AppealClassifier(PartialLabelClassifier):

@@ -7,6 +7,7 @@ import logging
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -20,19 +21,19 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import fit_context
-from appellate.blocks import (
+from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+from appellate.costs import candidate_costs, cost_matrix, expected_costs
+from appellate.numerics.blocks import (
+    Blocks,
     check_features,
     compute,
     is_lazy,
-    open_rows,
+    open_blocks,
     predict_lazily,
     remember_features,
 )
-from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
-from appellate.costs import candidate_costs, cost_matrix, expected_costs
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.rows import Rows
 from appellate.numerics.simplex import project_entries, project_rows
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]
@@ -149,7 +150,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ----------
         X : array-like, shape (n, q)
             Features; float32 is kept. A memory-mapped array is read where it lies; kernel
-            methods also take `appellate.blocks.ParquetRows` and Dask arrays and data frames.
+            methods also take `appellate.numerics.blocks.ParquetRows` and Dask arrays and
+            data frames.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its
@@ -292,18 +294,20 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Score new rows block by block, so that memory does not grow with their number."""
         check_is_fitted(self)
         X = self._check_rows(X, reset=False)
-        if isinstance(X, Rows):
+        if isinstance(X, Blocks):
             yield from map(self._decision, X.blocks())
             return
         for block in gen_batches(len(X), _PREDICT_ROWS):
             yield self._decision(X[block])
 
     def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
-        return predict_lazily(self, method, X, dtype, width)
+        nameless = copy(self)  # chunks are arrays
+        nameless.__dict__.pop("feature_names_in_", None)
+        return predict_lazily(getattr(nameless, method), X, dtype, width, model=self)
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Validate features; `reset` remembers their number and names, else they are compared."""
-        rows = open_rows(X)
+        rows = open_blocks(X)
         if rows is None:
             return validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
         if not len(rows):

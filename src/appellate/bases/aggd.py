@@ -51,7 +51,7 @@ class AGGDClassifier(KernelClassifier):
     neighbors : object or None, default=None
         How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
         of scikit-learn's neighbour transformers, such as
-        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
+        pynndescent's; None: exactly. The logger ``"appellate"``
         tells its recall on a sample.
     kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
         The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
@@ -147,7 +147,7 @@ class AGGDClassifier(KernelClassifier):
     ) -> Disambiguation:
         smooth = self._smoother(geometry).on_candidates(entries)
         graph = geometry.graph(self.n_neighbors, self.neighbors)
-        propagation = graph.propagation(entries)
+        propagation = geometry.propagation(graph, entries)
         weights = graph.weights(entries)
         initial = supervision
         if initial is None:

@@ -14,7 +14,7 @@ from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.confidence import normalize_entries, reduce_candidates
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.search import NeighborSearch, found_all
+from appellate.numerics.neighbors import NeighborSearch, found_all
 
 
 class PLKNNClassifier(PartialLabelClassifier):
@@ -37,7 +37,7 @@ class PLKNNClassifier(PartialLabelClassifier):
     neighbors : object or None, default=None
         How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
         of scikit-learn's neighbour transformers, such as
-        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
+        pynndescent's; None: exactly. The logger ``"appellate"``
         tells its recall on a sample.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or

@@ -50,7 +50,7 @@ class LALOClassifier(KernelClassifier):
     neighbors : object or None, default=None
         How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
         of scikit-learn's neighbour transformers, such as
-        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
+        pynndescent's; None: exactly. The logger ``"appellate"``
         tells its recall on a sample.
     kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
         The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.numerics.entries import CandidateEntries
-from appellate.numerics.geometry import Geometry
-from appellate.numerics.plan import linear_plan, make_plan
-from appellate.numerics.ridge import Smoother
+from appellate.numerics.geometry import Geometry, Plan
+from appellate.numerics.kernels import GaussianKernel, LinearKernel
+from appellate.numerics.memory import represent
+from appellate.numerics.smoothers import Smoother
 
 logger = logging.getLogger("appellate")
 
@@ -46,32 +47,26 @@ def plan_geometry(
 ) -> Geometry:
     """Lay out training rows for Gaussian or linear kernels; say what was chosen and its cost.
 
-    `settings` are those of `appellate.numerics.plan.make_plan`; `n_ridges` is the number of
+    `settings` are those of `appellate.numerics.memory.represent`; `n_ridges` is the number of
     different ridges of linear kernels. The message goes to the logger ``"appellate"``: as a
     warning where an approximation was chosen that nobody asked for, which Python shows by
     default, else as information.
     """
-    local = getattr(X, "local", True)
-    if kernel_approximation == "exact" and "rbf" in kernels and not local:
-        raise ValueError(
-            "kernel_approximation='exact' needs the rows in memory, but X is a Dask collection. "
-            "Pass X.compute(), or kernel_approximation='auto'."
-        )
-    linear = None
-    if "linear" in kernels and n_ridges:
-        common = ("cache_dir", "n_matrices", "n_outputs")
-        options = {name: settings[name] for name in common if name in settings}
-        if "rbf" in kernels:
-            options["n_outputs"] = 0  # counted below
-        linear = linear_plan(X.shape, n_labels, X.dtype, local=local, n_ridges=n_ridges, **options)
-        if "rbf" not in kernels:
-            return Geometry(X, linear)
-    kind = kernel_approximation
-    plan = make_plan(X.shape, n_labels, X.dtype, kind=kind, local=local, beside=linear, **settings)
+    local, cache_dir = getattr(X, "local", True), settings.pop("cache_dir", None)
+    for gone in ("landmarks", "n_outputs"):
+        settings.pop(gone, None)
+    n_landmarks = settings.pop("n_landmarks", None)
+    setting = (
+        GaussianKernel(1.0, kernel_approximation, n_landmarks, cache_dir)
+        if "rbf" in kernels
+        else LinearKernel(cache_dir)
+    )
+    if "rbf" not in kernels:
+        settings["n_widths"] = n_ridges
+    made = represent(setting, X.shape, n_labels, X.dtype, local=local, **settings)
+    plan = Plan(made.kind, made.n_landmarks, made.message, made.memory, cache_dir)
     unasked = plan.kind == "nystroem" and kernel_approximation == "auto"
-    level = logging.WARNING if unasked else logging.INFO
-    if logger.isEnabledFor(level):
-        logger.log(level, "%s", plan)
+    logger.log(logging.WARNING if unasked else logging.INFO, "%s", plan.message)
     return Geometry(X, plan)
 
 

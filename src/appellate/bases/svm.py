@@ -16,12 +16,12 @@ from appellate._compat import Interval, StrOptions
 from appellate.base import Disambiguation, PartialLabelClassifier
 from appellate.bases.ridge import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
 from appellate.confidence import reduce_candidates
+from appellate.numerics.blocks import ArrayBlocks, product
 from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
-from appellate.numerics.features import StoredFeatures
 from appellate.numerics.geometry import Geometry
 from appellate.numerics.nystroem import Basis
-from appellate.numerics.ridge import Regressor
 from appellate.numerics.simplex import project_entries
+from appellate.numerics.smoothers import Regressor
 
 
 class PLSVMClassifier(PartialLabelClassifier):
@@ -233,7 +233,7 @@ class PLSVMClassifier(PartialLabelClassifier):
             shift = basis.offset * scale
         else:
             X = geometry.matrix
-            features = StoredFeatures(X.shape, X.dtype, matrix=X)
+            features = ArrayBlocks(X)
             scale, shift, common = np.ones(X.shape[1]), np.zeros(X.shape[1]), 0.0
         (n, l), dtype = candidates.shape, geometry.X.dtype
         labels, ridge = order_of_appearance(candidates), self.regularization
@@ -244,7 +244,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         coefficients /= ridge * self.n_epochs * n
         steps /= ridge * self.n_epochs * n
         level = shift @ coefficients + common * steps
-        margins = features.product(coefficients.T * scale, level).astype(dtype)
+        margins = product(features, coefficients.T * scale, level).astype(dtype)
         intercept = np.zeros(l, dtype=dtype)
         if basis is None:
             return Regressor(None, None, coefficients.astype(dtype), intercept), margins

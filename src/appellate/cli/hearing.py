@@ -63,7 +63,8 @@ class Setting:
 def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
     """Settle base and kernel for a case; what the user names is kept."""
     from appellate.bases import make_base
-    from appellate.numerics.plan import make_plan
+    from appellate.numerics.kernels import GaussianKernel
+    from appellate.numerics.memory import represent
 
     n, l = case.sets.shape
     q = len(case.features) if case.embeddings is None else case.embeddings.shape[1]
@@ -71,20 +72,18 @@ def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
     if cluster and given["kernel"] == "exact":
         raise UserError("--scheduler needs --kernel nystroem: the exact kernel is not divided.")
     try:
-        plan = make_plan(
+        plan = represent(
+            GaussianKernel(1.0, given["kernel"], given["landmarks"], given["cache_dir"]),
             (n, q),
             l,
             _dtype(case),
-            kind=given["kernel"],
-            n_landmarks=given["landmarks"],
-            cache_dir=given["cache_dir"],
             local=not cluster,
             n_matrices=getattr(named, "_n_matrices", 3),
             at_hand=getattr(named, "_at_hand", False),
         )
     except MemoryError as error:
         raise UserError(in_options(str(error), _OPTIONS)) from error
-    exact, base, why = plan.kind == "exact", given["base"], str(plan).rstrip(".")
+    exact, base, why = plan.kind == "exact", given["base"], plan.message
     unused = [o for o in ("landmarks", "cache_dir") if exact and given[o] is not None]
     if unused:
         names = " and ".join(f"--{option.replace('_', '-')}" for option in unused)

@@ -11,6 +11,7 @@ from appellate.base import Disambiguation
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
+from appellate.numerics.graph import Propagation
 
 
 class RidgeControl(KernelClassifier):
@@ -59,7 +60,9 @@ def graph_confidence(
     """Confidence that the neighbour graph alone gives, the start of PL-AGGD, (n, l)."""
     geometry, entries = Geometry(X), CandidateEntries(candidates)
     graph = geometry.graph(n_neighbors)
-    start = graph.propagation(entries).initial_confidence(graph.weights(entries), X.dtype)
+    start = Propagation(graph.neighbors, entries).initial_confidence(
+        graph.weights(entries), X.dtype
+    )
     return entries.scatter(start)
 
 

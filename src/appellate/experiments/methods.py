@@ -119,7 +119,7 @@ def _parts(model: Any) -> list[Any]:
 
 
 def _kernel(n_rows: int) -> dict[str, Any]:
-    from appellate.numerics.plan import EXACT_ROWS, default_landmarks
+    from appellate.numerics.memory import EXACT_ROWS, default_landmarks
 
     if n_rows <= EXACT_ROWS:
         return {"kernel_approximation": "exact"}

@@ -21,17 +21,16 @@ from appellate.candidates import CandidateSets
 from appellate.costs import cost_matrix
 from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_names
 from appellate.model_selection.splits import CandidateStratifiedKFold
+from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
+from appellate.numerics.geometry import Geometry, Plan
 from appellate.numerics.kernels import (
-    GaussianKernel,
+    Gaussian,
     Kernel,
     mean_distance,
     squared_distances,
 )
 from appellate.numerics.nystroem import Basis
-from appellate.numerics.plan import Plan
-from appellate.numerics.rows import Rows
 from appellate.plcp import PLCPClassifier
 
 _N_FOLDS = 5
@@ -217,7 +216,7 @@ class PLCPClassifierCV(PLCPClassifier):
     _more_matrices = 1  # the distances, which serve all widths
 
     def _geometry(self, X: Any, n_labels: int) -> Geometry:
-        if isinstance(X, Rows):
+        if isinstance(X, Blocks):
             X = Geometry(X).matrix  # folds are drawn from rows in memory
         return super()._geometry(X, n_labels)
 
@@ -394,5 +393,5 @@ class SharedGeometry(Geometry):
         if self._squared is None:
             self._squared = squared_distances(self.X)
             self._mean_distance = mean_distance(self._squared)
-        gaussian = GaussianKernel(bandwidth * (self._mean_distance or 1.0))
+        gaussian = Gaussian(bandwidth * (self._mean_distance or 1.0))
         return gaussian, gaussian.from_squared(self._squared.copy())

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.blocks import ArrayBlocks, Blocks
+from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.graph import (
-    add_confidence_gram,
-    difference_gram,
+    NeighborGraph,
+    Propagation,
     normalized_laplacian,
-    reconstruction_weights,
-    unit_rows,
+    restrict_graph,
 )
 from appellate.numerics.kernels import (
-    GaussianKernel,
+    Gaussian,
     Kernel,
-    LinearKernel,
+    Linear,
     mean_distance,
     squared_distances,
 )
-from appellate.numerics.lowrank import FeatureSmoother, NystroemSmoother
+from appellate.numerics.memory import Representation, free_memory
+from appellate.numerics.neighbors import find_neighbors
 from appellate.numerics.nystroem import Basis, choose_landmarks, nystroem_basis
-from appellate.numerics.plan import Plan, free_memory
-from appellate.numerics.propagation import Propagation, restrict_graph
-from appellate.numerics.ridge import CandidateMap, KernelSmoother, LinearSmoother, Smoother
-from appellate.numerics.rows import ArrayRows, Rows
-from appellate.numerics.search import find_neighbors, report_recall
+from appellate.numerics.smoothers import (
+    CandidateMap,
+    FeatureSmoother,
+    KernelSmoother,
+    LinearSmoother,
+    NystroemSmoother,
+    Smoother,
+)
+
+
+@dataclass(frozen=True)
+class Plan(Representation):
+    """How the kernel is represented, and where its features live."""
+
+    cache_dir: Any = None
 
 
 class Geometry:
@@ -37,7 +49,7 @@ class Geometry:
 
     Parameters
     ----------
-    X : ndarray, shape (n, q), or Rows
+    X : ndarray, shape (n, q), or Blocks
         The training rows.
     plan : Plan, default=None
         How the Gaussian kernel is represented: exactly if None.
@@ -54,8 +66,8 @@ class Geometry:
 
     def __init__(self, X: Any, plan: Plan | None = None) -> None:
         self.X, self.plan = X, plan or Plan()
-        self.rows: Rows = X if isinstance(X, Rows) else ArrayRows(X)
-        self._matrix: NDArray[Any] | None = None if isinstance(X, Rows) else X
+        self.rows: Blocks = X if isinstance(X, Blocks) else ArrayBlocks(X)
+        self._matrix: NDArray[Any] | None = None if isinstance(X, Blocks) else X
         self._landmarks: tuple[NDArray[np.float64], float] | None = None
         self._bases: dict[float, Basis] = {}
         self._smoothers: dict[tuple[str, float, float], Smoother] = {}
@@ -64,6 +76,7 @@ class Geometry:
         self._maps: dict[tuple[str, float, float], tuple[CandidateEntries, CandidateMap]] = {}
         self._laplacians: dict[int, tuple[CandidateEntries, sp.csr_array]] = {}
         self._graphs: dict[int, NeighborGraph] = {}
+        self._propagations: dict[int, Propagation] = {}
         self._neighbors: dict[int, tuple[NDArray[Any], NDArray[np.intp]]] = {}
 
     @property
@@ -118,26 +131,29 @@ class Geometry:
         self, kernel: str, bandwidth: float, ridge: float, entries: CandidateEntries
     ) -> CandidateMap:
         """Return only the candidate map of a smoother, which itself is given up."""
-        key = (kernel, bandwidth, ridge)
-        if key in self._smoothers or self.plan.kind == "nystroem":
-            return self.smoother(*key).on_candidates(entries)
+        key = (kernel, bandwidth if kernel == "rbf" else 1.0, ridge)
         if key not in self._maps or self._maps[key][0] is not entries:
-            apply = self._build_smoother(*key).on_candidates(entries)
-            self._maps[key] = (entries, apply)
+            known = self._smoothers.get(key) or self._build_smoother(*key)
+            self._maps[key] = (entries, known.on_candidates(entries))
         return self._maps[key][1]
+
+    def propagation(self, graph: NeighborGraph, entries: CandidateEntries) -> Propagation:
+        """Propagation over a graph; its pattern is found once for the same candidates."""
+        key = graph.neighbors.shape[1]
+        if key not in self._propagations or self._propagations[key].entries is not entries:
+            self._propagations[key] = Propagation(graph.neighbors, entries)
+        return self._propagations[key]
 
     def neighbors(
         self, n_neighbors: int, search: Any = None
     ) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Distances and indices, (n, k) each, of every row's nearest other rows.
 
-        `search` is as in `appellate.numerics.search.NeighborSearch`; its recall is logged.
+        `search` is as in `appellate.numerics.neighbors.NeighborSearch`; its recall is logged.
         """
         k = min(n_neighbors, len(self.X) - 1)
         if k not in self._neighbors:
             self._neighbors[k] = find_neighbors(search, self.matrix, k)
-            if search is not None and k:
-                report_recall(search, self.matrix, self._neighbors[k][1])
         return self._neighbors[k]
 
     def graph(self, n_neighbors: int, search: Any = None) -> NeighborGraph:
@@ -181,58 +197,16 @@ class Geometry:
 
     def _build_basis(self, bandwidth: float) -> Basis:
         if self._landmarks is None:
-            self._landmarks = choose_landmarks(
-                self.rows, self.plan.n_landmarks, self.plan.landmarks
-            )
+            self._landmarks = choose_landmarks(self.rows, self.plan.n_landmarks)
         landmarks, distance = self._landmarks
-        gaussian = GaussianKernel(bandwidth * distance)
+        gaussian = Gaussian(bandwidth * distance)
         return nystroem_basis(self.rows, landmarks, gaussian, self.plan.cache_dir)
 
     def _build_gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
         if kernel == "linear":
-            return LinearKernel(), LinearKernel()(self.matrix, self.matrix)
+            return Linear(), Linear()(self.matrix, self.matrix)
         squared = squared_distances(self.matrix)
         if self._mean_distance is None:
             self._mean_distance = mean_distance(squared)
-        gaussian = GaussianKernel(bandwidth * self._mean_distance)
+        gaussian = Gaussian(bandwidth * self._mean_distance)
         return gaussian, gaussian.from_squared(squared)
-
-
-class NeighborGraph:
-    """Nearest neighbours among rows of unit length, and how they rebuild each sample.
-
-    Attributes
-    ----------
-    neighbors : ndarray of int, shape (n, k)
-        Neighbours of every sample, itself excluded.
-    gram : ndarray, shape (n, k, k)
-        Inner products of the feature differences to them.
-    """
-
-    def __init__(self, X: NDArray[Any], n_neighbors: int, search: Any = None) -> None:
-        rows = unit_rows(X)
-        self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
-        if search is not None and n_neighbors:
-            report_recall(search, rows, self.neighbors)
-        self.gram = difference_gram(rows, self.neighbors)
-        self._cached: tuple[CandidateEntries, Propagation] | None = None
-
-    def weights(
-        self,
-        entries: CandidateEntries,
-        confidence: Values | None = None,
-        feature_weight: float = 1.0,
-        confidence_weight: float = 0.0,
-        start: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """Weights, (n, k), that rebuild features and confidences from the neighbours."""
-        gram = feature_weight * self.gram
-        if confidence is not None:
-            add_confidence_gram(gram, confidence, entries, self.neighbors, confidence_weight)
-        return reconstruction_weights(gram, start)
-
-    def propagation(self, entries: CandidateEntries) -> Propagation:
-        """Propagation over the graph; its pattern is found once for the same candidates."""
-        if self._cached is None or self._cached[0] is not entries:
-            self._cached = (entries, Propagation(self.neighbors, entries))
-        return self._cached[1]
