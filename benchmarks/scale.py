@@ -131,8 +131,9 @@ def growth():
 def fit_aggd(n, share):
     import logging
 
-    from appellate.bases.aggd import AGGDClassifier
     from appellate.numerics.search import FaissNeighbors
+
+    from appellate.bases.aggd import AGGDClassifier
 
     said = []
     logger = logging.getLogger("appellate")

@@ -38,9 +38,9 @@ from appellate.deep.selection import SCORES, Selection
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import Trainer, TrainingSettings, predict
 from appellate.model_selection import candidate_train_test_split
+from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
-from appellate.numerics.rows import Rows
 
 #: Parameters that change where and how a run is done, not what it computes.
 _SURROUNDINGS = (
@@ -119,7 +119,7 @@ class DeepClassifier(AppealClassifier):
     ) -> Disambiguation:
         """Train; `supervision` is the confidence to start from."""
         self._check_params()
-        rows = geometry.matrix if isinstance(geometry.X, Rows) else geometry.X
+        rows = geometry.matrix if isinstance(geometry.X, Blocks) else geometry.X
         inputs = open_inputs(rows, self.n_workers)
         self.input_shape_ = inputs.shape
         device = self._find_device()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.ridge import CandidateMap
 from appellate.numerics.simplex import project_entries
+from appellate.numerics.smoothers import CandidateMap
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ def minimize_quadratic(
     max_iter : int, default=10_000
         Largest number of products with A.
 
+    Raises
+    ------
+    ValueError
+        If the objective is not a finite number.
+
     References
     ----------
     .. [1] O'Donoghue, Candes (2015). Adaptive restart for accelerated gradient schemes.
@@ -94,14 +99,14 @@ def minimize_quadratic(
     step = linear.dtype.type(1 / lipschitz)
     current = entries.uniform(linear.dtype) if start is None else project_entries(start, entries)
     product = apply(current)
-    objective = [_objective(current, product, linear)]
+    objective = [_check(_objective(current, product, linear))]
     slack = 8 * float(np.finfo(linear.dtype).eps) * max(1.0, abs(objective[0]))
     ahead, ahead_product, momentum = current, product, 1.0
     residual, converged = math.inf, False
     for _ in range(max_iter):
         new = project_entries(ahead - step * (ahead_product - linear), entries)
         new_product = apply(new)
-        value = _objective(new, new_product, linear)
+        value = _check(_objective(new, new_product, linear))
         if value > objective[-1] + slack:
             if momentum > 1:
                 ahead, ahead_product, momentum = current, product, 1.0
@@ -119,6 +124,15 @@ def minimize_quadratic(
             converged = True
             break
     return Solution(current, product, objective, residual, converged)
+
+
+def _check(objective: float) -> float:
+    if not math.isfinite(objective):
+        raise ValueError(
+            "the confidences have no finite objective: features or supervision are too large or "
+            "not numbers. Scale the features, for instance by StandardScaler."
+        )
+    return objective
 
 
 def _objective(values: Values, product: Values, linear: Values) -> float:
