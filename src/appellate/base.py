@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
-from sklearn.utils import gen_batches
+from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -122,13 +122,8 @@ class Result:
     ranking: Values | None = None
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
-    @property
-    def scores(self) -> Values:
-        """Candidate entries of the scores whose largest is the sample's label."""
-        return self.output if self.ranking is None else self.ranking
-
     def distribution(self, entries: CandidateEntries) -> Values:
-        """Confidence whose largest is the sample's label, as `scores` has it.
+        """Confidence whose largest is the sample's label.
 
         The training output projected onto the simplex; a method that ranks by other scores
         has a confidence in the same order.
@@ -138,7 +133,7 @@ class Result:
     def rank(self, problem: Problem) -> Values:
         """Scores whose largest is the label: as they are, or minus the expected costs."""
         if problem.cost is None:
-            return self.scores
+            return self.output if self.ranking is None else self.ranking
         return -candidate_costs(self.distribution(problem.entries), problem.entries, problem.cost)
 
 
@@ -168,14 +163,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Kernels and ridges whose n x n matrices the method needs."""
         return []
 
-    def _takes_sparse(self) -> bool:
-        """Whether X may be a scipy sparse array or matrix."""
-        return False
-
-    def _takes_missing(self) -> bool:
-        """Whether X may contain NaN."""
-        return False
-
     # -- what every method offers -------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
@@ -201,11 +188,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         -------
         self
         """
-        return self._fit(X, y, supervision)
-
-    def _fit(self, X: Any, y: Any, supervision: Any, sample_weight: Any = None) -> Self:
-        problem = self._open(X, y, sample_weight)
-        start = None
+        problem, start = self._open(X, y), None
         if supervision is not None:
             start = check_supervision(supervision, problem.entries, problem.dtype)
         self._keep(problem, self._solve(problem, start))
@@ -301,7 +284,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     # -- from X and y to a problem, from a result to fitted attributes ------------------
 
-    def _open(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+    def _open(self, X: Any, y: Any) -> Problem:
         """Validate features and candidate sets."""
         if y is None:
             raise ValueError(
@@ -309,13 +292,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "give candidate sets, or one label a row."
             )
         self.__dict__.pop("_model", None)  # a failed fit leaves no half-fitted classifier
-        backend = frame_backend(y, X)
-        index = None if is_lazy(X) else row_index(X)
-        _warn_of_orders(X, y)
+        backend = index = None
+        if not isinstance(X, np.ndarray) or not isinstance(y, np.ndarray):
+            backend = frame_backend(y, X)
+            index = None if is_lazy(X) else row_index(X)
+            y = y.compute() if is_lazy(y) else y
+            _warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
-        sets = as_candidates(_ravel_column(y.compute() if is_lazy(y) else y))
+        sets = as_candidates(_ravel_column(y) if np.ndim(y) == 2 else y)
         check_length(sets, X.shape[0])
-        if sets.ids is None:
+        if sets.ids is None and index is not None:
             sets = replace(sets, ids=index)
         n_full = np.count_nonzero(sets.matrix.all(axis=1)) if sets.shape[1] > 1 else 0
         if n_full:
@@ -332,7 +318,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
-            sample_weight=_check_weights(sample_weight, len(sets)),
         )
 
     def _keep(self, problem: Problem, result: Result) -> None:
@@ -356,6 +341,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.cost_, self._backend = problem.cost, problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
         self.n_ties_, self.n_iter_ = entries.count_ties(ranking), result.n_iter
+        self._cost_followed = self.cost  # which `set_params` may change
         for name, value in {**problem.features, **result.details}.items():
             setattr(self, name, value)
 
@@ -366,13 +352,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether `fit` came to its end."""
         return hasattr(self, "_model")
-
-    def __sklearn_tags__(self) -> Any:
-        """Say which features are taken."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse()
-        tags.input_tags.allow_nan = self._takes_missing()
-        return tags
 
     # -- scores of new rows -------------------------------------------------------------
 
@@ -419,14 +398,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Validate features; `reset` remembers their number and names, else they are compared."""
-        rows = open_blocks(X)
+        rows = None if type(X) is np.ndarray else open_blocks(X)
         if rows is None:
+            tags = get_tags(self).input_tags
             return validate_data(
                 self,
                 X,
                 dtype=[np.float64, np.float32],
-                accept_sparse="csr" if self._takes_sparse() else False,
-                ensure_all_finite="allow-nan" if self._takes_missing() else True,
+                accept_sparse="csr" if tags.sparse else False,
+                ensure_all_finite="allow-nan" if tags.allow_nan else True,
                 reset=reset,
             )
         if not len(rows):
@@ -479,7 +459,7 @@ class AppealClassifier(PartialLabelClassifier):
             truth=truth,
             rounds=self._rounds(),
             cost=self.cost_,
-            cost_name=self._cost_name,
+            cost_name=describe_cost(self._cost_followed),
         )
         if output == "docket":
             return table
@@ -490,11 +470,6 @@ class AppealClassifier(PartialLabelClassifier):
         labels = self.label_history_
         self.verdict_ = self.classes_[labels[0]]
         self.overturned_ = labels[0] != labels[-1]
-        self._cost_name = describe_cost(self._cost_in_use())
-
-    def _cost_in_use(self) -> Any:
-        """The cost that `cost_` was made of."""
-        return self.cost
 
     def _rounds(self) -> list[NDArray[Any]] | None:
         """Confidence after each round, if the model kept it."""
@@ -599,10 +574,8 @@ def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: 
     return values
 
 
-def _check_weights(weights: Any, n_samples: int) -> NDArray[np.float64] | None:
+def check_weights(weights: Any, n_samples: int) -> NDArray[np.float64]:
     """Validate weights of the rows."""
-    if weights is None:
-        return None
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (n_samples,) or not np.isfinite(checked).all() or (checked < 0).any():
         raise ValueError(

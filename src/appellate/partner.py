@@ -112,7 +112,8 @@ class PartnerClassifier(KernelClassifier):
     _complement = True
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        smooth, initial = self._smooth(problem), problem.uniform(start)
+        smooth = problem.on_candidates(self.kernel, self.regularization)
+        initial = problem.uniform(start)
         pull = 0.0 if self.link == "collaborative" else self.collaboration
         weight = self.collaboration / (2.0 if self.link == "collaborative" else 1.0)
         solution = minimize_quadratic(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from appellate._compat import Interval, StrOptions
@@ -229,7 +229,9 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             kept = [entries.scatter(v) for v in (confidence, 1 - doubt) if self.keep_confidences]
             changed = float(np.mean(labels[-1] != labels[-2]))
             history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
-            if self._settled(history):
+            recent = max(each.changed for each in history[-2:])
+            settled = self.tol is not None and number > 1 and recent < self.tol
+            if settled:
                 break
         return Result(
             initial=problem.uniform(),
@@ -244,7 +246,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
                 "label_history_": np.array(labels),
                 "initial_confidence_": entries.scatter(verdict.initial),
                 "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
-                "termination_condition_": "tol" if self._settled(history) else "max_rounds",
+                "termination_condition_": "tol" if settled else "max_rounds",
             },
         )
 
@@ -256,13 +258,21 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
         return [*([] if base is None else base._kernels()), *self._make_partner()._kernels()]
 
-    def _takes_sparse(self) -> bool:
-        ours = isinstance(self.estimator, PartialLabelClassifier)
-        return ours and self.estimator._takes_sparse() and self._make_partner()._takes_sparse()
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features where base and partner do."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, PartialLabelClassifier):
+            both = (get_tags(each).input_tags for each in (self.estimator, self._make_partner()))
+            tags.input_tags.sparse = all(each.sparse for each in both)
+        return tags
 
     # -- parts of a round ---------------------------------------------------------------
 
-    def _open(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+    def _rounds(self) -> list[NDArray[Any]] | None:
+        kept = (each.partner_confidence for each in self.history_)
+        return [confidence for confidence in kept if confidence is not None] or None
+
+    def _make_base(self) -> Any:
         check_base(self.estimator)
         ours = isinstance(self.estimator, PartialLabelClassifier)
         if self.head != "partner" and not ours and not hasattr(self.estimator, "predict_proba"):
@@ -270,15 +280,6 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
                 f"{self.estimator!r} has no predict_proba, but head={self.head!r} lets it "
                 "predict. Add one, or take head='partner'."
             )
-        if ours:
-            self.estimator._validate_params()
-        return super()._open(X, y, sample_weight)
-
-    def _rounds(self) -> list[NDArray[Any]] | None:
-        kept = (each.partner_confidence for each in self.history_)
-        return [confidence for confidence in kept if confidence is not None] or None
-
-    def _make_base(self) -> Any:
         base = clone(self.estimator, safe=False)
         params = base.get_params(deep=False) if hasattr(base, "get_params") else {}
         if self.random_state is not None and params.get("random_state", 0) is None:
@@ -305,14 +306,6 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             regularization=self.regularization,
             link=self.link,
             kernel="rbf" if kernel is None else kernel,
-        )
-
-    def _settled(self, history: list[Round]) -> bool:
-        """Whether two rounds in a row changed fewer labels than `tol`."""
-        return (
-            self.tol is not None
-            and len(history) > 1
-            and max(history[-1].changed, history[-2].changed) < self.tol
         )
 
 

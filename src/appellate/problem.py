@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.candidates import CandidateSets
+from appellate.numerics import memory
 from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.graph import (
     NeighborGraph,
-    Propagation,
     normalized_laplacian,
     restrict_graph,
 )
@@ -45,7 +46,6 @@ from appellate.numerics.smoothers import (
 
 logger = logging.getLogger("appellate")
 
-Made = TypeVar("Made")
 Kernel = str | KernelSetting
 
 
@@ -70,7 +70,10 @@ class Problem:
         The kind of data frame that was fitted.
     features : mapping, default=None
         Number and names of the features, as scikit-learn's fitted attributes.
-    sample_weight : ndarray, shape (n,), default=None
+
+    Attributes
+    ----------
+    sample_weight : ndarray, shape (n,), or None
         Weights of the rows, for the methods that take them.
 
     Examples
@@ -93,29 +96,23 @@ class Problem:
         cost: NDArray[np.float64] | None = None,
         backend: str | None = None,
         features: Mapping[str, Any] | None = None,
-        sample_weight: NDArray[Any] | None = None,
     ) -> None:
-        self.X, self.sets = X, sets
+        self.X, self.sets, self.dtype = X, sets, np.dtype(X.dtype)
         self.candidates, self.classes, self.ids = sets.matrix, sets.class_names, sets.ids
         self.entries = CandidateEntries(sets.matrix)
-        self.cost, self.backend, self.sample_weight = cost, backend, sample_weight
+        self.n_rows = len(sets.matrix)
+        self.cost, self.backend = cost, backend
+        self.sample_weight: NDArray[Any] | None = None
         self.features = dict(features or {})
-        self.keeps_distances = False
+        self.keeps_distances = False  # for many widths, one after another
         self._kernels = tuple(kernels)
-        self._made: dict[tuple[Any, ...], Any] = {}
+        self._made: dict[Any, Any] = {}
+        if not isinstance(X, Blocks):
+            self.matrix = X
 
     # -- rows ---------------------------------------------------------------------------
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.entries.shape[0]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The floating-point type of rows, confidences and outputs."""
-        return np.dtype(self.X.dtype)
-
-    @property
+    @cached_property
     def matrix(self) -> Any:
         """The rows in memory, (n, q): what neighbours and third parties' classifiers need.
 
@@ -124,7 +121,15 @@ class Problem:
         MemoryError
             If they do not fit, with the numbers.
         """
-        return self._once(("matrix",), self._read_matrix) if isinstance(self.X, Blocks) else self.X
+        (n, q), free = self.X.shape, free_memory()
+        size = n * q * self.dtype.itemsize
+        if size > free:
+            raise MemoryError(
+                f"this classifier needs all rows in memory, {size / 1e9:.1f} GB; "
+                f"{free / 1e9:.1f} GB are free. SURE and the partner read them in blocks, "
+                "with Nystroem features or with a linear kernel of fewer features than rows."
+            )
+        return np.asarray(self.X)
 
     def uniform(self, start: Values | None = None) -> Values:
         """Confidence to start from: the given one, else the same for all candidates of a row."""
@@ -137,9 +142,9 @@ class Problem:
             self.sets[rows],
             kernels=self._kernels,
             cost=self.cost,
-            features=self.features,
-            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            features={"n_features_in_": self.matrix.shape[1]},  # rows without names
         )
+        part.sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
         part.representation = self.representation  # type: ignore[method-assign]
         return part
 
@@ -153,37 +158,45 @@ class Problem:
 
     def smoother(self, kernel: Kernel, ridge: float) -> Smoother:
         """Return the ridge smoother of the rows; factored at the first call only."""
-        setting = read_kernel(kernel)
-        key = ("smoother", kernel_key(setting), ridge)
-        return self._once(key, lambda: self._build_smoother(setting, ridge))
+        key = ("smoother", *kernel_key(kernel), ridge)
+        if key not in self._made:
+            self._made[key] = self._build_smoother(kernel, ridge)
+        found: Smoother = self._made[key]
+        return found
 
     def on_candidates(self, kernel: Kernel, ridge: float, *, keep: bool = True) -> CandidateMap:
         """Return the map from candidate entries of D to those of ``S D``.
 
         With ``keep=False`` the smoother itself, unless others have it, is given up.
         """
-        setting = read_kernel(kernel)
-        key = (kernel_key(setting), ridge)
-
-        def make() -> CandidateMap:
-            known = keep or ("smoother", *key) in self._made
-            smoother = (self.smoother if known else self._build_smoother)(setting, ridge)
-            return smoother.on_candidates(self.entries)
-
-        return self._once(("map", *key), make)
+        key = (*kernel_key(kernel), ridge)
+        if ("map", *key) not in self._made:
+            keep = keep or ("smoother", *key) in self._made
+            make = self.smoother if keep else self._build_smoother
+            self._made["map", *key] = make(kernel, ridge).on_candidates(self.entries)
+        found: CandidateMap = self._made["map", *key]
+        return found
 
     def gram(self, kernel: Kernel) -> tuple[KernelFunction, NDArray[Any]]:
         """Return the kernel and its matrix of all pairs of rows, (n, n), to be read only.
 
         It is kept: only methods that need the matrix itself in every round ask for it.
         """
-        setting = read_kernel(kernel)
-        return self._once(("gram", kernel_key(setting)), lambda: self._build_gram(setting))
+        key = ("gram", *kernel_key(kernel))
+        if key not in self._made:
+            self._made[key] = self._build_gram(kernel)
+        found: tuple[KernelFunction, NDArray[Any]] = self._made[key]
+        return found
 
     def basis(self, kernel: Kernel) -> Basis:
         """Return the Nystroem features that stand for a Gaussian kernel."""
-        setting = read_kernel(kernel)
-        return self._once(("basis", kernel_key(setting)), lambda: self._build_basis(setting))
+        key = ("basis", *kernel_key(kernel))
+        if key not in self._made:
+            if self.keeps_distances:
+                self._forget("basis")
+            self._made[key] = self._build_basis(kernel)
+        found: Basis = self._made[key]
+        return found
 
     def representation(self, kernel: Kernel) -> Representation:
         """Whether a kernel is the matrix itself or Nystroem features; decided once, and said.
@@ -191,13 +204,17 @@ class Problem:
         The message goes to the logger ``"appellate"``: as a warning where an approximation
         was chosen that nobody asked for, which Python shows by default.
         """
-        setting = read_kernel(kernel)
-        return self._once(("how", kernel_key(setting)), lambda: self._represent(setting))
+        key = ("how", *kernel_key(kernel))
+        if key not in self._made:
+            plain = kernel == "rbf" and isinstance(self.X, np.ndarray)
+            small = plain and self.n_rows <= memory.SMALL_ROWS
+            self._made[key] = Representation() if small else self._represent(kernel)
+        found: Representation = self._made[key]
+        return found
 
     def forget_smoothers(self) -> None:
-        """Give up factorisations and features; distances and neighbours stay."""
-        for key in [key for key in self._made if key[0] in ("smoother", "map", "basis")]:
-            del self._made[key]
+        """Give up the factorisations; distances, neighbours and the last features stay."""
+        self._forget("smoother", "map")
 
     # -- neighbours ---------------------------------------------------------------------
 
@@ -205,59 +222,43 @@ class Problem:
         self, n_neighbors: int, search: Any = None
     ) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Distances and indices, (n, k) each, of every row's nearest other rows."""
-        k = min(n_neighbors, len(self) - 1)
+        k = min(n_neighbors, self.n_rows - 1)
         key = ("neighbors", k, id(search))
-        return self._once(key, lambda: find_neighbors(search, self.matrix, k))
+        if key not in self._made:
+            self._made[key] = find_neighbors(search, self.matrix, k)
+        found: tuple[NDArray[Any], NDArray[np.intp]] = self._made[key]
+        return found
 
     def graph(self, n_neighbors: int, search: Any = None) -> NeighborGraph:
         """Neighbour graph of the rows scaled to unit length (PL-AGGD, PL-CL)."""
-        k = min(n_neighbors, len(self) - 1)
-        return self._once(("graph", k, id(search)), lambda: NeighborGraph(self.matrix, k, search))
-
-    def propagation(self, n_neighbors: int, search: Any = None) -> Propagation:
-        """Propagation of confidences over that graph."""
-        graph = self.graph(n_neighbors, search)
-        key = ("propagation", id(graph))
-        return self._once(key, lambda: Propagation(graph.neighbors, self.entries))
+        k = min(n_neighbors, self.n_rows - 1)
+        key = ("graph", k, id(search))
+        if key not in self._made:
+            self._made[key] = NeighborGraph(self.matrix, k, self.entries, search)
+        found: NeighborGraph = self._made[key]
+        return found
 
     def laplacian(self, n_neighbors: int, search: Any = None) -> sp.csr_array:
         """Laplacian of the neighbour graph, at the candidate entries (LALO)."""
         distances, neighbors = self.neighbors(n_neighbors, search)
-
-        def make() -> sp.csr_array:
+        key = ("laplacian", neighbors.shape[1], id(search))
+        if key not in self._made:
             width = float(distances.mean()) if distances.any() else 1.0
             full = normalized_laplacian(distances, neighbors, width)
-            return restrict_graph(full.astype(self.dtype), self.entries)
-
-        return self._once(("laplacian", neighbors.shape[1], id(search)), make)
+            self._made[key] = restrict_graph(full.astype(self.dtype), self.entries)
+        return self._made[key]
 
     # -- how it is made -----------------------------------------------------------------
-
-    def _once(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
-        if key not in self._made:
-            self._made[key] = make()
-        found: Made = self._made[key]
-        return found
-
-    def _read_matrix(self) -> NDArray[Any]:
-        (n, q), free = self.X.shape, free_memory()
-        size = n * q * self.dtype.itemsize
-        if size > free:
-            raise MemoryError(
-                f"this classifier needs all rows in memory, {size / 1e9:.1f} GB; "
-                f"{free / 1e9:.1f} GB are free. SURE and the partner read them in blocks, "
-                "with Nystroem features or with a linear kernel of fewer features than rows."
-            )
-        return np.asarray(self.X)
 
     def _blocks(self) -> Blocks:
         return self.X if isinstance(self.X, Blocks) else ArrayBlocks(self.X)
 
-    def _represent(self, kernel: KernelSetting) -> Representation:
-        asked = {(kernel_key(read_kernel(each)), ridge) for each, ridge in self._kernels}
-        alike = {key for key, _ in asked if key[0] == type(kernel).__name__}
+    def _represent(self, kernel: Kernel) -> Representation:
+        asked = {(kernel_key(each), ridge) for each, ridge in self._kernels}
+        setting = read_kernel(kernel)
+        alike = {key for key, _ in asked if key[0] == type(setting).__name__}
         found = represent(
-            kernel,
+            setting,
             self.X.shape,
             self.entries.shape[1],
             self.dtype,
@@ -266,43 +267,46 @@ class Problem:
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
         )
-        unasked = found.kind == "nystroem" and getattr(kernel, "approximation", "") == "auto"
-        level = logging.WARNING if unasked else logging.INFO
-        if logger.isEnabledFor(level):
-            logger.log(level, "%s", found.message)
+        unasked = found.kind == "nystroem" and getattr(setting, "approximation", "") == "auto"
+        logger.log(logging.WARNING if unasked else logging.INFO, "%s", found.message)
         return found
 
-    def _build_smoother(self, kernel: KernelSetting, ridge: float) -> Smoother:
-        found = self.representation(kernel)
-        if isinstance(kernel, LinearKernel):
+    def _build_smoother(self, kernel: Kernel, ridge: float) -> Smoother:
+        setting, kind = read_kernel(kernel), self.representation(kernel).kind
+        if isinstance(setting, LinearKernel):
             n, q = self.X.shape
             if q < n:
-                return FeatureSmoother(self._blocks(), ridge, kernel.cache_dir)
+                return FeatureSmoother(self._blocks(), ridge, setting.cache_dir)
             return LinearSmoother(self.matrix, ridge)
-        if found.kind == "nystroem":
+        if kind == "nystroem":
             return NystroemSmoother(self.basis(kernel), ridge, self.dtype)
-        if ("gram", kernel_key(kernel)) in self._made:
-            function, gram = self.gram(kernel)
-            return KernelSmoother(gram.copy(), ridge, self.matrix, function)
-        function, gram = self._build_gram(kernel)
+        known = self._made.get(("gram", *kernel_key(kernel)))
+        function, gram = self._build_gram(kernel) if known is None else known
+        gram = gram if known is None else gram.copy()
         return KernelSmoother(gram, ridge, self.matrix, function)
 
-    def _build_gram(self, kernel: KernelSetting) -> tuple[KernelFunction, NDArray[Any]]:
-        if isinstance(kernel, LinearKernel):
+    def _build_gram(self, kernel: Kernel) -> tuple[KernelFunction, NDArray[Any]]:
+        setting = read_kernel(kernel)
+        if isinstance(setting, LinearKernel):
             return Linear(), Linear()(self.matrix, self.matrix)
-        squared = self._squared_distances()
-        distance = self._once(("mean distance",), lambda: mean_distance(squared))
-        function = Gaussian(kernel.bandwidth * distance)
+        squared = self._made.get("distances")
+        if squared is None:
+            squared = squared_distances(self.matrix)
+            self._made.setdefault("mean distance", mean_distance(squared))
+        if self.keeps_distances:
+            self._made["distances"], squared = squared, squared.copy()
+        function = Gaussian(setting.bandwidth * self._made["mean distance"])
         return function, function.from_squared(squared)
 
-    def _squared_distances(self) -> NDArray[Any]:
-        if not self.keeps_distances:
-            return squared_distances(self.matrix)
-        return self._once(("distances",), lambda: squared_distances(self.matrix)).copy()
+    def _forget(self, *kinds: str) -> None:
+        for key in [key for key in self._made if key[0] in kinds]:
+            del self._made[key]  # in place: `with_cost` shares it
 
-    def _build_basis(self, kernel: Any) -> Basis:
+    def _build_basis(self, kernel: Kernel) -> Basis:
+        setting: Any = read_kernel(kernel)
         rows, m = self._blocks(), self.representation(kernel).n_landmarks
-        landmarks, distance = self._once(("landmarks", m), lambda: choose_landmarks(rows, m))
-        return nystroem_basis(
-            rows, landmarks, Gaussian(kernel.bandwidth * distance), kernel.cache_dir
-        )
+        if ("landmarks", m) not in self._made:
+            self._made["landmarks", m] = choose_landmarks(rows, m)
+        landmarks, distance = self._made["landmarks", m]
+        function = Gaussian(setting.bandwidth * distance)
+        return nystroem_basis(rows, landmarks, function, setting.cache_dir)

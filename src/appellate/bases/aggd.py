@@ -99,18 +99,16 @@ class AGGDClassifier(KernelClassifier):
         self.cost = cost
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        smooth, entries = self._smooth(problem), problem.entries
+        smooth = problem.on_candidates(self.kernel, self.regularization)
         graph = problem.graph(self.n_neighbors, self.neighbors)
-        propagation = problem.propagation(self.n_neighbors, self.neighbors)
-        weights = graph.weights(entries)
+        weights = graph.weights()
         if start is None:
-            start = propagation.initial_confidence(weights, problem.dtype)
+            start = graph.propagate(weights, problem.uniform())
         confidence, output = start, smooth(start)
         for _ in range(self.max_iter):
             weights = graph.weights(
-                entries, confidence, self.feature_weight, self.confidence_weight, weights
+                confidence, self.feature_weight, self.confidence_weight, weights
             )
-            fidelity = 1 / self.confidence_weight
-            confidence = propagation.solve(weights, output, fidelity, confidence).values
+            confidence = graph.propagate(weights, confidence, output, 1 / self.confidence_weight)
             output = smooth(confidence)
         return self._result(problem, start, confidence, output, self.max_iter)

@@ -96,7 +96,7 @@ class PLKNNClassifier(PartialLabelClassifier):
         winners[np.arange(len(votes)), votes.argmax(axis=1)] = 1
 
         def make() -> VotesModel:
-            k = min(self.n_neighbors, len(problem))
+            k = min(self.n_neighbors, problem.n_rows)
             search = NeighborSearch(self.neighbors, problem.matrix, k)
             return VotesModel(winners, search, votes_for, self.weights == "distance")
 

@@ -98,7 +98,7 @@ class LALOClassifier(KernelClassifier):
         self.cost = cost
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        smooth = self._smooth(problem)
+        smooth = problem.on_candidates(self.kernel, self.regularization)
         laplacian = problem.laplacian(self.n_neighbors, self.neighbors)
         initial = confidence = problem.uniform(start)
         output, n_iter = smooth(confidence), 0

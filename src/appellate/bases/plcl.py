@@ -129,24 +129,23 @@ class PLCLClassifier(KernelClassifier):
         smooth_complement = problem.on_candidates(
             self.kernel, self._complementary_ridge, keep=False
         )
-        smooth, entries = self._smooth(problem), problem.entries
+        smooth = problem.on_candidates(self.kernel, self.regularization)
         graph = problem.graph(self.n_neighbors, self.neighbors)
-        propagation = problem.propagation(self.n_neighbors, self.neighbors)
-        weights = graph.weights(entries)
+        weights = graph.weights()
         if start is None:
-            start = propagation.initial_confidence(weights, problem.dtype)
+            start = graph.propagate(weights, problem.uniform())
         confidence, output = start, smooth(start)
         # 1 - Q is zero outside the candidates and S 1 = 1, so it stands for Q in every step.
         complement = np.ones_like(confidence)
         complement_output = smooth_complement(complement)
         for _ in range(self.max_iter):
             weights = graph.weights(
-                entries, confidence, self.feature_weight, self.confidence_weight, weights
+                confidence, self.feature_weight, self.confidence_weight, weights
             )
             complement = self._update_complement(complement_output, confidence)
             target = (output + self.agreement * complement) / (1 + self.agreement)
             fidelity = (1 + self.agreement) / self.confidence_weight
-            confidence = propagation.solve(weights, target, fidelity, confidence).values
+            confidence = graph.propagate(weights, confidence, target, fidelity)
             output = smooth(confidence)
             complement_output = smooth_complement(complement)
         return self._result(problem, start, confidence, output, self.max_iter)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from appellate._compat import Interval, StrOptions
 from appellate.base import Model, PartialLabelClassifier, Result
 from appellate.numerics.entries import Values
-from appellate.numerics.kernels import GaussianKernel, LinearKernel, read_kernel
-from appellate.numerics.smoothers import CandidateMap, Regressor
+from appellate.numerics.kernels import GaussianKernel, LinearKernel
+from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
 
 #: What every parameter `kernel` takes.
@@ -80,12 +80,12 @@ class KernelClassifier(PartialLabelClassifier):
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [(self.kernel, self.regularization)]
 
-    def _takes_sparse(self) -> bool:
-        return isinstance(read_kernel(self.kernel), LinearKernel)
-
-    def _smooth(self, problem: Problem) -> CandidateMap:
-        """Return the map from candidate entries of a confidence to those of its regression."""
-        return problem.on_candidates(self.kernel, self.regularization)
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features where the kernel is linear."""
+        tags = super().__sklearn_tags__()
+        linear = self.kernel == "linear" or isinstance(self.kernel, LinearKernel)
+        tags.input_tags.sparse = linear
+        return tags
 
     def _result(
         self,

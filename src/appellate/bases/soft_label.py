@@ -17,7 +17,13 @@ from sklearn.utils.validation import has_fit_parameter
 
 from appellate._compat import Interval, fit_context
 from appellate._docs import share_docs
-from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.base import (
+    Model,
+    PartialLabelClassifier,
+    Result,
+    check_supervision,
+    check_weights,
+)
 from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
 from appellate.problem import Problem
 
@@ -145,7 +151,13 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
             raise TypeError(
                 f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
             )
-        return self._fit(X, y, supervision, weights)
+        problem, start = self._open(X, y), None
+        if weights is not None:
+            problem.sample_weight = check_weights(weights, problem.n_rows)
+        if supervision is not None:
+            start = check_supervision(supervision, problem.entries, problem.dtype)
+        self._keep(problem, self._solve(problem, start))
+        return self
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say that the weights of rows go to the classifier."""
@@ -157,7 +169,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
         _check_estimator(self.estimator)
         X, entries = problem.matrix, problem.entries
         rng = check_random_state(self.random_state)
-        splits = self._splits(len(problem), rng)
+        splits = self._splits(problem.n_rows, rng)
         pairs = _Pairs(self._prototype(rng), problem)
         initial = confidence = problem.uniform(start)
         for _ in range(self.n_rounds):
@@ -167,7 +179,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
             confidence = _condition(entries.gather(output), entries, confidence)
 
         def make() -> SoftLabelModel:
-            return SoftLabelModel(output, pairs.fit(confidence, np.arange(len(problem))))
+            return SoftLabelModel(output, pairs.fit(confidence, np.arange(problem.n_rows)))
 
         return Result(
             initial=initial,
@@ -183,17 +195,13 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
         known: LabelModel = self._model.known  # type: ignore[attr-defined]
         self.estimator_, self.label_columns_ = known.estimator, known.columns
 
-    def _takes_sparse(self) -> bool:
-        return self._takes("sparse")
-
-    def _takes_missing(self) -> bool:
-        return self._takes("allow_nan")
-
-    def _takes(self, tag: str) -> bool:
-        known = hasattr(self.estimator, "__sklearn_tags__") and hasattr(self.estimator, "fit")
-        if not known or isinstance(self.estimator, type):
-            return False
-        return bool(getattr(get_tags(self.estimator).input_tags, tag))
+    def __sklearn_tags__(self) -> Any:
+        """Take the features that the classifier takes."""
+        tags, estimator = super().__sklearn_tags__(), self.estimator
+        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type):
+            theirs = get_tags(estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = theirs.sparse, theirs.allow_nan
+        return tags
 
     def _splits(
         self, n: int, rng: np.random.RandomState

@@ -88,7 +88,8 @@ class SUREClassifier(KernelClassifier):
         self.cost = cost
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        smooth, entries = self._smooth(problem), problem.entries
+        smooth = problem.on_candidates(self.kernel, self.regularization)
+        entries = problem.entries
         initial = confidence = problem.uniform(start)
         output, n_iter = smooth(confidence), 0
         while n_iter < self.max_iter:

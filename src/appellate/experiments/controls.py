@@ -33,7 +33,8 @@ class RidgeControl(KernelClassifier):
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         uniform = problem.uniform(start)
-        return self._result(problem, uniform, uniform, self._smooth(problem)(uniform), 1)
+        smooth = problem.on_candidates(self.kernel, self.regularization)
+        return self._result(problem, uniform, uniform, smooth(uniform), 1)
 
 
 class CandidatePartner(PartnerClassifier):
@@ -57,8 +58,8 @@ def graph_confidence(
 ) -> NDArray[Any]:
     """Confidence that the neighbour graph alone gives, the start of PL-AGGD, (n, l)."""
     problem = Problem(X, CandidateSets(candidates, np.arange(candidates.shape[1])))
-    weights = problem.graph(n_neighbors).weights(problem.entries)
-    start = problem.propagation(n_neighbors).initial_confidence(weights, X.dtype)
+    graph = problem.graph(n_neighbors)
+    start = graph.propagate(graph.weights(), problem.uniform())
     return problem.entries.scatter(start)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
 
 from appellate._compat import StrOptions
 from appellate.base import AppealClassifier, Model, Result, check_base
@@ -183,6 +184,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Score every setting, then be the best."""
+        check_base(self.estimator)
         settings, scorer = self._settings(), self._check_scorer()
         problem.keeps_distances = True
         folds = self._folds(scorer, problem)
@@ -200,22 +202,20 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         head: Model = self._model.choose(self.head)  # type: ignore[attr-defined]
         return head
 
-    def _cost_in_use(self) -> Any:
-        return self.best_params_["cost"]
-
-    def _open(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
-        check_base(self.estimator)
-        return super()._open(X, y, sample_weight)
-
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return self._make_model(self._settings()[0])._kernels()  # one setting at a time
 
-    def _takes_sparse(self) -> bool:
-        return self._make_model(self._settings()[0])._takes_sparse()
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features where base and partner do."""
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "fit"):
+            model = PLCPClassifier(self.estimator, kernel=self.kernel)
+            tags.input_tags.sparse = get_tags(model).input_tags.sparse
+        return tags
 
     def _folds(self, scorer: Any, problem: Problem) -> Iterator[Any]:
         """Training and test rows; a leave-one-out score takes all rows for both."""
-        n, sets = len(problem), problem.sets
+        n, sets = problem.n_rows, problem.sets
         if getattr(scorer, "leave_one_out", False):
             return iter([(np.arange(n),) * 2])
         if self.cv is None or isinstance(self.cv, Integral):
@@ -324,6 +324,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
             "cv_results_": results,
             "best_index_": best,
             "best_params_": settings[best],
+            "_cost_followed": settings[best]["cost"],
             "best_score_": float(means[best]),
         }
 

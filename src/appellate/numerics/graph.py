@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import Gaussian, check_magnitude
 from appellate.numerics.neighbors import dense_rows, find_neighbors
-from appellate.numerics.quadratic import Solution, minimize_quadratic
+from appellate.numerics.quadratic import minimize_quadratic
 
 _RIDGE = 1e-8
 _BLOCK_BYTES = 64 * 2**20
@@ -29,7 +30,16 @@ _POWER_MARGIN = 1.05
 
 
 class NeighborGraph:
-    """Nearest neighbours among rows of unit length, and how they rebuild each sample.
+    """Nearest neighbours among rows of unit length: how they rebuild samples and confidences.
+
+    Propagation solves ``min |(I - W) P|^2 + fidelity |P - F|^2`` with every row of P on its
+    candidate simplex, for weights W that change and neighbours that do not. ``(I - W) P`` is
+    needed only at the labels that a sample or one of its neighbours has, so the map from
+    candidate entries to it is one sparse matrix with (k + 1) nnz entries, whose pattern is found
+    once.
+
+    Cost: one search for neighbours, n k^2 q; then O(n k^3) for weights and O(k nnz) a step of
+    propagation and in memory. Nothing of size n x n or n x l is formed.
 
     Parameters
     ----------
@@ -37,6 +47,8 @@ class NeighborGraph:
         The rows, of any length.
     n_neighbors : int
         k, less than n.
+    entries : CandidateEntries
+        Where the candidates stand.
     search : object or None, default=None
         As in `appellate.numerics.neighbors.NeighborSearch`.
 
@@ -48,14 +60,23 @@ class NeighborGraph:
         Inner products of the feature differences to them.
     """
 
-    def __init__(self, X: Any, n_neighbors: int, search: Any = None) -> None:
-        rows = unit_rows(X)
-        self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
+    def __init__(
+        self, X: Any, n_neighbors: int, entries: CandidateEntries, search: Any = None
+    ) -> None:
+        check_magnitude(X)
+        rows = normalize(X)  # to unit length; rows of zeros stay
+        self.entries = entries
+        self._vector: NDArray[np.float64] | None = None
+        if search is None and n_neighbors:
+            exact = NearestNeighbors(n_neighbors=n_neighbors).fit(rows)
+            self.neighbors = exact.kneighbors(return_distance=False)
+        else:
+            self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
         self.gram = difference_gram(rows, self.neighbors)
+        self._edges, self._pattern = _residual_pattern(self.neighbors, entries)
 
     def weights(
         self,
-        entries: CandidateEntries,
         confidence: Values | None = None,
         feature_weight: float = 1.0,
         confidence_weight: float = 0.0,
@@ -64,22 +85,98 @@ class NeighborGraph:
         """Weights, (n, k), that rebuild features and confidences from the neighbours."""
         gram = feature_weight * self.gram
         if confidence is not None:
-            add_confidence_gram(gram, confidence, entries, self.neighbors, confidence_weight)
+            add_confidence_gram(gram, confidence, self.entries, self.neighbors, confidence_weight)
         return reconstruction_weights(gram, start)
 
+    def propagate(
+        self,
+        weights: NDArray[np.float64],
+        start: Values,
+        target: Values | None = None,
+        fidelity: float = 0.0,
+    ) -> Values:
+        """Confidence that the neighbours rebuild best, near a target.
 
-def unit_rows(X: Any) -> Any:
-    """Scale every row to unit Euclidean length; rows of zeros stay, sparse ones stay sparse.
+        Parameters
+        ----------
+        weights : ndarray, shape (n, k)
+            Weight of every neighbour.
+        start : ndarray, shape (nnz,)
+            First point.
+        target : ndarray, shape (nnz,), default=None
+            Candidate entries of F; None: nothing else to go by.
+        fidelity : float, default=0.0
+            Weight of the distance to the target.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
-    check_magnitude(X)
-    return normalize(X)
+        Returns
+        -------
+        ndarray, shape (nnz,)
+            Candidate entries of P.
+        """
+        signed = np.column_stack([np.ones(len(weights)), -weights]).ravel()
+        residual_map = self._pattern
+        residual_map.data = signed[self._edges].astype(start.dtype)
+        back, pull = residual_map.T, start.dtype.type(fidelity)
+        linear = np.zeros_like(start) if target is None else pull * target
+        solution = minimize_quadratic(
+            lambda values: back @ (residual_map @ values) + pull * values,
+            linear,
+            _POWER_MARGIN * self._largest_eigenvalue(weights) + fidelity,
+            self.entries,
+            start=start,
+        )
+        if not solution.converged:
+            warnings.warn(
+                f"The propagation of confidences stopped after {solution.n_iter} steps with a "
+                f"residual of {solution.residual:.1e}: rows that almost coincide take many steps.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return solution.values
+
+    def _largest_eigenvalue(self, weights: NDArray[np.float64]) -> float:
+        """Estimate the largest eigenvalue of ``(I - W)'(I - W)``, from below.
+
+        By a few power iterations; later calls start from the vector of the one before.
+        """
+        (n, k), value, n_steps = weights.shape, 1.0, _POWER_STEPS_AGAIN
+        if self._vector is None:
+            self._vector, n_steps = np.random.RandomState(0).normal(size=n), _POWER_STEPS
+        vector: Any = self._vector
+        indptr = np.arange(n + 1) * k
+        graph = sp.csr_array((weights.ravel(), self.neighbors.ravel(), indptr), shape=(n, n))
+        for _ in range(n_steps):
+            residual = vector - graph @ vector
+            image = residual - graph.T @ residual
+            value = float(np.linalg.norm(image))
+            if value == 0.0:
+                return 1.0
+            vector = image / value
+        self._vector = vector
+        return value
+
+
+def _residual_pattern(
+    neighbors: NDArray[np.intp], entries: CandidateEntries
+) -> tuple[NDArray[np.intp], sp.csr_array]:
+    """Edges and pattern of the map from candidate entries of P to ``(I - W) P``."""
+    n, k = neighbors.shape
+    around = np.column_stack([np.arange(n), neighbors])  # (n, k + 1), the sample first
+    sizes = entries.counts[around]  # entries that each contributes
+    edges = np.repeat(np.arange(n * (k + 1)), sizes.ravel())
+    offsets = np.arange(len(edges)) - np.repeat(
+        np.cumsum(sizes.ravel()) - sizes.ravel(), sizes.ravel()
+    )
+    columns = entries.indptr[around.ravel()[edges]] + offsets  # which candidate entry
+    keys = (edges // (k + 1)) * entries.shape[1] + entries.labels[columns]
+    _, rows = np.unique(keys, return_inverse=True)  # (sample, label) pairs that can differ
+    order = np.argsort(rows, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows)))) if len(rows) else [0]
+    pattern = sp.csr_array(
+        (np.empty(len(edges)), columns[order], np.asarray(indptr)),
+        shape=(len(indptr) - 1, len(entries)),
+    )
+    return edges[order], pattern
 
 
 def difference_gram(X: Any, neighbors: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -343,140 +440,6 @@ def normalized_laplacian(
     degrees = both_ways.sum(axis=1)
     scale = sp.diags_array(1 / np.sqrt(np.where(degrees > 0, degrees, 1)))
     return (sp.eye_array(n) - scale @ both_ways @ scale).tocsr()
-
-
-class Propagation:
-    """Spread confidences so that each sample's is rebuilt from its neighbours'.
-
-    Solves ``min |(I - W) P|^2 + fidelity |P - F|^2`` with every row of P on its candidate
-    simplex, for weights W that change and neighbours that do not. ``(I - W) P`` is needed
-    only at the labels that a sample or one of its neighbours has, so the map from candidate
-    entries to it is one sparse matrix with (k + 1) nnz entries, whose pattern is found once.
-
-    Cost: O(k nnz) a step and in memory; nothing of size n x n or n x l is formed.
-
-    Parameters
-    ----------
-    neighbors : ndarray of int, shape (n, k)
-        Neighbours of every sample.
-    entries : CandidateEntries
-        Where the candidates stand.
-    """
-
-    def __init__(self, neighbors: NDArray[np.intp], entries: CandidateEntries) -> None:
-        n, k = neighbors.shape
-        self.entries, self.neighbors = entries, neighbors
-        self._vector: NDArray[np.float64] | None = None
-        around = np.column_stack([np.arange(n), neighbors])  # (n, k + 1), the sample first
-        sizes = entries.counts[around]  # entries that each contributes
-        edges = np.repeat(np.arange(n * (k + 1)), sizes.ravel())
-        offsets = np.arange(len(edges)) - np.repeat(
-            np.cumsum(sizes.ravel()) - sizes.ravel(), sizes.ravel()
-        )
-        columns = entries.indptr[around.ravel()[edges]] + offsets  # which candidate entry
-        keys = (edges // (k + 1)) * entries.shape[1] + entries.labels[columns]
-        _, rows = np.unique(keys, return_inverse=True)  # (sample, label) pairs that can differ
-        order = np.argsort(rows, kind="stable")
-        self._edges = edges[order]
-        indptr = np.concatenate(([0], np.cumsum(np.bincount(rows)))) if len(rows) else [0]
-        shape = (len(indptr) - 1, len(entries))
-        self._pattern = sp.csr_array(
-            (np.empty(len(edges)), columns[order], np.asarray(indptr)), shape=shape
-        )
-
-    def _largest_eigenvalue(self, weights: NDArray[np.float64]) -> float:
-        """Estimate the curvature; later calls start from the vector of the one before."""
-        n_steps = _POWER_STEPS_AGAIN
-        if self._vector is None:
-            self._vector = np.random.RandomState(0).normal(size=len(weights))
-            n_steps = _POWER_STEPS
-        value, self._vector = largest_eigenvalue(self.neighbors, weights, self._vector, n_steps)
-        return value
-
-    def initial_confidence(self, weights: NDArray[np.float64], dtype: Any) -> Values:
-        """Confidence that the neighbours rebuild best, with nothing else to go by."""
-        return self.solve(weights, None, 0.0, self.entries.uniform(dtype)).values
-
-    def solve(
-        self,
-        weights: NDArray[np.float64],
-        target: Values | None,
-        fidelity: float,
-        start: Values,
-        *,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-    ) -> Solution:
-        """Propagate with the given reconstruction weights.
-
-        Parameters
-        ----------
-        weights : ndarray, shape (n, k)
-            Weight of every neighbour.
-        target : ndarray, shape (nnz,), or None
-            Candidate entries of F; may be None if `fidelity` is 0.
-        fidelity : float
-            Weight of the distance to the target.
-        start : ndarray, shape (nnz,)
-            First point.
-        tol, max_iter : float, int
-            As in `minimize_quadratic`.
-
-        Returns
-        -------
-        Solution
-            Minimiser, objective trace (up to the constant ``fidelity |F|^2``), residual.
-        """
-        signed = np.column_stack([np.ones(len(weights)), -weights]).ravel()
-        residual_map = self._pattern
-        residual_map.data = signed[self._edges].astype(start.dtype)
-        back = residual_map.T
-        pull = start.dtype.type(fidelity)
-        linear = np.zeros_like(start) if target is None else pull * target
-
-        def apply(values: Values) -> Values:
-            return back @ (residual_map @ values) + pull * values
-
-        lipschitz = _POWER_MARGIN * self._largest_eigenvalue(weights) + fidelity
-        solution = minimize_quadratic(
-            apply, linear, lipschitz, self.entries, start=start, tol=tol, max_iter=max_iter
-        )
-        if not solution.converged:
-            warnings.warn(
-                f"The propagation of confidences stopped after {max_iter} steps with a residual "
-                f"of {solution.residual:.1e}: rows that almost coincide take many steps.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return solution
-
-
-def largest_eigenvalue(
-    neighbors: NDArray[np.intp],
-    weights: NDArray[np.float64],
-    vector: NDArray[np.float64],
-    n_steps: int,
-) -> tuple[float, NDArray[np.float64]]:
-    """Estimate the largest eigenvalue of ``(I - W)'(I - W)`` by a few power iterations.
-
-    Returns
-    -------
-    float
-        The estimate; it comes from below.
-    ndarray, shape (n,)
-        Where to start for similar weights.
-    """
-    n, k = neighbors.shape
-    graph = sp.csr_array((weights.ravel(), neighbors.ravel(), np.arange(n + 1) * k), shape=(n, n))
-    value = 1.0
-    for _ in range(n_steps):
-        residual = vector - graph @ vector
-        image = residual - graph.T @ residual
-        value = float(np.linalg.norm(image))
-        if value == 0.0:
-            return 1.0, vector
-        vector = image / value
-    return value, vector
 
 
 @nb.njit(cache=True)

@@ -80,6 +80,7 @@ class LinearKernel(BaseEstimator):  # type: ignore[misc]
 
 
 KernelSetting = GaussianKernel | LinearKernel
+_WORDS: dict[str, KernelSetting] = {"rbf": GaussianKernel(), "linear": LinearKernel()}
 
 
 def read_kernel(kernel: Any) -> KernelSetting:
@@ -98,8 +99,8 @@ def read_kernel(kernel: Any) -> KernelSetting:
     Traceback (most recent call last):
     ValueError: GaussianKernel(bandwidth=0.0): bandwidth must be a number above 0.
     """
-    if isinstance(kernel, str) and kernel in ("rbf", "linear"):
-        return GaussianKernel() if kernel == "rbf" else LinearKernel()
+    if isinstance(kernel, str) and kernel in _WORDS:
+        return _WORDS[kernel]
     if not isinstance(kernel, GaussianKernel | LinearKernel):
         raise ValueError(
             f"kernel={kernel!r}: it must be 'rbf', 'linear', a GaussianKernel(...) or a "
@@ -129,14 +130,15 @@ def _find_wrong(kernel: KernelSetting) -> str | None:
     return None
 
 
-def kernel_key(kernel: KernelSetting) -> tuple[Any, ...]:
+def kernel_key(kernel: Any) -> tuple[Any, ...]:
     """Hashable settings of a kernel: equal for kernels that can share what a fit computes.
 
     Examples
     --------
-    >>> kernel_key(GaussianKernel()) == kernel_key(read_kernel("rbf"))
+    >>> kernel_key(GaussianKernel()) == kernel_key("rbf")
     True
     """
+    kernel = read_kernel(kernel)
     settings = kernel.get_params()
     if kernel.cache_dir is not None:
         settings["cache_dir"] = os.fspath(kernel.cache_dir)

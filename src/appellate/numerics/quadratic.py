@@ -99,14 +99,14 @@ def minimize_quadratic(
     step = linear.dtype.type(1 / lipschitz)
     current = entries.uniform(linear.dtype) if start is None else project_entries(start, entries)
     product = apply(current)
-    objective = [_check(_objective(current, product, linear))]
+    objective = [_objective(current, product, linear)]
     slack = 8 * float(np.finfo(linear.dtype).eps) * max(1.0, abs(objective[0]))
     ahead, ahead_product, momentum = current, product, 1.0
     residual, converged = math.inf, False
     for _ in range(max_iter):
         new = project_entries(ahead - step * (ahead_product - linear), entries)
         new_product = apply(new)
-        value = _check(_objective(new, new_product, linear))
+        value = _objective(new, new_product, linear)
         if value > objective[-1] + slack:
             if momentum > 1:
                 ahead, ahead_product, momentum = current, product, 1.0
@@ -126,18 +126,16 @@ def minimize_quadratic(
     return Solution(current, product, objective, residual, converged)
 
 
-def _check(objective: float) -> float:
-    if not math.isfinite(objective):
+def _objective(values: Values, product: Values, linear: Values) -> float:
+    slope = product - 2 * linear
+    if values.dtype == np.float64:
+        value = float(np.dot(values, slope))
+    else:
+        slope *= values
+        value = float(slope.sum(dtype=np.float64))  # many entries: rounding would hide a step
+    if not math.isfinite(value):
         raise ValueError(
             "the confidences have no finite objective: features or supervision are too large or "
             "not numbers. Scale the features, for instance by StandardScaler."
         )
-    return objective
-
-
-def _objective(values: Values, product: Values, linear: Values) -> float:
-    slope = product - 2 * linear
-    if values.dtype == np.float64:
-        return float(np.dot(values, slope))
-    slope *= values
-    return float(slope.sum(dtype=np.float64))  # many float32 entries: rounding would hide a step
+    return value
