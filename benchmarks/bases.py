@@ -18,11 +18,11 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 from _common import best_time, make_data, peak_bytes, solve_daqp
+from appellate.numerics.geometry import Geometry
 
 from appellate import PLCPClassifier
 from appellate.bases import make_base
 from appellate.numerics.entries import CandidateEntries
-from appellate.numerics.geometry import Geometry
 
 BASES = ("knn", "svm", "sure", "lalo", "aggd", "plcl")
 KERNEL_BASES = ("sure", "lalo", "aggd", "plcl")

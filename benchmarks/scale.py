@@ -56,11 +56,15 @@ def coupled(base, **options):
     from appellate.bases import make_base
 
     made = make_base(base) if isinstance(base, str) else base
+    if "kernel" in options and hasattr(made, "kernel"):
+        made.set_params(kernel=options["kernel"])
     return PLCPClassifier(made, random_state=0, **options)
 
 
 def nystroem(m=LANDMARKS, **options):
-    return {"kernel_approximation": "nystroem", "n_landmarks": m, **options}
+    from appellate import GaussianKernel
+
+    return {"kernel": GaussianKernel(approximation="nystroem", n_landmarks=m, **options)}
 
 
 def judge(model, started, cpu, truth, **more):
@@ -189,14 +193,14 @@ def rivals():
 
 
 def fit_accuracy(data, kind, m, n=10_000):
-    from appellate import SUREClassifier
+    from appellate import GaussianKernel, SUREClassifier
 
     if data == "generated":
         X, candidates, truth = make_rows(10_000)
         test, _, answers = make_rows(10_000, seed=1)
     else:
         X, candidates, truth, test, answers = fashion(int(n))
-    base, options = "sure", {"kernel_approximation": "exact"}
+    base, options = "sure", {"kernel": GaussianKernel(approximation="exact")}
     if kind == "nystroem":
         options = nystroem(int(m))
     elif kind == "best":
@@ -271,7 +275,7 @@ def all_images():
     if "APPELLATE_DATA_HOME" not in os.environ:
         print("Fashion-MNIST is left out: APPELLATE_DATA_HOME is not set")
         return
-    from appellate.numerics.plan import default_landmarks
+    from appellate.numerics.memory import default_landmarks
 
     print("Fashion-MNIST, n = 60,000: SURE-PLCP on Nystroem features")
     for m in (1024, 2048, default_landmarks(60_000), 4096):

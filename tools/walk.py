@@ -1,6 +1,6 @@
 """Walk through one fit: which functions of the library it visits, in which files.
 
-    python tools/walk.py fit        # PLCPClassifier(AGGDClassifier()).fit on a small problem
+python tools/walk.py fit        # PLCPClassifier(AGGDClassifier()).fit on a small problem
 """
 
 from __future__ import annotations
