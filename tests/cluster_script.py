@@ -18,7 +18,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from appellate import PLCPClassifier, SUREClassifier
-from appellate.numerics.cluster import DaskFeatures
+from appellate.numerics.blocks import DaskBlocks
 
 LABELS = 10
 
@@ -41,7 +41,7 @@ def make_rows(start, stop, q):
 
 def kill_at_a_pass(victim, told, number=3):
     """Kill one worker right before a pass over the features, which are there by then."""
-    passes, plain = itertools.count(1), DaskFeatures._map
+    passes, plain = itertools.count(1), DaskBlocks.map
 
     def kill_then_pass(self, *arguments):
         if next(passes) == number:
@@ -49,7 +49,7 @@ def kill_at_a_pass(victim, told, number=3):
             told["killed"] = victim
         return plain(self, *arguments)
 
-    DaskFeatures._map = kill_then_pass
+    DaskBlocks.map = kill_then_pass
 
 
 def main(n, q, limit):

@@ -21,7 +21,7 @@ from appellate import (
     SUREClassifier,
 )
 from appellate.model_selection import PLCPClassifierCV
-from appellate.numerics import plan as plan_module
+from appellate.numerics import memory as memory_module
 
 BASES = [
     SUREClassifier(),
@@ -76,8 +76,8 @@ def test_few_landmarks_lose_little(landmarks):
 
 def test_auto_says_what_it_chose(caplog, monkeypatch):
     X, candidates, _ = make_problem(300)
-    monkeypatch.setattr(plan_module, "SMALL_ROWS", 100)
-    monkeypatch.setattr(plan_module, "EXACT_ROWS", 200)
+    monkeypatch.setattr(memory_module, "SMALL_ROWS", 100)
+    monkeypatch.setattr(memory_module, "EXACT_ROWS", 200)
     with caplog.at_level(logging.INFO, logger="appellate"):
         PLCPClassifier(SUREClassifier()).fit(X, candidates)
         SUREClassifier(kernel_approximation="exact").fit(X, candidates)
@@ -177,8 +177,8 @@ def test_wrong_parameters_of_a_base_are_named(name):
 
 def test_refuses_before_it_starts(monkeypatch):
     X, candidates, _ = make_problem(300)
-    monkeypatch.setattr(plan_module, "SMALL_ROWS", 100)
-    monkeypatch.setattr(plan_module, "free_memory", lambda: 10**6)
+    monkeypatch.setattr(memory_module, "SMALL_ROWS", 100)
+    monkeypatch.setattr(memory_module, "free_memory", lambda: 10**6)
     with pytest.raises(MemoryError, match=r"300 rows do not fit: the exact kernel would need"):
         SUREClassifier().fit(X, candidates)
 
@@ -203,10 +203,10 @@ def test_a_label_that_is_never_a_candidate():
 
 
 def test_threads_do_not_change_the_result(monkeypatch):
-    from appellate.numerics import features, threads
+    from appellate.numerics import blocks, threads
 
     X, candidates, _ = make_problem(dtype=np.float32)
-    monkeypatch.setattr(features, "_BLOCK_BYTES", 4 * 50 * 33)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 4 * 50 * 33)
     model = SUREClassifier(kernel_approximation="nystroem", n_landmarks=50)
     outputs = []
     for n_threads in (1, 3):
@@ -280,10 +280,10 @@ def test_svm_on_rows_that_all_coincide():
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("coupled", [False, True])
 def test_svm_keeps_its_features_once(on_disk, coupled, tmp_path, monkeypatch):
-    from appellate.numerics import features, nystroem, rows
+    from appellate.numerics import blocks, nystroem
 
-    monkeypatch.setattr(features, "_BLOCK_BYTES", 2**18)
-    monkeypatch.setattr(rows, "_PIECE_BYTES", 2**18)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(blocks, "_PIECE_BYTES", 2**18)
     monkeypatch.setattr(nystroem, "SAMPLE_ROWS", 256)
     X, candidates, _ = make_problem(20_000, n_labels=3, dtype=np.float32)
     options = {"kernel_approximation": "nystroem", "n_landmarks": 256}
@@ -305,7 +305,7 @@ def test_svm_refuses_before_it_makes_features(coupled, tmp_path, monkeypatch):
     X, candidates, _ = make_problem(20_000, dtype=np.float32)
     options = {"kernel_approximation": "nystroem", "n_landmarks": 2000, "cache_dir": tmp_path}
     model = PLSVMClassifier(random_state=0, **options)
-    monkeypatch.setattr(plan_module, "free_memory", lambda: 650 * 10**6)
+    monkeypatch.setattr(memory_module, "free_memory", lambda: 650 * 10**6)
     monkeypatch.delattr("appellate.numerics.geometry.nystroem_basis")
     with pytest.raises(MemoryError, match=r"Lower n_landmarks.* another base\."):
         (PLCPClassifier(model) if coupled else model).fit(X, candidates)

@@ -155,10 +155,12 @@ def test_one_step_is_one_alternation_of_the_paper():
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         model = PartnerClassifier(max_iter=1).fit(X, candidates, supervision=supervision)
     from appellate.numerics.entries import CandidateEntries
-    from appellate.numerics.geometry import Geometry
+    from appellate.numerics.kernels import Gaussian, mean_distance, squared_distances
     from appellate.numerics.simplex import project_entries
+    from appellate.numerics.smoothers import KernelSmoother
 
-    S = Geometry(X).smoother("rbf", 1.0, 0.05).training_output(np.eye(len(X)))
+    kernel = Gaussian(mean_distance(squared_distances(X)))
+    S = KernelSmoother(kernel(X, X), 0.05, X, kernel).smoothing()
     entries = CandidateEntries(candidates)
     step = project_entries(entries.gather(S @ supervision + supervision), entries)
     np.testing.assert_allclose(model.confidence_, entries.scatter(step), atol=1e-12)

@@ -228,7 +228,7 @@ def test_memory(kernel, matrices):
 
 
 def test_rows_in_single_precision_are_not_copied(monkeypatch):
-    monkeypatch.setattr("appellate.numerics.features._BLOCK_BYTES", 2**18)
+    monkeypatch.setattr("appellate.numerics.blocks._BLOCK_BYTES", 2**18)
     rng = np.random.RandomState(0)
     X = rng.normal(size=(5000, 400)).astype(np.float32)
     candidates, model = random_candidates(rng, 5000, 4), PLSVMClassifier(n_epochs=1)

@@ -140,7 +140,7 @@ def test_the_code_that_decides_scores_is_in_the_key():
 
 @pytest.mark.parametrize("kind", [alone, coupled])
 def test_the_kernel_does_not_depend_on_free_memory(kind, monkeypatch):
-    monkeypatch.setattr("appellate.numerics.plan.free_memory", lambda: 10**9)
+    monkeypatch.setattr("appellate.numerics.memory.free_memory", lambda: 10**9)
     assert kind("sure").build(0, 15_000).kernel_approximation == "exact"
     many = kind("sure").build(0, 100_000)
     assert (many.kernel_approximation, many.n_landmarks) == ("nystroem", 1984)

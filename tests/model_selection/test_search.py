@@ -23,7 +23,7 @@ from appellate.model_selection import (
     get_scorer,
     get_scorer_names,
 )
-from appellate.numerics.ridge import KernelSmoother
+from appellate.numerics.smoothers import KernelSmoother
 from appellate.testing import make_clusters, parametrize_with_pll_checks
 from tests.problems import random_candidates
 

@@ -100,7 +100,7 @@ def difference_gram(X: Any, neighbors: NDArray[np.intp]) -> NDArray[np.float64]:
     gram = np.empty((n, k, k))
     for block in gen_batches(n, max(1, _BLOCK_BYTES // (8 * max(1, k * X.shape[1])))):
         own, around = dense_rows(X, block), dense_rows(X, neighbors[block].ravel())
-        differences = own[:, np.newaxis] - around.reshape(len(own), k, -1)  # (m, k, q)
+        differences = own[:, np.newaxis] - around.reshape(len(own), k, X.shape[1])  # (m, k, q)
         gram[block] = differences @ differences.transpose(0, 2, 1)
     return gram
 
