@@ -103,12 +103,13 @@ class AGGDClassifier(KernelClassifier):
         graph = problem.graph(self.n_neighbors, self.neighbors)
         weights = graph.weights()
         if start is None:
-            start = graph.propagate(weights, problem.uniform())
+            start = graph.propagate(weights, problem.uniform()).values
         confidence, output = start, smooth(start)
         for _ in range(self.max_iter):
             weights = graph.weights(
                 confidence, self.feature_weight, self.confidence_weight, weights
             )
-            confidence = graph.propagate(weights, confidence, output, 1 / self.confidence_weight)
+            fidelity = 1 / self.confidence_weight
+            confidence = graph.propagate(weights, confidence, output, fidelity).values
             output = smooth(confidence)
         return self._result(problem, start, confidence, output, self.max_iter)

@@ -133,7 +133,7 @@ class PLCLClassifier(KernelClassifier):
         graph = problem.graph(self.n_neighbors, self.neighbors)
         weights = graph.weights()
         if start is None:
-            start = graph.propagate(weights, problem.uniform())
+            start = graph.propagate(weights, problem.uniform()).values
         confidence, output = start, smooth(start)
         # 1 - Q is zero outside the candidates and S 1 = 1, so it stands for Q in every step.
         complement = np.ones_like(confidence)
@@ -145,7 +145,7 @@ class PLCLClassifier(KernelClassifier):
             complement = self._update_complement(complement_output, confidence)
             target = (output + self.agreement * complement) / (1 + self.agreement)
             fidelity = (1 + self.agreement) / self.confidence_weight
-            confidence = graph.propagate(weights, confidence, target, fidelity)
+            confidence = graph.propagate(weights, confidence, target, fidelity).values
             output = smooth(confidence)
             complement_output = smooth_complement(complement)
         return self._result(problem, start, confidence, output, self.max_iter)

@@ -59,7 +59,7 @@ def graph_confidence(
     """Confidence that the neighbour graph alone gives, the start of PL-AGGD, (n, l)."""
     problem = Problem(X, CandidateSets(candidates, np.arange(candidates.shape[1])))
     graph = problem.graph(n_neighbors)
-    start = graph.propagate(graph.weights(), problem.uniform())
+    start = graph.propagate(graph.weights(), problem.uniform()).values
     return problem.entries.scatter(start)
 
 

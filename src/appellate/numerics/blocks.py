@@ -104,9 +104,9 @@ class Blocks(ABC):
             total = function(block, total)
         return total
 
-    def place(self, parts: Sequence[Part]) -> Sequence[Any]:
-        """Bring arguments of later calls of `map` to where the blocks are."""
-        return parts
+    def place(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Bring one value for every block to where the block is, for `parts` of later maps."""
+        return values
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         """Return some rows, whose numbers ascend."""
@@ -362,8 +362,8 @@ class ParquetRows(Blocks):
         self.slices, n = [], 0
         for file in self.files:
             size = parquet.read_metadata(file).num_rows
-            batches = gen_batches(size, _BATCH_ROWS)
-            self.slices += [slice(n + rows.start, n + rows.stop) for rows in batches]
+            starts = range(n, n + size, _BATCH_ROWS)
+            self.slices += [slice(k, min(k + _BATCH_ROWS, n + size)) for k in starts]
             n += size
         self.shape, self.feature_names = (n, len(names)), np.array(names, dtype=object)
 

@@ -20,7 +20,7 @@ from sklearn.utils import gen_batches
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import Gaussian, check_magnitude
 from appellate.numerics.neighbors import dense_rows, find_neighbors
-from appellate.numerics.quadratic import minimize_quadratic
+from appellate.numerics.quadratic import Solution, minimize_quadratic
 
 _RIDGE = 1e-8
 _BLOCK_BYTES = 64 * 2**20
@@ -94,7 +94,10 @@ class NeighborGraph:
         start: Values,
         target: Values | None = None,
         fidelity: float = 0.0,
-    ) -> Values:
+        *,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+    ) -> Solution:
         """Confidence that the neighbours rebuild best, near a target.
 
         Parameters
@@ -107,11 +110,13 @@ class NeighborGraph:
             Candidate entries of F; None: nothing else to go by.
         fidelity : float, default=0.0
             Weight of the distance to the target.
+        tol, max_iter : float, int
+            As in `minimize_quadratic`.
 
         Returns
         -------
-        ndarray, shape (nnz,)
-            Candidate entries of P.
+        Solution
+            Candidate entries of P, objective (up to the constant ``fidelity |F|^2``), residual.
         """
         signed = np.column_stack([np.ones(len(weights)), -weights]).ravel()
         residual_map = self._pattern
@@ -124,15 +129,17 @@ class NeighborGraph:
             _POWER_MARGIN * self._largest_eigenvalue(weights) + fidelity,
             self.entries,
             start=start,
+            tol=tol,
+            max_iter=max_iter,
         )
         if not solution.converged:
             warnings.warn(
-                f"The propagation of confidences stopped after {solution.n_iter} steps with a "
+                f"The propagation of confidences stopped after {max_iter} steps with a "
                 f"residual of {solution.residual:.1e}: rows that almost coincide take many steps.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return solution.values
+        return solution
 
     def _largest_eigenvalue(self, weights: NDArray[np.float64]) -> float:
         """Estimate the largest eigenvalue of ``(I - W)'(I - W)``, from below.
@@ -140,9 +147,9 @@ class NeighborGraph:
         By a few power iterations; later calls start from the vector of the one before.
         """
         (n, k), value, n_steps = weights.shape, 1.0, _POWER_STEPS_AGAIN
-        if self._vector is None:
-            self._vector, n_steps = np.random.RandomState(0).normal(size=n), _POWER_STEPS
         vector: Any = self._vector
+        if vector is None:
+            vector, n_steps = np.random.RandomState(0).normal(size=n), _POWER_STEPS
         indptr = np.arange(n + 1) * k
         graph = sp.csr_array((weights.ravel(), self.neighbors.ravel(), indptr), shape=(n, n))
         for _ in range(n_steps):
@@ -197,7 +204,7 @@ def difference_gram(X: Any, neighbors: NDArray[np.intp]) -> NDArray[np.float64]:
     gram = np.empty((n, k, k))
     for block in gen_batches(n, max(1, _BLOCK_BYTES // (8 * max(1, k * X.shape[1])))):
         own, around = dense_rows(X, block), dense_rows(X, neighbors[block].ravel())
-        differences = own[:, np.newaxis] - around.reshape(len(own), k, -1)  # (m, k, q)
+        differences = own[:, np.newaxis] - around.reshape(len(own), k, X.shape[1])  # (m, k, q)
         gram[block] = differences @ differences.transpose(0, 2, 1)
     return gram
 
