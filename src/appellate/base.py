@@ -389,12 +389,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
         """Apply a method to every chunk of a Dask collection, later."""
-        names = list(X.columns) if hasattr(X, "columns") else None
-        check_features(self, X.shape[1], names)
         light = clone(self)
         light.classes_, light.cost_ = self.classes_, self.cost_
-        light.n_features_in_, light._model = self.n_features_in_, self._head().light()
-        return predict_lazily(getattr(light, method), X, dtype, width)
+        light.n_features_in_, light._model = self.n_features_in_, self._model.light()
+        return predict_lazily(getattr(light, method), X, dtype, width, model=self)
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Validate features; `reset` remembers their number and names, else they are compared."""

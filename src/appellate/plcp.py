@@ -320,6 +320,11 @@ class CoupledModel(Model):
         """Score new rows by the partner, as the paper does, (m, l)."""
         return self.partner.decision(X)
 
+    def light(self) -> CoupledModel:
+        """Return what predicts, alone."""
+        light = {"partner": self.partner.light(), "base": self.base.light()}
+        return replace(self, training_output=None, **light)
+
     def choose(self, head: str) -> Model:
         """Return the model that predicts, by its name."""
         both = MeanModel(self.training_output, self.partner, self.base)

@@ -15,6 +15,7 @@ from appellate import (
     AGGDClassifier,
     GaussianKernel,
     LALOClassifier,
+    LinearKernel,
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
@@ -105,8 +106,9 @@ def test_every_base_takes_dask(problem, base):
 def test_dask_candidates_and_kernels(problem, kernel):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
-    reference = SUREClassifier(kernel=kernel, **OPTIONS).fit(X, candidates)
-    lazy = SUREClassifier(kernel=kernel, **OPTIONS).fit(
+    options = OPTIONS if kernel == "rbf" else {"kernel": kernel}
+    reference = SUREClassifier(**options).fit(X, candidates)
+    lazy = SUREClassifier(**options).fit(
         da.from_array(X, chunks=(70, -1)), da.from_array(candidates, chunks=(90, 3))
     )
     np.testing.assert_array_equal(lazy.transduction_, reference.transduction_)
@@ -181,7 +183,7 @@ def test_exact_kernel_of_a_dask_array_is_refused(problem):
 def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
-    monkeypatch.setattr("appellate.numerics.geometry.free_memory", lambda: 1000)
+    monkeypatch.setattr("appellate.problem.free_memory", lambda: 1000)
     for model in (PLKNNClassifier(), PLSVMClassifier(kernel="linear")):
         with pytest.raises(MemoryError, match=r"needs all rows in memory, .* GB are free"):
             model.fit(da.from_array(X), candidates)
@@ -494,7 +496,7 @@ def test_linear_features_in_cache_dir(tmp_path, monkeypatch):
         blocks_module, "_open_unnamed", lambda *args: opened.append(args) or keep(*args)
     )
     folder = write_parts(tmp_path, {"a": np.arange(60.0)})
-    model = SUREClassifier(kernel="linear", cache_dir=tmp_path)
+    model = SUREClassifier(kernel=LinearKernel(cache_dir=tmp_path))
     model.fit(ParquetRows(folder), ["x|y", "x", "y"] * 20)
     assert [size for _, size in opened] == [60 * 8]
 
