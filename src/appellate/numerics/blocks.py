@@ -469,9 +469,9 @@ class DaskBlocks(Blocks):
             level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return [np.array(each) for each in _run("compute", level)[0]]
 
-    def place(self, parts: Sequence[Part]) -> Sequence[Any]:
+    def place(self, values: Sequence[Any]) -> Sequence[Any]:
         delayed = load_dask().delayed
-        return _run("persist", [delayed(part, traverse=False) for part in parts])
+        return _run("persist", [delayed(each, traverse=False) for each in values])
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         bounds = [np.searchsorted(indices, (rows.start, rows.stop)) for rows in self.slices]
