@@ -37,6 +37,8 @@ from appellate.numerics.threads import ordered_map
 __all__ = ["ParquetRows"]
 
 Part = tuple[Any, ...]
+Parts = Iterable[Part] | None
+Function = Callable[..., Any]
 _BLOCK_ROWS = 4096  # of a table that is given
 _BATCH_ROWS = 16_384  # of Parquet files
 _BLOCK_BYTES = 16 * 2**20  # of features that are stored
@@ -74,30 +76,24 @@ class Blocks(ABC):
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows, block after block."""
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[Part] | None = None, *common: Any
-    ) -> Iterable[Any]:
+    def _items(self) -> tuple[Iterable[Any], Function]:
+        """What stands for the blocks, and how a thread reads one of them."""
+        return self.blocks(), np.asarray
+
+    def map(self, function: Function, parts: Parts = None, *common: Any) -> Iterable[Any]:
         """Yield ``function(block, *part, *common)`` for every block, in order.
 
         `parts` has one tuple of further arguments for every block.
         """
-        return self._work(lambda block: block, self.blocks(), function, parts, common)
+        items, read = self._items()
 
-    def _work(
-        self,
-        read: Callable[[Any], NDArray[Any]],
-        items: Iterable[Any],
-        function: Callable[..., Any],
-        parts: Iterable[Part] | None,
-        common: Part,
-    ) -> Iterator[Any]:
         def work(item: tuple[Any, Part]) -> Any:
             return function(read(item[0]), *item[1], *common)
 
         pairs = zip(items, repeat(()) if parts is None else parts, strict=parts is not None)
         return ordered_map(work, pairs, blas=function not in (gather_block, evaluate_block))
 
-    def fold(self, function: Callable[[NDArray[Any], Any], Any]) -> Any:
+    def fold(self, function: Function) -> Any:
         """Add up ``function(block, sum so far)`` over the blocks; the first sum is None."""
         total = None
         for block in self.blocks():
@@ -128,13 +124,7 @@ class Blocks(ABC):
         """Read all rows into memory, (n, r)."""
         return np.array(self.toarray(), dtype=dtype, copy=copy)
 
-    def make(
-        self,
-        function: Callable[[NDArray[Any]], NDArray[Any]],
-        width: int,
-        dtype: Any,
-        cache_dir: Any = None,
-    ) -> Blocks:
+    def make(self, function: Function, width: int, dtype: Any, cache_dir: Any = None) -> Blocks:
         """Keep what a function makes of every block: (n, width) numbers.
 
         They are kept in memory, in a file in `cache_dir`, or by the workers of a cluster.
@@ -145,7 +135,7 @@ class Blocks(ABC):
             out.write(start, block)
         return out
 
-    def rewrite(self, function: Callable[..., Any], width: int, *common: Any) -> None:
+    def rewrite(self, function: Function, width: int, *common: Any) -> None:
         """Overwrite every block by ``function(block, *common)``, which may not be wider."""
         raise TypeError(f"{type(self).__name__} can only be read.")
 
@@ -205,10 +195,8 @@ class ArrayBlocks(Blocks):
     def blocks(self) -> Iterator[NDArray[Any]]:
         return map(self.read, self.slices)
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[Part] | None = None, *common: Any
-    ) -> Iterable[Any]:
-        return self._work(self.read, self.slices, function, parts, common)
+    def _items(self) -> tuple[Iterable[Any], Function]:
+        return self.slices, self.read
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         return self.read(indices)
@@ -287,7 +275,7 @@ class StoredBlocks(ArrayBlocks):
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         return Blocks.take(self, indices)
 
-    def rewrite(self, function: Callable[..., Any], width: int, *common: Any) -> None:
+    def rewrite(self, function: Function, width: int, *common: Any) -> None:
         # Narrower rows are packed towards the front, behind those that are still read.
         for rows, block in zip(self.slices, self.map(function, None, *common), strict=True):
             self.write(rows.start, block)
@@ -457,55 +445,41 @@ class DaskBlocks(Blocks):
     def blocks(self) -> Iterator[NDArray[Any]]:
         return (_run("compute", [task])[0] for task in self._tasks)
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[Part] | None = None, *common: Any
-    ) -> Iterable[Any]:
+    def map(self, function: Function, parts: Parts = None, *common: Any) -> Iterable[Any]:
         return _run("compute", self._calls(function, parts, *common))
 
-    def fold(self, function: Callable[[NDArray[Any], Any], Any]) -> Any:
+    def fold(self, function: Function) -> Any:
         level, add = self._calls(function, None, None), load_dask().delayed(_add)
         while len(level) > 1:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
             level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return [np.array(each) for each in _run("compute", level)[0]]
 
-    def place(self, parts: Sequence[Part]) -> Sequence[Any]:
-        delayed = load_dask().delayed
-        return _run("persist", [delayed(part, traverse=False) for part in parts])
+    def place(self, values: Sequence[Any]) -> Sequence[Any]:
+        return _run("persist", [load_dask().delayed(each, traverse=False) for each in values])
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
-        bounds = [np.searchsorted(indices, (rows.start, rows.stop)) for rows in self.slices]
-        parts = [
-            (indices[low:high] - rows.start,)
-            for rows, (low, high) in zip(self.slices, bounds, strict=True)
-        ]
+        within = [(indices >= rows.start) & (indices < rows.stop) for rows in self.slices]
+        parts = [(indices[k] - rows.start,) for rows, k in zip(self.slices, within, strict=True)]
         return np.concatenate(list(self.map(getitem, parts)))
 
-    def make(
-        self,
-        function: Callable[[NDArray[Any]], NDArray[Any]],
-        width: int,
-        dtype: Any,
-        cache_dir: Any = None,
-    ) -> Blocks:
+    def make(self, function: Function, width: int, dtype: Any, cache_dir: Any = None) -> Blocks:
         shared = load_dask().delayed(function, traverse=False)
         tasks = _run("persist", self._calls(_call, None, shared))
         return DaskBlocks(tasks, self.slices, width, dtype)
 
-    def rewrite(self, function: Callable[..., Any], width: int, *common: Any) -> None:
+    def rewrite(self, function: Function, width: int, *common: Any) -> None:
         self._tasks = _run("persist", self._calls(function, None, *common))
         self.shape = (len(self), width)
 
-    def _calls(
-        self, function: Callable[..., Any], parts: Iterable[Part] | None, *common: Any
-    ) -> list[Any]:
+    def _calls(self, function: Function, parts: Parts, *common: Any) -> list[Any]:
         delayed = load_dask().delayed
         call, shared = delayed(function), [delayed(each, traverse=False) for each in common]
         pairs = zip(self._tasks, repeat(()) if parts is None else parts, strict=False)
         return [call(task, *part, *shared) for task, part in pairs]
 
 
-def _call(block: NDArray[Any], function: Callable[[NDArray[Any]], Any]) -> Any:
+def _call(block: NDArray[Any], function: Function) -> Any:
     return function(block)
 
 

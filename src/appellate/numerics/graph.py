@@ -264,11 +264,12 @@ def add_confidence_gram(
 
 
 @nb.njit(cache=True)
-def _solve_passive(gram, passive, size, ridge, factor, out):  # type: ignore[no-untyped-def]
+def _solve_passive(gram, passive, ridge, factor, out):  # type: ignore[no-untyped-def]
     """Solve ``gram[passive, passive] out = 1`` by a small Cholesky factorisation.
 
     False if rounding in the matrix is larger than the ridge that was added to it.
     """
+    size = passive.size
     for a in range(size):
         for b in range(a + 1):
             total = gram[passive[a], passive[b]]
@@ -307,9 +308,8 @@ def _reconstruct(grams, weights):  # type: ignore[no-untyped-def]
             continue
         ridge, solved = _RIDGE, False
         while not solved and ridge < 1e9:  # numbers that are not finite have no solution
+            gram[:] = grams[i] / scale
             for a in range(k):
-                for b in range(k):
-                    gram[a, b] = grams[i, a, b] / scale
                 gram[a, a] += ridge
             solved = _reconstruct_row(gram, ridge, weights[i])
             ridge *= 10
@@ -322,25 +322,15 @@ def _reconstruct_row(gram, ridge, weights):  # type: ignore[no-untyped-def]
     factor = np.empty((k, k))
     trial = np.empty(k)
     u = np.zeros(k)
-    passive = np.empty(k, np.intp)
-    is_passive = weights > 0
     # The support of the given weights is tried first; it is often still the answer.
-    size = 0
-    for a in range(k):
-        if is_passive[a]:
-            passive[size] = a
-            size += 1
-    if size > 0:
-        if not _solve_passive(gram, passive, size, ridge, factor, trial):
-            return False
-        feasible = True
-        for c in range(size):
-            feasible = feasible and trial[c] > 0
-        for c in range(size):
-            if feasible:
-                u[passive[c]] = trial[c]
-            else:
-                is_passive[passive[c]] = False
+    is_passive = weights > 0
+    passive = np.flatnonzero(is_passive)
+    if not _solve_passive(gram, passive, ridge, factor, trial):
+        return False
+    if (trial[: passive.size] > 0).all():
+        u[passive] = trial[: passive.size]
+    else:
+        is_passive[:] = False
     for _ in range(10 * k):
         entering, best = -1, 1e-7
         for a in range(k):
@@ -354,29 +344,20 @@ def _reconstruct_row(gram, ridge, weights):  # type: ignore[no-untyped-def]
             break
         is_passive[entering] = True
         while True:
-            size = 0
-            for a in range(k):
-                if is_passive[a]:
-                    passive[size] = a
-                    size += 1
-            if not _solve_passive(gram, passive, size, ridge, factor, trial):
+            passive = np.flatnonzero(is_passive)
+            if not _solve_passive(gram, passive, ridge, factor, trial):
                 return False
             step, leaving = 1.0, -1
-            for c in range(size):
-                a = passive[c]
-                if trial[c] <= 0 and u[a] <= step * (u[a] - trial[c]):
-                    step, leaving = u[a] / (u[a] - trial[c]), a
-            for c in range(size):
-                u[passive[c]] += step * (trial[c] - u[passive[c]])
+            for c, p in enumerate(passive):
+                if trial[c] <= 0 and u[p] <= step * (u[p] - trial[c]):
+                    step, leaving = u[p] / (u[p] - trial[c]), int(p)
+            for c, p in enumerate(passive):
+                u[p] += step * (trial[c] - u[p])
             if leaving < 0:
                 break
             u[leaving] = 0.0
             is_passive[leaving] = False
-    total = 0.0
-    for a in range(k):
-        total += u[a]
-    for a in range(k):
-        weights[a] = u[a] / total
+    weights[:] = u / u.sum()
     return True
 
 

@@ -101,7 +101,21 @@ def represent(
     outputs = _OUTPUTS * n * n_labels * size
     here = at_hand or (local and kernel.cache_dir is None)
     if isinstance(kernel, LinearKernel):
-        return _represent_linear(n, q, size, outputs, here, local, n_matrices, n_widths, kernel)
+        copies = n_widths * n * q * size
+        if q >= n:
+            apart = memory = outputs + n_matrices * n * n * size + copies + 8 * n * q
+            what, disk = f"kernel matrices of {n} rows and a copy of their {q} features", 0
+        else:
+            algebra = _SQUARE_BYTES * q * q + 8 * min(n, SAMPLE_ROWS) * q
+            apart = outputs + algebra + _under_way(n, q, local)
+            what = f"a copy of the {q} features of {n} rows and matrices of {q} x {q}"
+            memory, disk = (apart + copies, 0) if here else (apart, copies)
+        free = free_memory()
+        if memory > _SHARE * free and (local or q >= n) and max(n, q) > SMALL_ROWS:
+            ways = ["name a cache_dir, so that the copy lives on disk"] * (apart <= _SHARE * free)
+            ways.append("take fewer rows or features, or more memory")
+            raise _refuse(f"{what} take {_gb(memory)}", free, ways)
+        return _say("exact", 0, f"linear kernel: {what}", memory, disk, kernel.cache_dir)
     exact = n_matrices * n * n * size + outputs
     if kernel.approximation == "exact" and not local:
         raise ValueError(
@@ -140,35 +154,6 @@ def represent(
         reason = f"the exact kernel of {n} rows needs {_gb(exact)}, {_gb(free)} are free"
     disk = 0 if local and kernel.cache_dir is None else 4 * n * m * n_widths
     return _say("nystroem", m, f"{what}: {reason}", needs(m), disk, kernel.cache_dir)
-
-
-def _represent_linear(
-    n: int,
-    q: int,
-    size: int,
-    outputs: int,
-    here: bool,
-    local: bool,
-    n_matrices: int,
-    n_copies: int,
-    kernel: LinearKernel,
-) -> Representation:
-    copies = n_copies * n * q * size
-    if q >= n:
-        apart = memory = outputs + n_matrices * n * n * size + copies + 8 * n * q
-        what, disk = f"kernel matrices of {n} rows and a copy of their {q} features", 0
-    else:
-        algebra = _SQUARE_BYTES * q * q + 8 * min(n, SAMPLE_ROWS) * q
-        apart = outputs + algebra + _under_way(n, q, local)
-        what = f"a copy of the {q} features of {n} rows and matrices of {q} x {q}"
-        memory, disk = (apart + copies, 0) if here else (apart, copies)
-    free = free_memory()
-    if memory > _SHARE * free and (local or q >= n) and max(n, q) > SMALL_ROWS:
-        ways = ["take fewer rows or features, or more memory"]
-        if apart <= _SHARE * free:
-            ways.insert(0, "name a cache_dir, so that the copy lives on disk")
-        raise _refuse(f"{what} take {_gb(memory)}", free, ways)
-    return _say("exact", 0, f"linear kernel: {what}", memory, disk, kernel.cache_dir)
 
 
 def _say(

@@ -132,16 +132,8 @@ def nystroem_basis(
     back = partial(la.solve_triangular, factor, lower=True, trans="T")
     offset, mean = mean @ vectors + centre @ vectors, mean + centre
     rest = mean - (vectors * strengths) @ (vectors.T @ mean)  # across all that differs
-    return Basis(
-        features,
-        strengths,
-        kernel,
-        landmarks,
-        back(vectors),
-        offset,
-        float(rest @ rest),
-        back(rest),
-    )
+    way = (back(vectors), offset, float(rest @ rest), back(rest))
+    return Basis(features, strengths, kernel, landmarks, *way)
 
 
 def _factor(
