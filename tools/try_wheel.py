@@ -65,8 +65,7 @@ FIT = (
 USES = {
     "none": FIT,
     "all": FIT + "import appellate.cli.app, appellate.io, appellate.report, appellate.plotting",
-    "bench": "import numpy as np; from appellate.metrics import compare_methods; "
-    "compare_methods(np.arange(12.0).reshape(4, 3))",
+    "bench": FIT + "import pyarrow.parquet, appellate.experiments",
     "cli": "from appellate.cli.app import run; assert run(['--version']) == 0; "
     "assert run(['demo', '--json', '--out', 'demo']) == 0",
     "dask": FIT + "import dask, distributed",

@@ -91,12 +91,19 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
             )
         return _tree_distances([_path(name) for name in names])
     size = _size(cost, word, number)
-    distance = np.abs(np.subtract.outer(*2 * (_values(names),)))
+    values = _values(names)
+    distance = np.abs(np.subtract.outer(values, values))
     if word == "absolute":
         return distance
     if word == "within":
-        return (distance > size * (1 + 1e-12)).astype(float)
+        return (~is_within(values[:, np.newaxis], values, size)).astype(float)
     return np.asarray(-np.expm1(-np.square(distance / size) / 2))
+
+
+def is_within(one: NDArray[Any], other: NDArray[Any], size: float) -> NDArray[np.bool_]:
+    """Whether numbers differ by no more than a size, but for their rounding; 0 is exact."""
+    slack = 4 * np.finfo(float).eps * np.maximum(np.abs(one), np.abs(other)) if size else 0.0
+    return np.asarray(np.abs(one - other) <= size + slack)
 
 
 def describe_cost(cost: Any) -> str:
