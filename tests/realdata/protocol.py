@@ -59,9 +59,7 @@ def run(base, name):
             scores[f"{kind}"] = np.mean(errors == 0)
             scores[f"{kind} within 3"] = np.mean(errors <= 3)
             scores[f"{kind} within 5"] = np.mean(errors <= 5)
-            scores[f"{kind} transductive"] = accuracy(
-                truth[train], model.transduction_
-            )
+            scores[f"{kind} transductive"] = accuracy(truth[train], model.transduction_)
         scores["corrected"] = correction_ratio(*labels)
         scores["broken"] = broken_ratio(*labels)
         rows.append(scores)
