@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,6 +19,7 @@ from appellate import (
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
+    SoftLabelClassifier,
     SUREClassifier,
     as_candidates,
 )
@@ -29,6 +31,7 @@ from appellate.model_selection import (
     get_scorer_names,
     with_truth,
 )
+from appellate.testing import make_clusters
 from tests.problems import random_candidates
 
 HELD_OUT = ["covering_rate", "approximated_accuracy", "candidate_likelihood"]
@@ -107,6 +110,34 @@ def test_two_classes(data):
     assert model.decision_function(X).ndim == 1
     for name in get_scorer_names():
         assert np.isfinite(get_scorer(name)(model, X, sets))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_are_probabilities_are_taken_as_such(n_classes):
+    X, candidates, _ = make_clusters(n_classes=n_classes, random_state=3)
+    rng = np.random.default_rng(0)
+    noisy = X + rng.normal(scale=6, size=X.shape)
+    model = SoftLabelClassifier(GaussianNB()).fit(noisy, candidates)
+    chances = model.predict_proba(noisy)
+    grid = []
+    for sharpness in 1 / np.geomspace(0.1, 10, 400):
+        powers = chances**sharpness
+        inside = (powers * candidates).sum(axis=1) / powers.sum(axis=1)
+        grid.append(np.mean(np.log(np.maximum(inside, 1e-6))))
+    best = max(grid)
+    found = get_scorer("candidate_likelihood")(model, noisy, candidates)
+    assert found == pytest.approx(best, abs=2e-3)
+    assert found == candidate_likelihood(candidates, chances, probabilities=True)
+
+
+@pytest.mark.parametrize("name", [*HELD_OUT, "oracle_accuracy"])
+def test_a_fold_without_a_class_has_a_score(name):
+    X, y = np.arange(9.0)[:, None] ** 2, ["a|b", "b", "a", "b|a", "a", "b", "a|c", "c", "b|c"]
+    given = with_truth(y, [cell[0] for cell in y]) if name == "oracle_accuracy" else y
+    scores = cross_val_score(
+        SUREClassifier(), X, given, scoring=get_scorer(name), cv=CandidateKFold(3)
+    )
+    assert np.isfinite(scores).all()  # the last fold alone knows c
 
 
 # -- leave one out ------------------------------------------------------------------------
