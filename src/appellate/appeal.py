@@ -63,14 +63,14 @@ class AppealClassifier(PartialLabelClassifier):
 
     def _cost_in_use(self) -> Any:
         """The cost that `cost_` was made of."""
-        return self.cost
+        return getattr(self, "_cost_followed", self.cost)
 
     def _rounds(self) -> list[NDArray[Any]] | None:
         """Confidence after each round, if the model kept it."""
         return None
 
     def _open(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
-        self._backend = frame_backend(y, X)
+        self._backend, self._cost_followed = frame_backend(y, X), self.cost
         index = None if is_lazy(X) else row_index(X)
         X, sets = super()._open(X, y)
         self.ids_ = index if self.ids_ is None else self.ids_

@@ -125,21 +125,16 @@ class Docket:
     @cached_property
     def margin(self) -> NDArray[Any]:
         """Confidence of the appeal minus that of the next candidate, (n,); or their costs."""
+        merits, scale = self.appeal_confidence, 1.0
         if self.cost is not None:
-            return self._cost_margin(self.cost)
-        if self.candidates.shape[1] == 1:
-            return np.ones(len(self.candidates), dtype=self.appeal_confidence.dtype)
-        top = np.partition(self.appeal_confidence, -2, axis=1)[:, -2:]
-        return top[:, 1] - top[:, 0]
-
-    def _cost_margin(self, cost: NDArray[Any]) -> NDArray[Any]:
-        entries = CandidateEntries(self.candidates)
-        costs = candidate_costs(entries.gather(self.appeal_confidence), entries, cost)
-        table = np.full(entries.shape, np.inf, dtype=costs.dtype)
-        table[entries.rows, entries.labels] = costs
-        first, second = np.partition(table, 1, axis=1)[:, :2].T
-        share = (second - first) / (cost.max() or 1)
-        return np.where(entries.counts > 1, share, 1).astype(costs.dtype)
+            entries = CandidateEntries(self.candidates)
+            costs = candidate_costs(entries.gather(merits), entries, self.cost)
+            scale, merits = self.cost.max() or 1, np.full_like(merits, -np.inf)
+            merits[entries.rows, entries.labels] = -costs
+        nobody = np.full_like(merits[:, :1], -np.inf)  # beside the only class
+        second, first = np.partition(np.hstack([merits, nobody]), -2, axis=1)[:, -2:].T
+        alone = np.count_nonzero(self.candidates, axis=1) == 1
+        return np.where(alone, 1, (first - second) / scale).astype(merits.dtype)
 
     @cached_property
     def round_of_change(self) -> NDArray[np.intp]:
