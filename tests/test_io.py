@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import pickle
+import shutil
 import signal
 import zipfile
 from pathlib import Path
@@ -377,9 +378,14 @@ ATTACKS = {
 }
 
 
+@pytest.fixture(scope="module")
+def whole(rows, tmp_path_factory):
+    return save_model(fitted(rows), tmp_path_factory.mktemp("whole") / "m")
+
+
 @pytest.fixture
-def victim(rows, tmp_path):
-    return save_model(fitted(rows), tmp_path / "m")
+def victim(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "m"))
 
 
 @pytest.mark.parametrize("content", ATTACKS.values(), ids=ATTACKS)
