@@ -110,7 +110,7 @@ def normalize_entries(
 
 
 def normalize_rows(values: Values, otherwise: Any = None) -> Values:
-    """Divide the rows of a matrix likewise.
+    """Divide every row of a matrix by its sum; otherwise even, or what is given.
 
     Examples
     --------

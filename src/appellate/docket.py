@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -99,10 +98,10 @@ class Docket:
         """Check that names and truth, if given, are one a sample, and the truth in class names."""
         for name in ("ids", "truth"):
             given = getattr(self, name)
-            if given is not None and len(given) != len(self.candidates):
+            if given is not None and len(given) != (n := len(self.candidates)):
                 raise ValueError(
-                    f"{name} has {len(given)} values, but {len(self.candidates)} samples were "
-                    f"fitted; pass one value a sample, in the order of training."
+                    f"{name} has {len(given)} values, but {n} samples were fitted; pass one value "
+                    "a sample, in the order of training."
                 )
         if self.truth is not None:
             _check_truth(self.truth, self.class_names)
@@ -208,9 +207,8 @@ class Docket:
         Path
             The file.
         """
-        report = importlib.import_module("appellate.report")  # it lies above this module
-        written: Path = report.write_page(self, path, **options)
-        return written
+        report: Any = importlib.import_module("appellate.report")  # it lies above this module
+        return Path(report.write_page(self, path, **options))
 
     def _repr_html_(self) -> str:
         """Show a summary and the first rows in a notebook."""
@@ -228,15 +226,11 @@ class Docket:
         )
 
     def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
-        names = [str(name) for name in self.class_names.tolist()]
-        glue = free_separator(names, separator)
+        names = np.array([str(name) for name in self.class_names.tolist()], dtype=object)
+        glue = free_separator(names.tolist(), separator)
         rows, labels = np.nonzero(self.candidates)
-        starts = np.searchsorted(rows, np.arange(len(self.candidates) + 1)).tolist()
-        columns = labels.tolist()
-        joined = np.empty(len(self.candidates), dtype=object)
-        for i, (start, stop) in enumerate(pairwise(starts)):
-            joined[i] = glue.join(names[j] for j in columns[start:stop])
-        return joined
+        sets = np.split(names[labels], np.searchsorted(rows, np.arange(1, len(self.candidates))))
+        return np.array([glue.join(each) for each in sets], dtype=object)
 
 
 def free_separator(labels: Sequence[Any], first: str = "|") -> str:
@@ -256,10 +250,9 @@ def frame_backend(*objects: Any) -> str | None:
     """Name the data-frame library that any of the objects comes from, the first found."""
     for each in objects:
         native = nw.from_native(each, pass_through=True, allow_series=True)
-        if isinstance(native, nw.DataFrame | nw.Series):
-            name = native.implementation.value
-            if name in ("pandas", "polars"):
-                return str(name)
+        kind = getattr(native, "implementation", None)
+        if kind in (nw.Implementation.PANDAS, nw.Implementation.POLARS):
+            return str(kind.value)
     return None
 
 
@@ -275,15 +268,15 @@ def row_index(frame: Any) -> NDArray[Any] | None:
 def _check_truth(truth: Any, class_names: NDArray[Any]) -> None:
     """Refuse class numbers beside class names: they never agree, as if all were wrong."""
     known = [value for value in np.asarray(truth).tolist() if not is_missing(value)]
-    texts = [all(isinstance(v, str) for v in values) for values in (known, class_names.tolist())]
-    numbers = [
-        all(isinstance(v, int | float) for v in values) for values in (known, class_names.tolist())
-    ]
+    names = class_names.tolist()
+    texts, numbers = (
+        [all(isinstance(v, kind) for v in values) for values in (known, names)]
+        for kind in (str, int | float)
+    )
     if known and ((texts[0] and numbers[1]) or (numbers[0] and texts[1])):
         raise TypeError(
-            f"truth has values such as {known[0]!r}, but the classes are "
-            f"{class_names.tolist()[0]!r} and so on: pass the names of the true labels, for "
-            "class numbers classes_[truth]."
+            f"truth has values such as {known[0]!r}, but the classes are {names[0]!r} and so on: "
+            "pass the names of the true labels, for class numbers classes_[truth]."
         )
 
 
