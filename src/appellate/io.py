@@ -44,9 +44,9 @@ _LARGEST = 16 << 30
 _NO_MODELS = {"__main__", "cli", "datasets", "experiments", "report", "testing"}
 # What else a model is made of, and how a file may make it.
 _PLAIN_TYPES = {
-    "numpy.dtype": "DTypeNode",
-    "pathlib.Path": "ConstructorFromReduceNode",
-    "scipy.sparse._csr.csr_array": "SparseMatrixNode",
+    "numpy.dtype": ("DTypeNode",),
+    "pathlib.Path": ("ConstructorFromReduceNode",),
+    "scipy.sparse._csr.csr_array": ("SparseMatrixNode", "ObjectNode"),
 }
 # They call what a file names; no model needs them.
 _CALLS = {"MethodNode", "OperatorFuncNode"}
@@ -307,11 +307,14 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
         packed = any(member.compress_type != ZIP_STORED for member in members)
         if packed or sum(member.file_size for member in members) > len(content):
             raise ValueError("its parts are compressed or overlap, as in no model of ours.")
-        for node in _nodes(json.loads(archive.read("schema.json"))):
+        schema = json.loads(archive.read("schema.json"))
+        if schema["protocol"] not in range(_protocol(skops) + 1):
+            raise ValueError(f"this skops does not know its protocol {schema['protocol']!r}.")
+        for node in _nodes(schema):
             name, loader = f"{node['__module__']}.{node['__class__']}", node["__loader__"]
             if loader in _CALLS:
                 raise ValueError(f"it holds a method of {name}, which no model needs.")
-            vouched = _PLAIN_TYPES.get(name) == loader or (loader in _MADE and _is_own(name))
+            vouched = loader in _PLAIN_TYPES.get(name, _MADE if _is_own(name) else ())
             (own if vouched else others).add(name)
             if "file" in node:
                 key = node["file"], node.get("__id__") or len(unpacked)
@@ -320,6 +323,12 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
         raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
     strange = set(skops.get_untrusted_types(data=content))
     return sorted(strange - (own - others) - trusted)
+
+
+def _protocol(skops: Any) -> int:
+    """The newest protocol that the installed skops reads, which is the one that it writes."""
+    with ZipFile(BytesIO(skops.dumps(None))) as archive:
+        return int(json.loads(archive.read("schema.json"))["protocol"])
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
