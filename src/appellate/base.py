@@ -299,7 +299,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             y = y.compute() if is_lazy(y) else y
             _warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
-        sets = as_candidates(_ravel_column(y) if np.ndim(y) == 2 else y)
+        sets = as_candidates(_ravel_column(y) if getattr(y, "shape", ())[1:] == (1,) else y)
         check_length(sets, X.shape[0])
         if sets.ids is None and index is not None:
             sets = replace(sets, ids=index)
