@@ -133,7 +133,6 @@ def fit_aggd(n):
 
     from sklearn.neighbors import NearestNeighbors
 
-
     from appellate.bases.aggd import AGGDClassifier
 
     said = []
@@ -152,7 +151,7 @@ def fit_aggd(n):
 
 
 def neighbors():
-    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, neighbours of all rows")
+    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, brute search")
     told = child("fit_aggd", 100_000)
     line("n = 100,000", told)
     print(f"  {told['recall']}")
