@@ -108,6 +108,31 @@ class Disambiguation:
         return project_entries(self.output, entries) if self.ranking is None else self.confidence
 
 
+# A stand-in until the base class of 0.2 is merged: delete.
+@dataclass(frozen=True)
+class Result:
+    """What a method makes of its training rows."""
+
+    initial: Values
+    confidence: Values
+    output: Values
+    n_iter: int
+    model: Any
+    ranking: Values | None = None
+    details: dict[str, Any] | None = None
+
+
+@dataclass
+class Model:
+    """What remains of a fit."""
+
+    training_output: NDArray[Any] | None
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Score new rows."""
+        raise NotImplementedError
+
+
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of all classifiers here: validation, attributes and prediction.
 

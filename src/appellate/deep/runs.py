@@ -79,14 +79,14 @@ class RunFolder:
         if path.exists() and not self._resume:
             raise FileExistsError(
                 f"'{path}' is there already. Go on from it with resume=True, or name another "
-                "run_dir."
+                "folder of the run."
             )
         if path.exists():
             tree = load_tree(path)
             if tree.get("fingerprint") != self._fingerprint:
                 raise CheckpointError(
                     f"'{path}' belongs to a run with other data or settings. Name another "
-                    "run_dir, or use the data and settings of that run."
+                    "folder, or use the data and settings of that run."
                 )
             trainer.load_state(tree["trainer"])
         self._restart_log(trainer.history)
@@ -105,7 +105,7 @@ class RunFolder:
 
     def close_epoch(self, record: Record, trainer: Trainer) -> None:
         """Write the log, and a checkpoint if it is due."""
-        done = trainer.epoch == trainer.settings.n_epochs
+        done = trainer.epoch == trainer.n_epochs
         if rank() == 0:
             with (self.folder / LOG).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record, allow_nan=False) + "\n")

@@ -11,11 +11,8 @@ from torch import nn
 from appellate.deep.data import Inputs, Rows
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 
-#: Ways to choose an epoch without the truth.
-SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
-
-class Selection:
+class HeldOut:
     """Rows kept aside, and the epoch that did best on them.
 
     Parameters
@@ -25,7 +22,8 @@ class Selection:
     candidates : ndarray of bool, shape (n, l)
         Candidate sets of all rows.
     score : str
-        One of `SCORES` to choose the epoch by, or ``"last"`` to only record all of them.
+        One of `appellate.deep.settings.SCORES` to choose the epoch by, or ``"last"`` to only
+        record all of them.
     head : str
         Whose probabilities are scored.
     """
