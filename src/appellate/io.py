@@ -34,6 +34,16 @@ META_FILE = "meta.json"
 
 #: Types that a model file may name beside those that skops knows from scikit-learn.
 TRUSTED_TYPES = (
+    "appellate.deep.estimator.Networks",
+    "appellate.deep.methods.Plan",
+    "appellate.deep.pico.PiCOClassifier",
+    "appellate.deep.proden.PRODENClassifier",
+    "appellate.deep.settings.Contrast",
+    "appellate.deep.settings.Coupling",
+    "appellate.deep.settings.Network",
+    "appellate.deep.settings.Optimizer",
+    "appellate.deep.settings.Run",
+    "appellate.deep.settings.Selection",
     "appellate.bases.aggd.AGGDClassifier",
     "appellate.bases.lalo.LALOClassifier",
     "appellate.model_selection.search.PLCPClassifierCV",
@@ -101,10 +111,6 @@ def save_model(
     target = Path(path)
     if target.exists() and not _is_model(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
-    if type(model).__module__.startswith("appellate.deep."):
-        raise ModelFileError(
-            "a deep classifier is one safetensors file; write it with appellate.deep.save_model."
-        )
     content = skops.dumps(model)
     strange = _untrusted(skops, content)
     if strange:

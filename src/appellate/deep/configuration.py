@@ -176,7 +176,7 @@ def read_configuration(name: str) -> Configuration:
     method = content["method"]
     if method not in METHODS:
         raise ConfigurationError(
-            f"'{name}' has an unknown method '{method}'.{_guess(method, METHODS)} Known are "
+            f"'{name}' has an unknown method '{method}'.{guess(method, METHODS)} Known are "
             f"{', '.join(METHODS)}."
         )
     title = str(content.get("title", method))
@@ -267,7 +267,7 @@ def make_classifier(
             )
         if key not in known:
             raise ConfigurationError(
-                f"{kind.__name__} has no parameter '{key}'.{_guess(key, known)} It has "
+                f"{kind.__name__} has no parameter '{key}'.{guess(key, known)} It has "
                 f"{', '.join(known)}."
             )
         parameter, field = known[key]
@@ -405,7 +405,7 @@ def _read(name: str) -> dict[str, Any]:
         known = configuration_names()
         if name not in known:
             raise ConfigurationError(
-                f"there is no configuration '{name}'.{_guess(name, known)} Names are "
+                f"there is no configuration '{name}'.{guess(name, known)} Names are "
                 f"{', '.join(known)}; a file of your own ends in .toml."
             )
         place = files("appellate.deep").joinpath("configs", f"{name}.toml")
@@ -417,7 +417,7 @@ def _read(name: str) -> dict[str, Any]:
     for key, value in content.items():
         if key not in _KEYS:
             raise ConfigurationError(
-                f"'{name}' has an unknown key '{key}'.{_guess(key, _KEYS)} Keys are "
+                f"'{name}' has an unknown key '{key}'.{guess(key, _KEYS)} Keys are "
                 f"{', '.join(_KEYS)}."
             )
         kind = dict if key in ("classifier", "flip") else str
@@ -462,7 +462,8 @@ def _python(key: str, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _guess(word: str, known: Iterable[str]) -> str:
+def guess(word: str, known: Iterable[str]) -> str:
+    """Ask whether a known word was meant that is near, if there is one."""
     spellings = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), spellings, n=1)
     return f" Did you mean '{spellings[near[0]]}'?" if near else ""

@@ -28,9 +28,9 @@ from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
+from appellate.deep.folder import Record, RunFolder
 from appellate.deep.methods import Method, Plan
 from appellate.deep.processes import agreed
-from appellate.deep.runs import Record, RunFolder
 from appellate.deep.selection import HeldOut
 from appellate.deep.settings import (
     Contrast,

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from appellate.deep.data import Inputs, Rows, Scaling, cut, in_order
+from appellate.deep.folder import Record, RunFolder, Stopwatch
 from appellate.deep.methods import Batch, Method
 from appellate.deep.processes import average_statistics, gather, n_processes, rank, wrap
-from appellate.deep.runs import Record, RunFolder, Stopwatch
 from appellate.deep.selection import HeldOut
 from appellate.deep.settings import Listener, Optimizer
 from appellate.deep.streams import Streams
