@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from inspect import signature
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,12 +30,12 @@ from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
 from appellate.deep.folder import Record, RunFolder
 from appellate.deep.methods import Method, Plan
+from appellate.deep.networks import NetworkFactory
 from appellate.deep.processes import agreed
 from appellate.deep.selection import HeldOut
 from appellate.deep.settings import (
     Contrast,
     Coupling,
-    Listener,
     Network,
     Optimizer,
     Run,
@@ -53,64 +53,6 @@ if TYPE_CHECKING:
 
 #: Parameters that change where and how a run is done, not what it computes.
 _SURROUNDINGS = ("cost", "run", "warm_start")
-
-_PARAMETERS = """partner : {"non-candidate", "candidate", "independent"}, Coupling or None, \
-default=None
-        A second network; `Coupling` says what the words mean and how both hear each other.
-    head : {"base", "partner", "mean"}, default="mean"
-        Who predicts, if there is a partner; read at prediction. Training labels and docket
-        are those of the head at the time of fitting.
-    n_epochs : int, default=@n_epochs@
-        Passes over the data.
-    optimizer : {"auto", "adam", "sgd"} or Optimizer, default="auto"
-        With learning rate, schedule and batches. ``"auto"`` is Adam for tables and for images
-        SGD, with the settings of the method's authors.
-    augmentation : str or tuple of str, default="auto"
-        Of training images, one word or one for each view, see
-        `appellate.deep.augment.make_augmentation`. ``"auto"`` is as the authors have it: none
-        for PRODEN, ``("simple", "strong")`` for the query's and the key's view of PiCO, and
-        none for vectors.
-    standardize : bool, default=True
-        Whether to centre and scale features, or channels of images, by those of the training
-        rows. A torch dataset is taken as it comes.
-    selection : {"last", "covering_rate", "approximated_accuracy", "candidate_likelihood"} or \
-Selection, default="last"
-        Epoch to keep: the last, or the best on a share of the rows that is not trained on, by
-        their candidate sets alone.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the networks of the last `fit`, with the confidence begun
-        anew from the candidates or from `supervision`.
-    run : path, Run or None, default=None
-        Folder for checkpoint and log; `Run` also has resuming, device and progress.
-    random_state : int, RandomState instance or None, default=None
-        Seed of all streams: networks, batches, augmentation. With the same seed the base of a
-        coupled classifier starts from the same weights and sees the same batches as alone.
-    cost : None, str, dict or (l, l) matrix, default=None
-        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
-        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
-        training row among its candidates as verdict and as appeal. None: the most likely one."""
-
-_ATTRIBUTES = """classes_ : ndarray, shape (l,)
-        Class names.
-    candidates_ : ndarray of bool, shape (n, l)
-        Candidate sets of the training rows.
-    training_output_ : ndarray, shape (n, l)
-        Probabilities of the training rows by the head, without augmentation.
-    confidence_ : ndarray, shape (n, l)
-        The same, normalised over the candidates.
-    transduction_ : ndarray, shape (n,)
-        Label of every training row: its most probable candidate.
-    verdict_, verdict_confidence_, overturned_ : ndarray
-        Label and confidence by the base, and where the head says otherwise.
-    history_ : list of dict
-        A record for every epoch: losses, learning rate, share of labels that changed, mean
-        confidence, agreement with the partner, scores of the rows kept aside, rows a second.
-    best_epoch_ : int
-        Epoch that was kept, counted from 1.
-    input_shape_ : tuple of int
-        Shape of one row.
-    n_iter_ : int
-        Epochs run."""
 
 
 @dataclass(eq=False)
@@ -181,8 +123,86 @@ class Networks(Model):
         return other
 
 
+@dataclass(eq=False, repr=False)
 class DeepClassifier(AppealClassifier):
-    """Base class of `PRODENClassifier` and `PiCOClassifier`."""
+    """Base class of `PRODENClassifier` and `PiCOClassifier`, whose docstrings take this over.
+
+    Parameters
+    ----------
+    partner : {"non-candidate", "candidate", "independent"}, Coupling or None, \
+default=None
+        A second network; `Coupling` says what the words mean and how both hear each other.
+    head : {"base", "partner", "mean"}, default="mean"
+        Who predicts, if there is a partner; read at prediction. Training labels and docket
+        are those of the head at the time of fitting.
+    n_epochs : int, default=@n_epochs@
+        Passes over the data.
+    optimizer : {"auto", "adam", "sgd"} or Optimizer, default="auto"
+        With learning rate, schedule and batches. ``"auto"`` is Adam for tables and for images
+        SGD, with the settings of the method's authors.
+    augmentation : str or tuple of str, default="auto"
+        Of training images, one word or one for each view, see
+        `appellate.deep.augment.make_augmentation`. ``"auto"`` is as the authors have it: none
+        for PRODEN, ``("simple", "strong")`` for the query's and the key's view of PiCO, and
+        none for vectors.
+    standardize : bool, default=True
+        Whether to centre and scale features, or channels of images, by those of the training
+        rows. A torch dataset is taken as it comes.
+    selection : {"last", "covering_rate", "approximated_accuracy", "candidate_likelihood"} or \
+Selection, default="last"
+        Epoch to keep: the last, or the best on a share of the rows that is not trained on, by
+        their candidate sets alone.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the networks of the last `fit`, with the confidence begun
+        anew from the candidates or from `supervision`.
+    run : path, Run or None, default=None
+        Folder for checkpoint and log; `Run` also has resuming, device and progress.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all streams: networks, batches, augmentation. With the same seed the base of a
+        coupled classifier starts from the same weights and sees the same batches as alone.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates as verdict and as appeal. None: the most likely one.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (l,)
+        Class names.
+    candidates_ : ndarray of bool, shape (n, l)
+        Candidate sets of the training rows.
+    training_output_ : ndarray, shape (n, l)
+        Probabilities of the training rows by the head, without augmentation.
+    confidence_ : ndarray, shape (n, l)
+        The same, normalised over the candidates.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: its most probable candidate.
+    verdict_, verdict_confidence_, overturned_ : ndarray
+        Label and confidence by the base, and where the head says otherwise.
+    history_ : list of dict
+        A record for every epoch: losses, learning rate, share of labels that changed, mean
+        confidence, agreement with the partner, scores of the rows kept aside, rows a second.
+    best_epoch_ : int
+        Epoch that was kept, counted from 1.
+    input_shape_ : tuple of int
+        Shape of one row.
+    n_iter_ : int
+        Epochs run.
+    """
+
+    network: str | NetworkFactory | Network = "mlp"
+    _: KW_ONLY
+    partner: str | Coupling | None = None
+    head: str = "mean"
+    n_epochs: int = 100
+    optimizer: str | Optimizer = "auto"
+    augmentation: str | tuple[str, ...] = "auto"
+    standardize: bool = True
+    selection: str | Selection = "last"
+    warm_start: bool = False
+    run: str | os.PathLike[str] | Run | None = None
+    random_state: Any = None
+    cost: Any = None
 
     _parameter_constraints = {
         **AppealClassifier._parameter_constraints,
@@ -199,20 +219,33 @@ class DeepClassifier(AppealClassifier):
         "random_state": ["random_state"],
     }
 
-    #: What each optimiser leaves open.
-    _usual: ClassVar[dict[str, dict[str, Any]]]
-    #: Augmentations of images, one for each view.
-    _image_views: ClassVar[tuple[str, ...]]
-    #: Called with every epoch's record, in place of the line of `Run.verbose`.
-    _listen: Listener | None = None
+    #: What `Optimizer` leaves open, and augmentations of images, one for each view.
+    _usual: ClassVar[dict[str, dict[str, Any]]] = {
+        "adam": {
+            **{"learning_rate": 0.003, "weight_decay": 1e-4},
+            **{"schedule": "cosine", "batch_size": 32},
+        },
+        "sgd": {
+            **{"learning_rate": 0.01, "weight_decay": 1e-3},
+            **{"schedule": "constant", "batch_size": 128},
+        },
+    }
+    _image_views: ClassVar[tuple[str, ...]] = ("none",)
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Write out the parts of the docstring that all have in common."""
         super().__init_subclass__(**more)
-        n_epochs = str(signature(cls).parameters["n_epochs"].default)
-        text = (cls.__doc__ or "").replace("@parameters@", _PARAMETERS)
-        cls.__doc__ = text.replace("@attributes@", _ATTRIBUTES).replace("@n_epochs@", n_epochs)
+        shared = inspect.cleandoc(DeepClassifier.__doc__ or "").split("\n----------\n")
+        parts = {
+            "parameters": shared[1].removesuffix("\n\nAttributes"),
+            "attributes": shared[2],
+            "n_epochs": str(inspect.signature(cls).parameters["n_epochs"].default),
+        }
+        text = inspect.cleandoc(cls.__doc__ or "")
+        for name, part in parts.items():
+            text = text.replace(f"@{name}@", part)
+        cls.__doc__ = text
 
     # -- what the house asks of a classifier --------------------------------------------
 
@@ -246,10 +279,10 @@ class DeepClassifier(AppealClassifier):
                 device=device,
                 held_out=held_out,
                 folder=self._open_folder(run, inputs, problem, first, [seed, views, optimizer]),
-                listen=self._listen or (_tell if run.verbose else None),
+                listen=run.verbose if callable(run.verbose) else _tell if run.verbose else None,
             )
             history = trainer.train()
-            heads = trainer.predict(inputs)
+            heads = trainer.predict()
         output = heads.get(self.head, heads["base"])
         networks.training_output = output
         confidences = [
@@ -327,7 +360,7 @@ class DeepClassifier(AppealClassifier):
     def __getstate__(self) -> dict[str, Any]:
         """Return parameters and fitted attributes; the networks are in the model."""
         state = super().__getstate__()
-        return {k: v for k, v in state.items() if k not in ("_networks", "_listen")}
+        return {k: v for k, v in state.items() if k != "_networks"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -435,10 +468,7 @@ class DeepClassifier(AppealClassifier):
         if self._n_solved:
             folder /= f"round-{self._n_solved + 1}"
         return RunFolder(
-            folder,
-            digest.hexdigest(),
-            checkpoint_every=run.checkpoint_every,
-            resume=run.resume,
+            folder, digest.hexdigest(), checkpoint_every=run.checkpoint_every, resume=run.resume
         )
 
 

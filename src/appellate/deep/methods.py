@@ -66,12 +66,9 @@ class Method(nn.Module, ABC):
     ----------
     confidence : Tensor, shape (n, l)
         Confidence in the candidates of every training row, rows summing to one.
-    n_views : int
-        Augmented versions that it wants of every row.
     """
 
     confidence: Tensor
-    n_views: int = 1
 
     @abstractmethod
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
@@ -146,7 +143,6 @@ class Pico(Method):
         Its constants.
     """
 
-    n_views = 2
     queue: Tensor
     queue_labels: Tensor
     position: Tensor
@@ -234,7 +230,6 @@ class Coupled(Method):
     def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
         super().__init__()
         self.base, self.partner, self.settings = base, partner, settings
-        self.n_views = base.n_views
 
     @property
     def confidence(self) -> Tensor:  # type: ignore[override]
@@ -294,7 +289,7 @@ class Ensemble(Method):
 
     def __init__(self, base: Method, second: Method) -> None:
         super().__init__()
-        self.base, self.second, self.n_views = base, second, base.n_views
+        self.base, self.second = base, second
 
     @property
     def confidence(self) -> Tensor:  # type: ignore[override]

@@ -32,8 +32,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from numbers import Integral, Real
 from typing import TypeAlias
@@ -41,6 +40,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from appellate.deep.streams import isolated
 
 Shape: TypeAlias = tuple[int, ...]
 NetworkFactory: TypeAlias = Callable[[Shape, int | None], nn.Module]
@@ -139,17 +140,21 @@ def count_features(encoder: nn.Module, input_shape: Sequence[int]) -> int:
     64
     """
     shape = _check_shape(input_shape)
-    tensors: Iterable[Tensor] = chain(encoder.parameters(), encoder.buffers())
-    first = next((tensor for tensor in tensors if tensor.is_floating_point()), torch.empty(0))
+    tensors = (t for t in chain(encoder.parameters(), encoder.buffers()) if t.is_floating_point())
+    first = next(tensors, torch.empty(0))
     batch = torch.zeros(2, *shape, dtype=first.dtype, device=first.device)
-    with _evaluating(encoder), torch.no_grad(), _generators_kept(first.device):
+    modes = {part: part.training for part in encoder.modules()}
+    with torch.no_grad(), isolated(first.device):
         try:
-            output = encoder(batch)
+            output = encoder.eval()(batch)
         except Exception as error:
             raise ValueError(
                 f"The network failed on a batch of two samples of shape {shape}: {error}. "
                 "Check that it was made for samples of this shape."
             ) from error
+        finally:
+            for part, mode in modes.items():
+                part.training = mode
     if not isinstance(output, Tensor):
         raise ValueError(
             f"The network returned {type(output).__name__} instead of a tensor for samples of "
@@ -345,25 +350,3 @@ def _check_options(network: str, options: dict[str, object]) -> None:
             f"The network {network!r} has no option {', '.join(map(repr, wrong))}. Its options "
             f"are: {', '.join(known) or 'none'}."
         )
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while; each submodule then gets its own mode back."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
-            part.training = mode
-
-
-@contextmanager
-def _generators_kept(device: torch.device) -> Iterator[None]:
-    """The state of the CPU's generator, and of the device's, is afterwards what it was."""
-    on_cpu = device.type in ("cpu", "meta")
-    with torch.random.fork_rng(
-        devices=[] if on_cpu else [device], device_type="cuda" if on_cpu else device.type
-    ):
-        yield

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from appellate.deep.estimator import DeepClassifier
 from appellate.deep.networks import NetworkFactory
-from appellate.deep.proden import PRODENClassifier
-from appellate.deep.settings import Contrast, Coupling, Network, Optimizer, Selection
+from appellate.deep.settings import Contrast, Network
 
 
+@dataclass(eq=False, repr=False)
 class PiCOClassifier(DeepClassifier):
     """Contrastive label disambiguation by a network [1]_, alone or coupled with a partner.
 
@@ -32,9 +32,9 @@ class PiCOClassifier(DeepClassifier):
     network : str, callable or Network, default="resnet18"
         As of `PRODENClassifier`. It is made with ``n_outputs=None`` and must then return
         features, (m, any number).
+    @parameters@
     contrast : Contrast or None, default=None
         Constants of embeddings, queue and prototypes; None: those of the authors.
-    @parameters@
 
     Attributes
     ----------
@@ -53,10 +53,15 @@ class PiCOClassifier(DeepClassifier):
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
     >>> contrast = Contrast(queue_size=6)
-    >>> model = PiCOClassifier("mlp", contrast=contrast, n_epochs=30, random_state=0).fit(X, y)
+    >>> model = PiCOClassifier("mlp", contrast=contrast, n_epochs=60, random_state=0).fit(X, y)
     >>> model.predict([[0.05], [4.9]])
     array(['cat', 'dog'], dtype='<U3')
     """
+
+    network: str | NetworkFactory | Network = "resnet18"
+    _: KW_ONLY
+    n_epochs: int = 800
+    contrast: Contrast | None = None
 
     _parameter_constraints = {
         **DeepClassifier._parameter_constraints,
@@ -64,43 +69,9 @@ class PiCOClassifier(DeepClassifier):
     }
     _image_views = ("simple", "strong")
     _usual = {
-        "adam": PRODENClassifier._usual["adam"],
-        "sgd": {
-            **{"learning_rate": 0.01, "weight_decay": 1e-3},
-            **{"schedule": "cosine", "batch_size": 256},
-        },
+        **DeepClassifier._usual,
+        "sgd": {**DeepClassifier._usual["sgd"], "schedule": "cosine", "batch_size": 256},
     }
-
-    def __init__(
-        self,
-        network: str | NetworkFactory | Network = "resnet18",
-        *,
-        contrast: Contrast | None = None,
-        partner: str | Coupling | None = None,
-        head: str = "mean",
-        n_epochs: int = 800,
-        optimizer: str | Optimizer = "auto",
-        augmentation: str | tuple[str, ...] = "auto",
-        standardize: bool = True,
-        selection: str | Selection = "last",
-        warm_start: bool = False,
-        run: Any = None,
-        random_state: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.network = network
-        self.contrast = contrast
-        self.partner = partner
-        self.head = head
-        self.n_epochs = n_epochs
-        self.optimizer = optimizer
-        self.augmentation = augmentation
-        self.standardize = standardize
-        self.selection = selection
-        self.warm_start = warm_start
-        self.run = run
-        self.random_state = random_state
-        self.cost = cost
 
     def _contrast(self) -> Contrast:
         return Contrast() if self.contrast is None else Contrast.of(self.contrast)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from appellate.deep.estimator import DeepClassifier
-from appellate.deep.networks import NetworkFactory
-from appellate.deep.settings import Coupling, Network, Optimizer, Selection
 
 
 class PRODENClassifier(DeepClassifier):
@@ -51,48 +47,7 @@ class PRODENClassifier(DeepClassifier):
     >>> from appellate.deep import PRODENClassifier
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
-    >>> model = PRODENClassifier(n_epochs=30, partner="non-candidate", random_state=0).fit(X, y)
+    >>> model = PRODENClassifier(n_epochs=60, partner="non-candidate", random_state=0).fit(X, y)
     >>> model.predict([[0.05], [4.9]])
     array(['cat', 'dog'], dtype='<U3')
     """
-
-    _image_views = ("none",)
-    _usual = {
-        "adam": {
-            **{"learning_rate": 0.003, "weight_decay": 1e-4},
-            **{"schedule": "cosine", "batch_size": 64},
-        },
-        "sgd": {
-            **{"learning_rate": 0.01, "weight_decay": 1e-3},
-            **{"schedule": "constant", "batch_size": 128},
-        },
-    }
-
-    def __init__(
-        self,
-        network: str | NetworkFactory | Network = "mlp",
-        *,
-        partner: str | Coupling | None = None,
-        head: str = "mean",
-        n_epochs: int = 100,
-        optimizer: str | Optimizer = "auto",
-        augmentation: str | tuple[str, ...] = "auto",
-        standardize: bool = True,
-        selection: str | Selection = "last",
-        warm_start: bool = False,
-        run: Any = None,
-        random_state: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.network = network
-        self.partner = partner
-        self.head = head
-        self.n_epochs = n_epochs
-        self.optimizer = optimizer
-        self.augmentation = augmentation
-        self.standardize = standardize
-        self.selection = selection
-        self.warm_start = warm_start
-        self.run = run
-        self.random_state = random_state
-        self.cost = cost

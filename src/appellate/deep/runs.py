@@ -302,7 +302,7 @@ def train(
     from appellate.deep.settings import Run
 
     folder = Path(folder)
-    model = make_model(record, device, folder=folder, resume=resume)
+    model = make_model(record, device, folder=folder, resume=resume, verbose=listen or False)
     if rank() == 0:
         names = ("appellate", "torch", "numpy")
         versions = {name: _version(name) for name in names} | {"python": python_version()}
@@ -316,7 +316,6 @@ def train(
         )
         write_record(record, folder)
     assert data.candidates is not None
-    model._listen = listen
     try:
         model.fit(data.X, CandidateSets(data.candidates, data.class_names, data.ids))
     except FloatingPointError as error:
@@ -334,7 +333,6 @@ def train(
         raise RunError(
             "the device has not enough memory. Try batch_size=64 or another device."
         ) from error
-    model._listen = None
     return model
 
 

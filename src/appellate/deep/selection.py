@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from appellate.deep.data import Inputs, Rows
+from appellate.deep.data import Rows
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 
 
@@ -37,10 +37,6 @@ class HeldOut:
     def others(self, n: int) -> Rows:
         """Rows to train on."""
         return np.setdiff1d(np.arange(n), self.rows)
-
-    def inputs(self, inputs: Inputs) -> Inputs:
-        """Return the rows kept aside, as inputs of their own."""
-        return _Part(inputs, self.rows)
 
     def judge(
         self, heads: dict[str, NDArray[np.float32]], epoch: int, method: nn.Module
@@ -73,17 +69,3 @@ class HeldOut:
         """Take up the best so far."""
         self.best, self.best_epoch = state["best"], state["epoch"]
         self.best_score = -np.inf if state["score"] is None else state["score"]
-
-
-class _Part:
-    """Some rows of inputs."""
-
-    def __init__(self, inputs: Inputs, rows: Rows) -> None:
-        self._inputs, self._rows = inputs, rows
-        self.shape, self.dtype = inputs.shape, inputs.dtype
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def batches(self, batches: Any, device: Any) -> Any:
-        return self._inputs.batches([self._rows[rows] for rows in batches], device)

@@ -26,6 +26,8 @@ _COUNT = [Interval(Integral, 1, None, closed="left")]
 _ABOVE_ZERO = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 
+Listener = Callable[[dict[str, Any]], None]
+
 #: Ways to choose an epoch without the truth.
 SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
@@ -351,8 +353,9 @@ class Run(Settings):
         ``"auto"`` takes an accelerator if there is one.
     n_workers : int, default=0
         Processes that read ahead from a torch dataset.
-    verbose : bool, default=False
-        Whether to write a line for every epoch to the standard error.
+    verbose : bool or callable, default=False
+        Whether to write a line for every epoch to the standard error; or a function, which gets
+        the record of every epoch instead.
 
     Examples
     --------
@@ -366,7 +369,7 @@ class Run(Settings):
     checkpoint_every: int = 1
     device: str | torch.device = "auto"
     n_workers: int = 0
-    verbose: bool = False
+    verbose: bool | Listener = False
 
     _parameter_constraints: ClassVar = {
         "folder": [str, os.PathLike, None],
@@ -374,7 +377,7 @@ class Run(Settings):
         "checkpoint_every": _COUNT,
         "device": [str, torch.device],
         "n_workers": [Interval(Integral, 0, None, closed="left")],
-        "verbose": ["boolean"],
+        "verbose": ["boolean", callable],
     }
 
     def check(self) -> None:
@@ -398,7 +401,5 @@ class Run(Settings):
     def __getstate__(self) -> dict[str, Any]:
         """Return plain values, for files."""
         folder = None if self.folder is None else os.fspath(self.folder)
-        return {**super().__getstate__(), "folder": folder, "device": str(self.device)}
-
-
-Listener = Callable[[dict[str, Any]], None]
+        told = {"folder": folder, "device": str(self.device), "verbose": self.verbose is True}
+        return {**super().__getstate__(), **told}

@@ -102,10 +102,11 @@ class Trainer:
             self.method.load_state_dict(self.held_out.best)
         return self.history
 
-    def predict(self, inputs: Inputs, batch_size: int = 1024) -> dict[str, NDArray[np.float32]]:
-        """Probabilities of inputs by every head, (m, l)."""
-        batches = in_order(len(inputs), batch_size)
-        return predict(self.method, inputs.batches(batches, self.device), self.scaling)
+    def predict(self, rows: Rows | None = None) -> dict[str, NDArray[np.float32]]:
+        """Probabilities of training rows, by default all, by every head, (m, l)."""
+        chosen = np.arange(len(self.inputs)) if rows is None else rows
+        batches = [chosen[part] for part in in_order(len(chosen), 1024)]
+        return predict(self.method, self.inputs.batches(batches, self.device), self.scaling)
 
     def state(self) -> dict[str, Any]:
         """Return everything that the rest of the run depends on."""
@@ -184,8 +185,8 @@ class Trainer:
             "mean_confidence": float(self._confidence().amax(dim=1).double().mean()),
         }
         if self.held_out is not None:
-            probabilities = self.predict(self.held_out.inputs(self.inputs))
-            record |= self.held_out.judge(probabilities, self.epoch + 1, self.method)
+            heads = self.predict(self.held_out.rows)
+            record |= self.held_out.judge(heads, self.epoch + 1, self.method)
         record |= clock.lap(int(totals[-1]))
         self.labels, self.sums = labels, {}
         self.epoch, self.batch = self.epoch + 1, 0
