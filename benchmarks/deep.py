@@ -25,9 +25,9 @@ def make_trainer(model, X, candidates, batch_size):
     """Prepare a trainer as `fit` does, to run single steps of it."""
     start = torch.from_numpy(candidates / candidates.sum(axis=1, keepdims=True)).float()
     inputs, streams = ArrayInputs(X), Streams(0)
-    optimizer = Optimizer("sgd", batch_size=batch_size).settled(model._usual, inputs.shape)
+    optimizer = Optimizer("sgd", batch_size=batch_size).settled(model._usual, inputs.row_shape)
     trainer = Trainer(
-        model._plan(inputs.shape).make(start, streams),
+        model._plan(inputs.row_shape).make(start, streams),
         inputs,
         torch.from_numpy(candidates),
         optimizer,

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.base",
-    "appellate.blocks",
+    "appellate.numerics.blocks",
     "appellate.confidence",
     "appellate.costs",
     "appellate.datasets",

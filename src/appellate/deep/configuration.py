@@ -351,9 +351,9 @@ def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> str:
         torch.zeros(1, device=device)
         with isolated(torch.device("cpu")):
             (images,) = inputs.batches([np.arange(len(X[:2]))], torch.device("cpu"))
-            for name in classifier._views(inputs.shape):
+            for name in classifier._views(inputs.row_shape):
                 make_augmentation(name)(images)
-            classifier._plan(inputs.shape).network.make(inputs.shape, n_classes)
+            classifier._plan(inputs.row_shape).network.make(inputs.row_shape, n_classes)
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
         raise ConfigurationError(str(error)) from error
     return str(device)

@@ -19,13 +19,14 @@ class Inputs(Protocol):
 
     Attributes
     ----------
-    shape : tuple of int
-        Of one row as the network sees it: features, or channels, height, width.
+    shape, row_shape : tuple of int
+        Of all rows, and of one as the network sees it: features, or channels, height, width.
     dtype : dtype
         Of what is computed from them.
     """
 
     shape: tuple[int, ...]
+    row_shape: tuple[int, ...]
     dtype: Any
 
     def __len__(self) -> int:
@@ -49,9 +50,9 @@ class ArrayInputs:
     Examples
     --------
     >>> import numpy as np
-    >>> ArrayInputs(np.zeros((5, 28, 28), dtype=np.uint8)).shape
+    >>> ArrayInputs(np.zeros((5, 28, 28), dtype=np.uint8)).row_shape
     (1, 28, 28)
-    >>> ArrayInputs(np.zeros((5, 32, 32, 3), dtype=np.uint8)).shape
+    >>> ArrayInputs(np.zeros((5, 32, 32, 3), dtype=np.uint8)).row_shape
     (3, 32, 32)
     """
 
@@ -61,11 +62,12 @@ class ArrayInputs:
         self._X = X
         self._last = X.ndim == 4 and X.shape[1] not in (1, 3) and X.shape[3] in (1, 3)
         if X.ndim == 3:
-            self.shape: tuple[int, ...] = (1, *X.shape[1:])
+            self.row_shape: tuple[int, ...] = (1, *X.shape[1:])
         elif self._last:
-            self.shape = (X.shape[3], X.shape[1], X.shape[2])
+            self.row_shape = (X.shape[3], X.shape[1], X.shape[2])
         else:
-            self.shape = X.shape[1:]
+            self.row_shape = X.shape[1:]
+        self.shape = (len(X), *self.row_shape)
         self._kept: tuple[torch.device, Tensor] | None = None
 
     def __len__(self) -> int:
@@ -86,7 +88,7 @@ class ArrayInputs:
                 batch = batch.to(torch.float32)
             if self._last:  # torch's convolutions can crash on strides of channels last
                 batch = batch.movedim(-1, 1).contiguous()
-            yield batch.reshape(-1, *self.shape)
+            yield batch.reshape(-1, *self.row_shape)
 
     def _whole(self, device: torch.device) -> Tensor | None:
         """All rows on the device, unless they are on disk."""
@@ -113,7 +115,8 @@ class DatasetInputs:
     def __init__(self, dataset: Dataset[Any], n_workers: int = 0) -> None:
         self._dataset, self._n_workers = dataset, n_workers
         self._n = len(dataset)  # type: ignore[arg-type]
-        self.shape = tuple(_input_of(dataset[0]).shape)
+        self.row_shape = tuple(_input_of(dataset[0]).shape)
+        self.shape = (self._n, *self.row_shape)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -156,14 +159,14 @@ class Scaling:
     @classmethod
     def of(cls, inputs: Inputs, batch_size: int = 4096) -> Scaling:
         """Measure all rows, block by block: first the mean, then the deviation from it."""
-        axes = (0,) if len(inputs.shape) == 1 else (0, 2, 3)
-        shape = (1, -1) if len(inputs.shape) == 1 else (1, -1, 1, 1)
-        count = len(inputs) * (1 if len(axes) == 1 else inputs.shape[1] * inputs.shape[2])
+        axes = (0,) if len(inputs.row_shape) == 1 else (0, 2, 3)
+        shape = (1, -1) if len(inputs.row_shape) == 1 else (1, -1, 1, 1)
+        count = len(inputs) * (1 if len(axes) == 1 else inputs.row_shape[1] * inputs.row_shape[2])
         least = 1e-7
 
         def average(measure: Callable[[Tensor], Tensor]) -> Tensor:
             nonlocal least
-            total = torch.zeros(inputs.shape[0], dtype=torch.float64)
+            total = torch.zeros(inputs.row_shape[0], dtype=torch.float64)
             for batch in inputs.batches(in_order(len(inputs), batch_size), torch.device("cpu")):
                 least = 1e-14 if batch.dtype == torch.float64 else least
                 total = total + measure(batch.to(torch.float64)).sum(dim=axes)

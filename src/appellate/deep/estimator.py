@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -22,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
 from appellate._compat import Interval, StrOptions
-from appellate.appeal import AppealClassifier
-from appellate.base import Disambiguation, Model, Result
+from appellate.base import AppealClassifier, Model, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.augment import make_augmentation
@@ -46,7 +44,6 @@ from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import Trainer, predict
 from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import Values
-from appellate.numerics.rows import Rows
 
 if TYPE_CHECKING:
     from appellate.problem import Problem
@@ -55,7 +52,7 @@ if TYPE_CHECKING:
 _SURROUNDINGS = ("cost", "run", "warm_start")
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Networks(Model):
     """The fitted networks: what remains of a fit.
 
@@ -103,14 +100,14 @@ class Networks(Model):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the networks anew and give them their weights back."""
-        self.training_output, self.head = state["training_output"], state["head"]
-        self.plan, l = state["plan"], state["n_labels"]
-        self.scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in state["scaling"]))
+        l, rest = state["n_labels"], ("training_output", "plan", "head")
         with isolated(torch.device("cpu")):
-            self.method = self.plan.make(torch.full((1, l), 1 / l), Streams(0))
-        fresh = self.method.state_dict()
+            method = state["plan"].make(torch.full((1, l), 1 / l), Streams(0))
         weights = {k: torch.from_numpy(np.array(v)) for k, v in state["weights"].items()}
-        self.method.load_state_dict({**fresh, **weights})
+        method.load_state_dict({**method.state_dict(), **weights})
+        scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in state["scaling"]))
+        kept = {name: state[name] for name in rest}
+        self.__dict__.update(method=method, scaling=scaling, **kept)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """All weights and buffers but the confidence of the training rows."""
@@ -255,17 +252,15 @@ Selection, default="last"
         entries, run = problem.entries, Run.of(self.run)
         inputs, device = open_inputs(problem.matrix, run.n_workers), run.find_device()
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        streams, plan = Streams(seed), self._plan(inputs.shape)
-        optimizer = Optimizer.of(self.optimizer).settled(self._usual, inputs.shape)
+        streams, plan = Streams(seed), self._plan(inputs.row_shape)
+        optimizer = Optimizer.of(self.optimizer).settled(self._usual, inputs.row_shape)
         initial = entries.uniform(np.float32) if start is None else start
         first = torch.from_numpy(entries.scatter(np.asarray(initial, dtype=np.float32)))
-        views = self._views(inputs.shape)
+        views = self._views(inputs.row_shape)
         scales = self.standardize and isinstance(inputs, ArrayInputs)
         with isolated(device):
             method = self._take_over(plan.make(first, streams)).to(device)
-            networks = Networks(
-                None, plan, method, Scaling.of(inputs) if scales else Scaling.none(), self.head
-            )
+            scaling = Scaling.of(inputs) if scales else Scaling.none()
             held_out = self._hold_out(problem.candidates, seed)
             trainer = Trainer(
                 method,
@@ -275,7 +270,7 @@ Selection, default="last"
                 self.n_epochs,
                 streams=streams,
                 views=[make_augmentation(name) for name in views],
-                scaling=networks.scaling,
+                scaling=scaling,
                 device=device,
                 held_out=held_out,
                 folder=self._open_folder(run, inputs, problem, first, [seed, views, optimizer]),
@@ -284,14 +279,14 @@ Selection, default="last"
             history = trainer.train()
             heads = trainer.predict()
         output = heads.get(self.head, heads["base"])
-        networks.training_output = output
+        networks = Networks(output, plan, method, scaling, self.head)
         confidences = [
             normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]
         details = {
             "history_": history,
             "best_epoch_": (0 if held_out is None else held_out.best_epoch) or trainer.epoch,
-            "input_shape_": inputs.shape,
+            "input_shape_": inputs.row_shape,
             **_appeal(problem, *confidences),
         }
         self._networks, self._n_solved = networks, self._n_solved + 1
@@ -305,45 +300,19 @@ Selection, default="last"
             details=details,
         )
 
-    def _keep(self, *done: Any) -> None:
-        super()._keep(*done)
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
         self._n_solved = 0
 
-    def _score_blocks(self, X: Any) -> Iterator[NDArray[Any]]:
-        check_is_fitted(self)
-        yield self._head().decision(self._check_rows(X, reset=False))
-
-    # -- bridge to the base class of 0.1: delete from here ... --------------------------
-
-    def _disambiguate(self, geometry: Any, entries: Any, supervision: Any) -> Disambiguation:
-        rows = geometry.matrix if isinstance(geometry.X, Rows) else geometry.X
-        candidates = entries.scatter(np.ones(len(entries), dtype=bool))
-        told = {"candidates": candidates, "classes": np.arange(entries.shape[1]), "cost": None}
-        problem: Any = SimpleNamespace(matrix=rows, entries=entries, **told)
-        done = self._solve(problem, supervision)
-        shown = done.initial, done.confidence, done.output, done.n_iter
-        return Disambiguation(*shown, ranking=done.ranking, state=done)
-
-    def _conclude(self, geometry: Any, entries: Any, result: Disambiguation) -> NDArray[Any]:
-        done = result.state
-        self._model = done.model()
-        verdict = entries.gather(done.details["verdict_confidence_"])
-        problem = SimpleNamespace(entries=entries, cost=self.cost_, classes=self.classes_)
-        for name, value in (done.details | _appeal(problem, verdict, done.confidence)).items():
-            setattr(self, name, value)
-        output: NDArray[Any] = self._model.training_output
-        return output
-
-    def _decision(self, X: Any) -> NDArray[Any]:
-        return self._head().decision(X)
-
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return scores
-
-    # -- ... to here --------------------------------------------------------------------
+    def _blocks_of(self, X: Any) -> Iterator[Any]:
+        return iter([X])
 
     def _head(self) -> Model:
-        return replace(self._model, head=self.head)
+        return replace(self._fitted, head=self.head)
+
+    @property
+    def _fitted(self) -> Networks:
+        return cast(Networks, self._model)
 
     def predict_heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
         """Probabilities of new rows by every network that can predict.
@@ -354,13 +323,18 @@ Selection, default="last"
             ``"base"``, and with a partner ``"partner"`` and ``"mean"``.
         """
         check_is_fitted(self)
-        heads: dict[str, NDArray[np.float32]] = self._model.heads(self._check_rows(X, reset=False))
-        return heads
+        return self._fitted.heads(self._check_rows(X, reset=False))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return parameters and fitted attributes; the networks are in the model."""
         state = super().__getstate__()
         return {k: v for k, v in state.items() if k != "_networks"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take parameters and fitted attributes; a warm start goes on from the model."""
+        super().__setstate__(state)
+        if "_model" in state:
+            self._networks = state["_model"]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -386,9 +360,9 @@ Selection, default="last"
                     "colour images (n, c, h, w) or (n, h, w, c)."
                 )
             inputs = ArrayInputs(checked)
-        if not reset and inputs.shape != self.input_shape_:
+        if not reset and inputs.row_shape != self.input_shape_:
             raise ValueError(
-                f"X has rows of shape {inputs.shape}, but {type(self).__name__} was fitted on "
+                f"X has rows of shape {inputs.row_shape}, but {type(self).__name__} was fitted on "
                 f"rows of shape {self.input_shape_}."
             )
         return inputs
@@ -427,7 +401,7 @@ Selection, default="last"
 
     def _take_over(self, method: Method) -> Method:
         """With `warm_start`, give a method the weights of the last one, if they fit."""
-        before = getattr(self, "_networks", getattr(self, "_model", None))
+        before = getattr(self, "_networks", None)
         if self.warm_start and before is not None:
             kept, state = before.method.state_dict(), method.state_dict()
             kept = {k: v for k, v in kept.items() if not k.endswith("confidence")}
@@ -460,7 +434,7 @@ Selection, default="last"
         told |= {"class": type(self).__name__, "settled": _plain(more)}
         digest = hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16)
         digest.update(np.ascontiguousarray(problem.candidates).tobytes() + start.numpy().tobytes())
-        digest.update(str((len(inputs), inputs.shape)).encode())
+        digest.update(str((len(inputs), inputs.row_shape)).encode())
         if isinstance(inputs, ArrayInputs):  # a dataset may be random
             for batch in inputs.batches(in_order(len(inputs), 4096), torch.device("cpu")):
                 digest.update(batch.contiguous().numpy().tobytes())
@@ -472,7 +446,7 @@ Selection, default="last"
         )
 
 
-def _appeal(problem: Any, verdict: Values, appeal: Values) -> dict[str, Any]:
+def _appeal(problem: Problem, verdict: Values, appeal: Values) -> dict[str, Any]:
     """Labels of the training rows by the base and by the head."""
     entries, cost = problem.entries, problem.cost
     labels = [
@@ -482,8 +456,6 @@ def _appeal(problem: Any, verdict: Values, appeal: Values) -> dict[str, Any]:
     return {
         "verdict_confidence_": entries.scatter(verdict),
         "label_history_": np.array(labels),
-        "verdict_": problem.classes[labels[0]],
-        "overturned_": labels[0] != labels[1],
     }
 
 

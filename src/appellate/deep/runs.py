@@ -451,7 +451,7 @@ def _last_epoch(model: DeepClassifier, folder: Path) -> Any:
 
     state = load_tree(folder / CHECKPOINT)["trainer"]["method"]
     weights = {k: v.numpy() for k, v in state.items() if not k.endswith("confidence")}
-    return model._model.load(weights)
+    return model._fitted.load(weights)
 
 
 def _some(names: list[str]) -> str:

@@ -6,13 +6,13 @@ import logging
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from appellate import AGGDClassifier, LALOClassifier, PLCLClassifier, PLKNNClassifier
 from appellate.io import load_model, save_model
-from appellate.numerics.search import (
-    FaissNeighbors,
+from appellate.numerics.neighbors import (
     NeighborSearch,
     find_neighbors,
     measure_recall,
@@ -24,14 +24,11 @@ SEARCHES = [
     NearestNeighbors(algorithm="kd_tree"),
     NearestNeighbors(algorithm="brute"),
     KNeighborsTransformer(mode="distance"),
-    FaissNeighbors(share=1.0),
 ]
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
 def test_exact_searches_agree(search):
-    if isinstance(search, FaissNeighbors):
-        pytest.importorskip("faiss")
     rng = np.random.RandomState(0)
     X, queries = rng.normal(size=(200, 4)), rng.normal(size=(7, 4))
     pairs = [[find_neighbors(each, X, 5) for each in (None, search)]]
@@ -43,8 +40,6 @@ def test_exact_searches_agree(search):
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
 def test_duplicate_rows_are_not_their_own_neighbours(search):
-    if isinstance(search, FaissNeighbors):
-        pytest.importorskip("faiss")
     X = np.repeat(np.arange(4.0), 6)[:, np.newaxis]
     distances, indices = find_neighbors(search, X, 3)
     assert (indices != np.arange(24)[:, np.newaxis]).all()
@@ -66,6 +61,21 @@ def test_classifiers_take_a_search_and_tell_its_recall(model, caplog):
     assert "found 100.0 % of the nearest neighbours" in caplog.text
 
 
+def test_sparse_rows_and_their_recall():
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(300, 6)) * (rng.uniform(size=(300, 6)) < 0.5)
+    distances, indices = find_neighbors(None, sp.csr_array(X), 4)
+    np.testing.assert_allclose(distances, find_neighbors(None, X, 4)[0], atol=1e-7)
+    assert measure_recall(sp.csr_array(X), indices) == 1.0
+    assert find_neighbors(None, sp.csr_array(X[:1]), 0)[1].shape == (1, 0)
+
+
+@pytest.mark.parametrize("value", [1e160, 1e300])
+def test_numbers_without_finite_distances_are_an_error(value):
+    with pytest.raises(ValueError, match="scale the features"):
+        find_neighbors(None, value * np.eye(8), 7)
+
+
 def test_recall_is_measured():
     X = np.random.RandomState(0).normal(size=(400, 3))
     indices = find_neighbors(None, X, 10)[1]
@@ -73,17 +83,6 @@ def test_recall_is_measured():
     broken = indices.copy()
     broken[:, 5:] = (np.arange(400)[:, None] + 200) % 400
     assert 0.4 < measure_recall(X, broken) < 0.65
-
-
-def test_faiss_is_approximate_and_says_so():
-    pytest.importorskip("faiss")
-    X = np.random.RandomState(0).normal(size=(3000, 4)).astype(np.float32)
-    recalls = [
-        measure_recall(X, find_neighbors(FaissNeighbors(share=s), X, 10)[1])
-        for s in (0.02, 0.2, 1.0)
-    ]
-    assert recalls[0] < recalls[1] <= recalls[2] == 1.0
-    assert recalls[1] > 0.9
 
 
 class Blind(BaseEstimator):
@@ -102,17 +101,14 @@ def test_a_search_that_fails_is_named():
         find_neighbors(BaseEstimator(), X, 2)
 
 
-@pytest.mark.parametrize("search", [None, FaissNeighbors(share=1.0)], ids=["exact", "faiss"])
+@pytest.mark.parametrize("search", [None, NearestNeighbors(algorithm="brute")])
 def test_new_rows_are_searched_in_one_index(search, monkeypatch, tmp_path):
-    if search is not None:
-        pytest.importorskip("faiss")
     monkeypatch.setattr("appellate.base._PREDICT_ROWS", 50)
     X, candidates, _ = make_problem(200)
     model = PLKNNClassifier(neighbors=search).fit(X, candidates)
     built = []
-    searcher = type(search) if search is not None else NearestNeighbors
-    fit = searcher.fit
-    monkeypatch.setattr(searcher, "fit", lambda *args: built.append(1) or fit(*args))
+    fit = NearestNeighbors.fit
+    monkeypatch.setattr(NearestNeighbors, "fit", lambda *args: built.append(1) or fit(*args))
     proba = model.predict_proba(X)
     assert len(built) == 1
     np.testing.assert_array_equal(model.predict_proba(X), proba)
@@ -120,31 +116,6 @@ def test_new_rows_are_searched_in_one_index(search, monkeypatch, tmp_path):
     loaded = load_model(save_model(model, tmp_path / "model"))
     np.testing.assert_array_equal(loaded.predict_proba(X), proba)
     assert len(built) == 2
-
-
-def remote_rows():
-    rng = np.random.RandomState(0)
-    return np.r_[rng.normal(size=(2000, 8)), 50 + 0.01 * rng.normal(size=(3, 8))].astype("f4")
-
-
-def test_a_query_changes_no_later_answer():
-    pytest.importorskip("faiss")
-    rows, new = remote_rows(), np.random.RandomState(1).normal(size=(300, 8)).astype("f4")
-    search = FaissNeighbors(share=0.02).fit(rows)
-    before = search.kneighbors(new, 10)[1]
-    distances, found = search.kneighbors(rows[-1:], 10)  # three rows are near: it looks further
-    assert (found >= 0).all()
-    assert (np.diff(distances) >= 0).all()
-    np.testing.assert_array_equal(search.kneighbors(new, 10)[1], before)
-    together = search.kneighbors(np.r_[new, rows[-1:]], 10)[1]
-    np.testing.assert_array_equal(together, np.r_[before, found])
-
-
-def test_faiss_keeps_digits_far_from_zero():
-    pytest.importorskip("faiss")
-    X = np.random.RandomState(0).normal(size=(500, 4)) + 1.7e9  # seconds since 1970
-    found = find_neighbors(FaissNeighbors(share=1.0), X, 10)[1]
-    np.testing.assert_array_equal(found, find_neighbors(None, X - X.mean(axis=0), 10)[1])
 
 
 def test_a_poor_recall_is_a_warning(caplog):

@@ -7,24 +7,42 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from appellate import (
     AGGDClassifier,
+    GaussianKernel,
     LALOClassifier,
+    LinearKernel,
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
     PLSVMClassifier,
     SUREClassifier,
 )
-from appellate.blocks import ParquetRows
 from appellate.model_selection import PLCPClassifierCV
-from appellate.numerics import features as features_module
-from appellate.numerics.rows import Rows
+from appellate.numerics import blocks as blocks_module
+from appellate.numerics.blocks import (
+    ArrayBlocks,
+    Blocks,
+    DaskBlocks,
+    ParquetRows,
+    evaluate,
+    gather,
+    lay_out,
+    moments,
+    open_blocks,
+    predict_lazily,
+    product,
+    turn,
+    weighted_lengths,
+)
+from appellate.numerics.entries import CandidateEntries
 from tests.test_large import make_problem
 
-OPTIONS = {"kernel_approximation": "nystroem", "n_landmarks": 40}
+OPTIONS = {"kernel": GaussianKernel(approximation="nystroem", n_landmarks=40)}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +53,7 @@ def problem():
 @pytest.fixture(scope="module")
 def in_memory(problem):
     X, candidates, _ = problem
-    return PLCPClassifier(SUREClassifier(), **OPTIONS).fit(X, candidates)
+    return PLCPClassifier(SUREClassifier(**OPTIONS)).fit(X, candidates)
 
 
 def assert_same(model, reference, X):
@@ -54,7 +72,7 @@ def test_dask_array(problem, in_memory, chunks):
     X, candidates, _ = problem
     shape = chunks if isinstance(chunks, tuple) and isinstance(chunks[0], tuple) else None
     lazy = da.from_array(X, chunks=shape or (chunks, -1))
-    model = PLCPClassifier(SUREClassifier(), **OPTIONS)
+    model = PLCPClassifier(SUREClassifier(**OPTIONS))
     assert_same(model.fit(lazy, candidates), in_memory, X)
     labels = model.predict(lazy)
     assert isinstance(labels, da.Array)
@@ -76,6 +94,8 @@ def test_dask_array(problem, in_memory, chunks):
 def test_every_base_takes_dask(problem, base):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
+    if hasattr(base, "kernel"):
+        base = clone(base).set_params(**OPTIONS)
     reference = PLCPClassifier(base, **OPTIONS).fit(X, candidates)
     lazy = PLCPClassifier(base, **OPTIONS).fit(da.from_array(X, chunks=(70, -1)), candidates)
     assert np.mean(lazy.transduction_ == reference.transduction_) > 0.99
@@ -86,8 +106,9 @@ def test_every_base_takes_dask(problem, base):
 def test_dask_candidates_and_kernels(problem, kernel):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
-    reference = SUREClassifier(kernel=kernel, **OPTIONS).fit(X, candidates)
-    lazy = SUREClassifier(kernel=kernel, **OPTIONS).fit(
+    options = OPTIONS if kernel == "rbf" else {"kernel": kernel}
+    reference = SUREClassifier(**options).fit(X, candidates)
+    lazy = SUREClassifier(**options).fit(
         da.from_array(X, chunks=(70, -1)), da.from_array(candidates, chunks=(90, 3))
     )
     np.testing.assert_array_equal(lazy.transduction_, reference.transduction_)
@@ -100,7 +121,7 @@ def test_dask_data_frame(problem, in_memory):
     frame = pd.DataFrame(X, columns=list("abcde"))
     lazy = dd.from_pandas(frame, npartitions=3)
     y = dd.from_pandas(pd.DataFrame(candidates.astype(int)), npartitions=2)
-    model = PLCPClassifier(SUREClassifier(), **OPTIONS).fit(lazy, y)
+    model = PLCPClassifier(SUREClassifier(**OPTIONS)).fit(lazy, y)
     assert list(model.feature_names_in_) == list("abcde")
     np.testing.assert_array_equal(model.transduction_, in_memory.transduction_)
     np.testing.assert_array_equal(model.predict(frame), model.predict(lazy).compute())
@@ -151,8 +172,10 @@ def test_exact_kernel_of_a_dask_array_is_refused(problem):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
     with pytest.raises(ValueError, match=r"'exact' needs the rows in memory.*X\.compute\(\)"):
-        SUREClassifier(kernel_approximation="exact").fit(da.from_array(X), candidates)
-    linear = SUREClassifier(kernel="linear", kernel_approximation="exact")
+        SUREClassifier(kernel=GaussianKernel(approximation="exact")).fit(
+            da.from_array(X), candidates
+        )
+    linear = SUREClassifier(kernel="linear")
     labels = linear.fit(da.from_array(X, chunks=(70, -1)), candidates).transduction_
     np.testing.assert_array_equal(labels, linear.fit(X, candidates).transduction_)
 
@@ -160,7 +183,7 @@ def test_exact_kernel_of_a_dask_array_is_refused(problem):
 def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
-    monkeypatch.setattr("appellate.numerics.geometry.free_memory", lambda: 1000)
+    monkeypatch.setattr("appellate.problem.free_memory", lambda: 1000)
     for model in (PLKNNClassifier(), PLSVMClassifier(kernel="linear")):
         with pytest.raises(MemoryError, match=r"needs all rows in memory, .* GB are free"):
             model.fit(da.from_array(X), candidates)
@@ -175,19 +198,110 @@ def test_lengths_must_agree(problem):
         SUREClassifier().fit(da.from_array(X), candidates[:-1])
 
 
-def test_a_lazy_prediction_carries_no_training_rows(problem):
-    """What goes to the workers does not grow with the rows that were fitted."""
-    import pickle
+@pytest.mark.parametrize(("dtype", "width"), [(None, 5), (np.float32, 5), (np.int64, None)])
+def test_any_function_of_a_block_is_applied_later(problem, dtype, width):
+    da = pytest.importorskip("dask.array")
+    X = problem[0]
+    call = np.square if width else largest_column
+    lazy = predict_lazily(call, da.from_array(X, chunks=(70, 2)), dtype, width)
+    assert lazy.shape == ((300, 5) if width else (300,))
+    assert lazy.dtype == (dtype or np.float64)
+    np.testing.assert_allclose(lazy.compute(), call(X), rtol=1e-6)
 
-    from appellate.blocks import _lighten
 
-    X, candidates, _ = problem
-    sizes = []
-    for times in (1, 8):
-        model = PLCPClassifier(SUREClassifier(), **OPTIONS)
-        model.fit(np.tile(X, (times, 1)), np.tile(candidates, (times, 1)))
-        sizes.append(len(pickle.dumps(_lighten(model))))
-    assert sizes[1] < 1.1 * sizes[0]
+def largest_column(block):
+    return block.argmax(axis=1)
+
+
+# -- all kinds do the same ----------------------------------------------------------------
+
+
+@pytest.fixture(params=["array", "mapped", "sparse", "stored", "file", "parquet", "dask"])
+def kind(request, problem, tmp_path, monkeypatch):
+    """The same table in every form, in several blocks."""
+    monkeypatch.setattr(blocks_module, "_BLOCK_ROWS", 64)
+    monkeypatch.setattr(blocks_module, "_BATCH_ROWS", 70)
+    monkeypatch.setattr(blocks_module, "_BLOCK_BYTES", 50 * 5 * 8)
+    monkeypatch.setattr(blocks_module, "_PIECE_BYTES", 30 * 5 * 8)
+    X = problem[0]
+    if request.param == "mapped":
+        np.save(tmp_path / "X.npy", X)
+        return X, ArrayBlocks(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    if request.param == "sparse":
+        return X, ArrayBlocks(sp.csc_matrix(X))
+    if request.param in ("stored", "file"):
+        folder = tmp_path if request.param == "file" else None
+        return X, ArrayBlocks(X).make(np.copy, 5, X.dtype, folder)
+    if request.param == "parquet":
+        write_parts(
+            tmp_path, *({f"f{j}": part[:, j] for j in range(5)} for part in (X[:99], X[99:]))
+        )
+        return X, ParquetRows(tmp_path)
+    if request.param == "dask":
+        da = pytest.importorskip("dask.array")
+        return X, open_blocks(da.from_array(X, chunks=(90, 3)))
+    return X, ArrayBlocks(X)
+
+
+def test_every_kind_has_the_same_rows(kind):
+    X, table = kind
+    assert (table.shape, table.dtype, len(table)) == (X.shape, X.dtype, 300)
+    assert table.local is not isinstance(table, DaskBlocks)
+    assert len(table.slices) > 3
+    for rows, block in zip(table.slices, table.blocks(), strict=True):
+        np.testing.assert_array_equal(block, X[rows])
+    some = np.array([0, 7, 63, 64, 200, 299])
+    np.testing.assert_array_equal(table.take(some), X[some])
+    np.testing.assert_array_equal(table.toarray(), X)
+    np.testing.assert_array_equal(np.asarray(table, dtype=np.float32), X.astype(np.float32))
+
+
+def test_every_kind_maps_and_makes(kind, tmp_path):
+    X, table = kind
+    parts = [(start,) for start in table.place([rows.start for rows in table.slices])]
+    sums = list(table.map(shifted_sum, parts, 2.0))
+    expected = [X[rows].sum() + rows.start + 2 for rows in table.slices]
+    np.testing.assert_allclose(sums, expected, rtol=1e-12)
+    assert [len(block) for block in table.map(np.abs)] == [r.stop - r.start for r in table.slices]
+    for folder in (None, tmp_path):
+        made = table.make(first_columns, 3, np.float32, folder)
+        assert (made.shape, made.dtype) == ((300, 3), np.float32)
+        np.testing.assert_allclose(made.toarray(), X[:, :3], atol=1e-6)
+        total, gram = moments(made)
+        np.testing.assert_allclose(total, made.toarray().sum(axis=0), rtol=1e-4)
+        np.testing.assert_allclose(gram, X[:, :3].T @ X[:, :3], rtol=1e-5)
+        turn(made, np.eye(3)[:, :2], np.array([1.0, 2.0]))
+        np.testing.assert_allclose(made.toarray(), X[:, :2] - [1, 2], atol=1e-6)
+        np.testing.assert_allclose(
+            weighted_lengths(made, np.array([1.0, 3.0])),
+            (X[:, 0] - 1) ** 2 + 3 * (X[:, 1] - 2) ** 2,
+            rtol=1e-4,
+        )
+
+
+def test_every_kind_is_passed_over(kind, problem):
+    X, table = kind
+    entries = CandidateEntries(problem[1])
+    values, C = entries.uniform(), np.random.RandomState(0).normal(size=(6, 5))
+    placed = lay_out(table, entries)
+    np.testing.assert_allclose(gather(table, placed, values), entries.scatter(values).T @ X)
+    scores = X @ C.T + np.arange(6.0)
+    np.testing.assert_allclose(product(table, C, np.arange(6.0)), scores)
+    found = evaluate(table, placed, C, np.arange(6.0))
+    np.testing.assert_allclose(found, entries.gather(scores))
+
+
+def shifted_sum(block, start, shift):
+    return block.sum() + start + shift
+
+
+def first_columns(block):
+    return block[:, :3]
+
+
+def test_what_is_given_is_only_read(problem):
+    with pytest.raises(TypeError, match="can only be read"):
+        turn(ArrayBlocks(problem[0]), np.eye(5), np.zeros(5))
 
 
 def test_importing_appellate_imports_no_dask():
@@ -201,7 +315,7 @@ def test_importing_appellate_imports_no_dask():
 def test_parquet(problem, in_memory, tmp_path, monkeypatch):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("appellate.blocks._BATCH_ROWS", 37)
+    monkeypatch.setattr("appellate.numerics.blocks._BATCH_ROWS", 37)
     X, candidates, _ = problem
     frame = pd.DataFrame(X, columns=list("abcde")).assign(name="text")
     frame[:123].to_parquet(tmp_path / "1.parquet")
@@ -210,10 +324,10 @@ def test_parquet(problem, in_memory, tmp_path, monkeypatch):
     assert rows.shape == (300, 5)
     assert {len(block) for block in rows.blocks()} == {37, 12, 29}
     np.testing.assert_array_equal(np.asarray(rows), X)
-    model = PLCPClassifier(SUREClassifier(), **OPTIONS).fit(rows, candidates)
+    model = PLCPClassifier(SUREClassifier(**OPTIONS)).fit(rows, candidates)
     np.testing.assert_array_equal(model.transduction_, in_memory.transduction_)
     np.testing.assert_array_equal(model.predict(rows), in_memory.predict(X))
-    exact = SUREClassifier(kernel_approximation="exact").fit(rows, candidates)
+    exact = SUREClassifier(kernel=GaussianKernel(approximation="exact")).fit(rows, candidates)
     reference = SUREClassifier().fit(X, candidates)
     np.testing.assert_array_equal(exact.predict(rows), reference.predict(X))
 
@@ -221,7 +335,7 @@ def test_parquet(problem, in_memory, tmp_path, monkeypatch):
 def test_parquet_errors_name_the_place(tmp_path, monkeypatch):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("appellate.blocks._BATCH_ROWS", 10)
+    monkeypatch.setattr("appellate.numerics.blocks._BATCH_ROWS", 10)
     values = np.arange(35.0)
     values[33] = np.nan
     pd.DataFrame({"x": values, "t": "text"}).to_parquet(tmp_path / "t.parquet")
@@ -240,7 +354,9 @@ def test_a_memory_map_is_read_where_it_lies(problem, in_memory, tmp_path):
     X, candidates, _ = problem
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    model = PLCPClassifier(SUREClassifier(), cache_dir=tmp_path, **OPTIONS).fit(mapped, candidates)
+    model = PLCPClassifier(
+        SUREClassifier(kernel=clone(OPTIONS["kernel"]).set_params(cache_dir=tmp_path))
+    ).fit(mapped, candidates)
     assert_same(model, in_memory, X)
     assert [p.name for p in tmp_path.iterdir()] == ["X.npy"]
 
@@ -252,7 +368,7 @@ def test_a_memory_map_of_any_numbers_is_read_in_blocks(kind, options, problem, t
     numbers = (20 * (X - X.min())).astype(kind)
     np.save(tmp_path / "X.npy", numbers)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert isinstance(SUREClassifier()._check_rows(mapped, reset=True), Rows)
+    assert isinstance(SUREClassifier()._check_rows(mapped, reset=True), Blocks)
     model = SUREClassifier(**options).fit(mapped, candidates)
     reference = SUREClassifier(**options).fit(numbers, candidates)
     np.testing.assert_array_equal(model.confidence_, reference.confidence_)
@@ -375,12 +491,12 @@ def test_no_rows(tmp_path, in_memory):
 
 def test_linear_features_in_cache_dir(tmp_path, monkeypatch):
     opened = []
-    keep = features_module._open_unnamed
+    keep = blocks_module._open_unnamed
     monkeypatch.setattr(
-        features_module, "_open_unnamed", lambda *args: opened.append(args) or keep(*args)
+        blocks_module, "_open_unnamed", lambda *args: opened.append(args) or keep(*args)
     )
     folder = write_parts(tmp_path, {"a": np.arange(60.0)})
-    model = SUREClassifier(kernel="linear", cache_dir=tmp_path)
+    model = SUREClassifier(kernel=LinearKernel(cache_dir=tmp_path))
     model.fit(ParquetRows(folder), ["x|y", "x", "y"] * 20)
     assert [size for _, size in opened] == [60 * 8]
 
