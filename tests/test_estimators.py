@@ -124,6 +124,8 @@ def test_third_party(estimator, check):
         ("random", "check_deterministic"),
         ("deaf", "check_base"),
         ("constant", "check_solves_clusters"),
+        ("narrow", "check_proba"),
+        ("far", "check_proba"),
     ],
 )
 def test_checks_find_defects(defect, check_name):
@@ -147,6 +149,10 @@ def test_checks_find_defects(defect, check_name):
 
         def predict_proba(self, X):
             out = super().predict_proba(X)
+            if defect == "narrow" and hasattr(self, "training_output_"):
+                return out[:, :-1]
+            if defect == "far":
+                out[np.abs(X).max(axis=1) > 1e3] = np.nan
             return np.full_like(out, 1 / 3) if defect == "constant" else out
 
     class Deaf(Defective):

@@ -51,7 +51,7 @@ class HeldOut:
                 self._candidates, probabilities, classes=names
             ),
             "candidate_likelihood": candidate_likelihood(
-                self._candidates, np.log(np.maximum(probabilities, 1e-12)), classes=names
+                self._candidates, probabilities, classes=names, probabilities=True
             ),
         }
         if self.score in scores and scores[self.score] > self.best_score:
