@@ -117,9 +117,7 @@ def test_nested_parameters_can_be_searched():
     assert found.best_params_ == {"optimizer__learning_rate": 0.1}
 
 
-@pytest.mark.parametrize(
-    ("rows", "usual"), [((20, 6), "adam"), ((20, 3, 8, 8), "sgd")]
-)
+@pytest.mark.parametrize(("rows", "usual"), [((20, 6), "adam"), ((20, 3, 8, 8), "sgd")])
 def test_tables_and_images_have_settings_of_their_own(rows, usual, monkeypatch):
     rng = np.random.RandomState(0)
     seen, init = [], Trainer.__init__

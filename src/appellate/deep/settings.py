@@ -105,7 +105,7 @@ class Optimizer(Settings):
     decay, decay_every : float, int, default=0.9, 10
         Of the step schedule.
     batch_size : int, default=None
-        Rows of a step, of all processes together. None: 64 with Adam; with SGD 128 for PRODEN
+        Rows of a step, of all processes together. None: 32 with Adam; with SGD 128 for PRODEN
         and 256 for PiCO.
     drop_last : bool, default=False
         Whether an epoch leaves out the last rows of its order if they do not fill a batch, as
