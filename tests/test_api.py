@@ -36,7 +36,6 @@ MODULES = [
 NO_EXAMPLE = {
     "appellate.base.BaseClassifier": "a protocol; docs/base_classifier.md meets it",
     "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
-    "appellate.deep.load_model": "save_model has one for both",
     "appellate.io.ModelFileError": "an error",
     "appellate.model_selection.Scorer": "made by get_scorer, which has one",
 }

@@ -1,4 +1,4 @@
-"""Data of the deep commands: image sets by name, or arrays in an NPZ file."""
+"""Data of deep runs: image sets by name, or arrays in an NPZ file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.candidates import name_rows
-from appellate.cli.errors import UserError
 from appellate.datasets.integrity import read_sets
 from appellate.datasets.summary import summarize_matrix
+from appellate.deep.configuration import ConfigurationError, guess
 
 NAMES = ("cifar10", "cifar100", "fashion-mnist", "cifar10n")
 _NEEDED = ("X", "candidates")
@@ -22,7 +22,7 @@ _OPTIONAL = ("y_true", "X_test", "y_test", "class_names")
 
 
 @dataclass(frozen=True)
-class DeepData:
+class RunData:
     """Rows to train on with their candidate sets, and rows to test on.
 
     Attributes
@@ -49,7 +49,7 @@ class DeepData:
     test_truth: NDArray[np.intp] | None = None
     ids: NDArray[np.intp] | None = None
 
-    def flipped(self, flip: float, seed: int) -> DeepData:
+    def flipped(self, flip: float, seed: int) -> RunData:
         """Make candidate sets: every false label joins with a probability."""
         from appellate.datasets import make_partial_labels
 
@@ -62,13 +62,13 @@ class DeepData:
         )
         return replace(self, candidates=candidates)
 
-    def part(self, rows: NDArray[np.intp], test_rows: NDArray[np.intp]) -> DeepData:
+    def part(self, rows: NDArray[np.intp], test_rows: NDArray[np.intp]) -> RunData:
         """Keep some rows."""
 
         def of(values: Any, chosen: NDArray[np.intp]) -> Any:
             return None if values is None else values[chosen]
 
-        return DeepData(
+        return RunData(
             self.X[rows],
             of(self.candidates, rows),
             self.class_names,
@@ -94,25 +94,26 @@ def needs_flips(source: str) -> bool:
 
 def resolve_source(source: str) -> str:
     """Return the known name that is meant, or the whole path of an NPZ file."""
-    from appellate.experiments.problems import resolve
-
     if source.endswith(".npz") or Path(source).is_file():
         return str(Path(source).absolute())
-    try:
-        return resolve(source, list(NAMES), "data set")
-    except ValueError as error:
-        raise UserError(f"{error} Or give an NPZ file: FILE.npz.") from error
+    for name in NAMES:
+        if name.replace("-", "") == source.lower().replace("-", ""):
+            return name
+    raise ConfigurationError(
+        f"unknown data set '{source}'.{guess(source, NAMES)} Known are {', '.join(NAMES)}. Or "
+        "give an NPZ file: FILE.npz."
+    )
 
 
-def load(source: str, home: Path | None) -> DeepData:
+def load(source: str, home: Path | None = None) -> RunData:
     """Load a data set by name or an NPZ file."""
     try:
         return _load_images(source, home) if source in NAMES else _load_npz(Path(source))
     except (ImportError, OSError, ValueError) as error:
-        raise UserError(str(error)) from error
+        raise ConfigurationError(str(error)) from error
 
 
-def _load_images(source: str, home: Path | None) -> DeepData:
+def _load_images(source: str, home: Path | None) -> RunData:
     from appellate import datasets
 
     test_of = {
@@ -126,7 +127,7 @@ def _load_images(source: str, home: Path | None) -> DeepData:
     else:
         train = test_of[source](data_home=home)
     test = test_of[source](subset="test", data_home=home)
-    return DeepData(
+    return RunData(
         train.images,
         train.get("candidates"),
         train.class_names,
@@ -136,7 +137,7 @@ def _load_images(source: str, home: Path | None) -> DeepData:
     )
 
 
-def _load_npz(path: Path) -> DeepData:
+def _load_npz(path: Path) -> RunData:
     arrays = _read_npz(path)
     X = _check_rows(arrays["X"], "X", path)
     sets = read_sets(arrays["candidates"], f"'candidates' in '{path}'")
@@ -155,14 +156,14 @@ def _load_npz(path: Path) -> DeepData:
     if "y_true" in arrays:
         truth = _columns(arrays["y_true"], names, n, "y_true", path)
     if "X_test" not in arrays:
-        return DeepData(X, sets.matrix, names, truth)
+        return RunData(X, sets.matrix, names, truth)
     X_test = _check_rows(arrays["X_test"], "X_test", path)
     if X_test.shape[1:] != X.shape[1:]:
         raise ValueError(
             f"'{path}': rows of X_test have shape {X_test.shape[1:]}, those of X {X.shape[1:]}."
         )
     test_truth = _columns(arrays["y_test"], names, len(X_test), "y_test", path)
-    return DeepData(X, sets.matrix, names, truth, X_test, test_truth)
+    return RunData(X, sets.matrix, names, truth, X_test, test_truth)
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
