@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from appellate.candidates.votes import scalars
+from appellate.candidates.names import scalars
 
 __all__ = ["TRUSTED_TYPES", "ModelFileError", "load_model", "read_meta", "save_model"]
 

@@ -1,82 +1,17 @@
-"""Votes, LabelMe, CIFAR-10N and CIFAR-10H."""
+"""LabelMe, CIFAR-10N and CIFAR-10H."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from appellate import as_candidates
 from appellate.datasets import (
-    candidates_from_votes,
     load_cifar10h,
     load_cifar10n,
     load_labelme,
 )
 from tests.datasets.layouts import garble, swap, truncate, write_cifar10, write_labelme
-
-VOTES = np.array([[9, 1, 0], [5, 4, 1], [0, 0, 2]])
-RULES = ["union", "votes:1", "share:0.6", "share:1"]
-
-
-@given(
-    votes=arrays(np.int64, st.tuples(st.integers(1, 6), st.just(4)), elements=st.integers(0, 5)),
-    rule=st.sampled_from(RULES),
-)
-def test_counting_first_or_later_is_the_same(votes, rule):
-    votes[:, 0] += votes.sum(axis=1) == 0
-    answers = np.full((len(votes), votes.sum(axis=1).max()), -1)
-    for i, row in enumerate(votes):
-        answers[i, : row.sum()] = np.repeat(np.arange(4), row)
-    counted = candidates_from_votes(votes, rule=rule)
-    uncounted = as_candidates(
-        answers, layout="annotators", rule=rule, missing=-1, classes=np.arange(4)
-    )
-    assert np.array_equal(counted.matrix, uncounted.matrix)
-    assert counted.class_names.tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    "votes",
-    [
-        VOTES.astype(float),
-        VOTES.tolist(),
-        pd.DataFrame(VOTES, columns=["cat", "dog", "cow"]),
-        pl.DataFrame(VOTES, schema=["cat", "dog", "cow"]),
-    ],
-)
-def test_votes_in_any_container(votes):
-    classes = None if hasattr(votes, "columns") else ["cat", "dog", "cow"]
-    sets = candidates_from_votes(votes, rule="share:0.8", classes=classes)
-    assert sets.sets() == [("cat",), ("cat", "dog"), ("cow",)]
-
-
-def test_the_index_of_a_frame_names_the_rows():
-    sets = candidates_from_votes(pd.DataFrame(VOTES, index=list("xyz")))
-    assert sets.ids.tolist() == ["x", "y", "z"]
-
-
-@pytest.mark.parametrize(
-    ("votes", "options", "message"),
-    [
-        ([[1, -1]], {}, "row 0, column 1: -1 is no number of votes"),
-        ([[1, 0.5]], {}, "0.5 is no number of votes"),
-        ([[1, float("nan")]], {}, "nan is no number of votes"),
-        ([["cat", "dog"]], {}, "votes are no numbers. Count them first"),
-        ([[1, 0], [0, 0]], {}, "row 1: no candidate"),
-        ([[1, 0]], {"rule": "votes:2"}, "no label has 2 votes"),
-        ([[1, 0]], {"rule": "most"}, "unknown rule 'most'"),
-        ([[1, 0]], {"classes": ["a"]}, "1 names, but the votes 2 columns"),
-        (np.arange(3), {}, r"votes have shape \(3,\)"),
-    ],
-)
-def test_mistakes_in_votes(votes, options, message):
-    with pytest.raises(ValueError, match=message):
-        candidates_from_votes(votes, **options)
 
 
 def test_labelme_in_three_parts(tmp_path):
@@ -98,7 +33,7 @@ def test_labelme_in_three_parts(tmp_path):
     assert (candidates <= data.candidates).all()
     assert (
         candidates.sum()
-        == candidates_from_votes(data.votes, rule="share:0.5").matrix.sum()
+        == as_candidates(data.votes, layout="counts", rule="share:0.5").matrix.sum()
         < data.candidates.sum()
     )
 

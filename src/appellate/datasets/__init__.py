@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from appellate.datasets.summary import CandidateSummary, summarize_candidates
     from appellate.datasets.synthetic import make_ambiguous_classification, make_long_tailed
     from appellate.datasets.tables import load_partial_csv
-    from appellate.datasets.votes import candidates_from_votes
 
 __all__ = [
     "CandidateSummary",
-    "candidates_from_votes",
     "diagnose_csv",
     "fetch_dataset",
     "get_data_home",
@@ -77,7 +75,6 @@ _HOMES = {
     "summary": ("CandidateSummary", "summarize_candidates"),
     "synthetic": ("make_ambiguous_classification", "make_long_tailed"),
     "tables": ("load_partial_csv",),
-    "votes": ("candidates_from_votes",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

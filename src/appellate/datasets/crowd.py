@@ -17,7 +17,6 @@ from appellate.datasets.download import require_files
 from appellate.datasets.home import get_data_home
 from appellate.datasets.images import load_cifar10
 from appellate.datasets.integrity import check_features
-from appellate.datasets.votes import candidates_from_votes
 
 PathLike = str | os.PathLike[str]
 
@@ -49,7 +48,7 @@ def load_labelme(
     Parameters
     ----------
     rule : str, default="union"
-        Which answers become candidates, see `candidates_from_votes`.
+        Which answers become candidates, see `appellate.as_candidates`.
     data_home : path-like, default=None
         Folder to find the files in, see `get_data_home`.
     download_if_missing : bool, default=True
@@ -136,7 +135,7 @@ def load_cifar10n(
     Parameters
     ----------
     rule : str, default="union"
-        Which of the three labels become candidates, see `candidates_from_votes`.
+        Which of the three labels become candidates, see `appellate.as_candidates`.
     data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`.
 
@@ -184,7 +183,7 @@ def load_cifar10h(
     Parameters
     ----------
     rule : str, default="union"
-        Which labels become candidates, see `candidates_from_votes`; with so many votes
+        Which labels become candidates, see `appellate.as_candidates`; with so many votes
         ``"votes:2"`` or ``"share:0.95"`` leaves slips out.
     data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`; the counts can be fetched.
@@ -227,7 +226,7 @@ def _with_votes(
     answers: NDArray[Any] | None = None,
 ) -> Any:
     """Add candidate sets to images."""
-    candidates = candidates_from_votes(votes, rule=rule).matrix
+    candidates = as_candidates(votes, layout="counts", rule=rule).matrix
     if as_tuple:
         return data.X, candidates, data.y_true
     extra = {} if answers is None else {"answers": answers}

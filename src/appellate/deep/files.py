@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from appellate.candidates.votes import scalars
+from appellate.candidates.names import scalars
 from appellate.costs import cost_matrix
 from appellate.deep.checkpoint import CheckpointError, load_tree, save_tree
 from appellate.deep.data import Scaling
