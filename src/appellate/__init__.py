@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from appellate.bases.soft_label import SoftLabelClassifier
     from appellate.bases.sure import SUREClassifier
     from appellate.bases.svm import PLSVMClassifier
-    from appellate.candidates import CandidateSets, as_candidates
+    from appellate.candidates import Answers, CandidateSets, as_answers, as_candidates
     from appellate.numerics.search import FaissNeighbors
     from appellate.partner import PartnerClassifier
     from appellate.plcp import PLCPClassifier
+    from appellate.testimony import TestimonyClassifier
 
     __version__: str
 
 __all__ = [
     "AGGDClassifier",
+    "Answers",
     "CandidateSets",
     "FaissNeighbors",
     "LALOClassifier",
@@ -36,7 +38,9 @@ __all__ = [
     "PartnerClassifier",
     "SUREClassifier",
     "SoftLabelClassifier",
+    "TestimonyClassifier",
     "__version__",
+    "as_answers",
     "as_candidates",
     "available_bases",
     "make_base",
@@ -44,6 +48,7 @@ __all__ = [
 
 _HOMES = {
     "AGGDClassifier": "bases.aggd",
+    "Answers": "candidates",
     "CandidateSets": "candidates",
     "FaissNeighbors": "numerics.search",
     "LALOClassifier": "bases.lalo",
@@ -54,6 +59,8 @@ _HOMES = {
     "PartnerClassifier": "partner",
     "SUREClassifier": "bases.sure",
     "SoftLabelClassifier": "bases.soft_label",
+    "TestimonyClassifier": "testimony",
+    "as_answers": "candidates",
     "as_candidates": "candidates",
     "available_bases": "bases",
     "make_base": "bases",

@@ -161,7 +161,7 @@ class Answers:
                 full = [one if p is None else p for p, one in zip(pair, ones, strict=True)]
                 both[name] = np.concatenate(full).astype(float if name == "weights" else np.int32)
         joined = replace(self, person_names=name_array([*known, person]), **both)
-        return joined._take(np.lexsort((joined.labels, joined.people, joined.rows)))
+        return joined._take(np.lexsort((joined.people, joined.rows)))
 
     def rename(self, names: NDArray[Any]) -> Answers:
         """Return the same answers over all the classes of `names`, in their order."""

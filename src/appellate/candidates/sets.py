@@ -318,7 +318,7 @@ def _read(y: Any, layout: str, separator: str | None, names: Names) -> Candidate
     return _read_labels(source, names, ids)
 
 
-def check_length(sets: CandidateSets, n_samples: int) -> None:
+def check_length(sets: CandidateSets | Answers, n_samples: int) -> None:
     """Check that there is one candidate set for every row of X.
 
     Raises
