@@ -756,15 +756,15 @@ def _tempered(posterior: Matrix, temperature: float) -> Matrix:
 
 
 def share_interval(right: Any, total: Any) -> Any:
-    """95 % interval of a share (Jeffreys)."""
-    return beta_distribution.ppf([0.025, 0.975], right + 0.5, total - right + 0.5)
+    """95 % interval of a share (Jeffreys): low and high."""
+    return [beta_distribution.ppf(x, right + 0.5, total - right + 0.5) for x in (0.025, 0.975)]
 
 
 def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> dict[str, Any]:
     """How many answers each person gave, how many of them are right, how many are common.
 
     Accuracy is the posterior mass on the person's answers, shrunk by 4 answers towards that of
-    all people; its interval is that of a Beta distribution of these counts.
+    all people; the interval is that of these counts.
     """
     p, who = answers.n_people, answers.people
     once = opinion_weights(answers)
@@ -774,8 +774,8 @@ def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> d
     votes = answers.votes()
     common = (votes == votes.max(axis=1, keepdims=True))[answers.rows, answers.labels]
     mean = _inside(right.sum() / max(count.sum(), _EDGE))
-    hits, misses = right + SHRINKAGE * mean, count - right + SHRINKAGE * (1 - mean)
-    low, high = (beta_distribution.ppf(x, hits, np.maximum(misses, _EDGE)) for x in (0.025, 0.975))
+    hits = right + SHRINKAGE * mean
+    low, high = share_interval(hits, count + SHRINKAGE)
     named = answers.person_names
     return {
         "person": np.array(["everyone"]) if named is None else named,
