@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,12 +113,23 @@ def ordered(distinct: Sequence[Any]) -> list[Any]:
     return list(distinct)
 
 
+class Coded(NamedTuple):
+    """Labels as column numbers, -1 for a missing label, and the names of the columns."""
+
+    codes: NDArray[np.intp]
+    names: NDArray[Any]
+
+    def missing(self) -> NDArray[np.intp]:
+        """Return the positions without a label."""
+        return np.flatnonzero(self.codes < 0)
+
+
 def encode(
     labels: Labels,
     classes: NDArray[Any] | None,
     rows: NDArray[np.intp],
     missing: Sequence[Any] = (),
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
+) -> Coded:
     """Turn every label into its column among the classes.
 
     Parameters
@@ -134,10 +145,8 @@ def encode(
 
     Returns
     -------
-    codes : ndarray of int, shape (n_labels,)
-        Column of every label, -1 for a missing one.
-    names : ndarray of shape (l,)
-        Class names.
+    Coded
+        Column numbers and class names.
 
     Raises
     ------
@@ -166,7 +175,7 @@ def encode(
             f"{naming('row', where)}: unknown class {listing(repr(values[i]) for i in unknown)}. "
             "Add it to `classes` or correct the rows."
         )
-    return place[codes], classes
+    return Coded(place[codes], classes)
 
 
 def distinct_names(values: Any, word: str) -> NDArray[Any]:

@@ -9,7 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from appellate.datasets.crowd import load_cifar10h, load_cifar10n, load_labelme
+    from appellate.datasets.crowd import (
+        load_cifar10h,
+        load_cifar10n,
+        load_labelme,
+        load_music_genre,
+        load_plcifar10,
+        load_rte,
+        load_sentence_polarity,
+    )
+    from appellate.datasets.crowds import make_crowd
     from appellate.datasets.diagnosis import diagnose_csv
     from appellate.datasets.download import fetch_dataset
     from appellate.datasets.generators import make_partial_labels
@@ -45,18 +54,32 @@ __all__ = [
     "load_lost",
     "load_mirflickr",
     "load_msrcv2",
+    "load_music_genre",
     "load_partial_csv",
     "load_partial_mat",
+    "load_plcifar10",
+    "load_rte",
+    "load_sentence_polarity",
     "load_soccer_player",
     "load_yahoo_news",
     "make_ambiguous_classification",
+    "make_crowd",
     "make_long_tailed",
     "make_partial_labels",
     "summarize_candidates",
 ]
 
 _HOMES = {
-    "crowd": ("load_cifar10h", "load_cifar10n", "load_labelme"),
+    "crowd": (
+        "load_cifar10h",
+        "load_cifar10n",
+        "load_labelme",
+        "load_music_genre",
+        "load_plcifar10",
+        "load_rte",
+        "load_sentence_polarity",
+    ),
+    "crowds": ("make_crowd",),
     "diagnosis": ("diagnose_csv",),
     "download": ("fetch_dataset",),
     "generators": ("make_partial_labels",),
