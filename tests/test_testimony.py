@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import lgamma
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -13,14 +15,18 @@ from appellate.testimony import (
     LeaveOneOutRidge,
     answer_likelihood,
     audit_temperature,
+    choose_ridge,
+    choose_strength,
     confusions,
     credit,
     crowd_posterior,
+    expected_confusions,
     find_beta,
     hear,
     incidence,
     log_likelihoods,
     majority_vote,
+    person_counts,
     reported_posterior,
     sample_opinions,
     set_rates,
@@ -51,6 +57,11 @@ def read(table, l):
     return as_answers(table, missing=-1, classes=range(l))
 
 
+def people(answers, q, *, strength=1.0, ordered=False):
+    N = person_counts(incidence(answers), q)
+    return confusions(N, expected_confusions(N, ordered=ordered), strength)
+
+
 # -- the same, written again in loops ---------------------------------------------------------
 
 
@@ -63,8 +74,8 @@ def logit(p):
     return np.log(p / (1 - p))
 
 
-def plain_confusions(table, q):
-    """The formulas of the docstring, one number at a time."""
+def plain_confusions(table, q, strengths=(1,)):
+    """The formulas of the docstrings, one number at a time."""
     n, people = table.shape
     l = q.shape[1]
     N = np.zeros((people, l, l))
@@ -80,15 +91,26 @@ def plain_confusions(table, q):
         for k in range(l):
             u = acc if c == k else (1 - acc) / (l - 1)
             P[c, k] = (total[c, k] + l * u) / (total[c].sum() + l)
-    theta = np.zeros_like(N)
+    M = np.zeros_like(N)
     for j in range(people):
         r = (np.trace(N[j]) + 4 * acc) / (N[j].sum() + 4)
         for c in range(l):
-            right = sigmoid(logit(P[c, c]) + logit(r) - logit(acc))
-            for k in range(l):
-                m = right if k == c else (1 - right) * P[c, k] / (1 - P[c, c])
-                theta[j, c, k] = (N[j, c, k] + l * m) / (N[j, c].sum() + l)
-    return theta
+            M[j, c] = 1 - sigmoid(logit(P[c, c]) + logit(r) - logit(acc))
+            M[j, c] *= P[c] / (1 - P[c, c])
+            M[j, c, c] = sigmoid(logit(P[c, c]) + logit(r) - logit(acc))
+    best, kept = -np.inf, None
+    for s in strengths:
+        log_evidence, theta = 0.0, np.zeros_like(N)
+        for j in range(people):
+            for c in range(l):
+                log_evidence += lgamma(s * l) - lgamma(s * l + N[j, c].sum())
+                for k in range(l):
+                    prior = s * l * M[j, c, k]
+                    log_evidence += lgamma(N[j, c, k] + prior) - lgamma(prior)
+                    theta[j, c, k] = (N[j, c, k] + prior) / (N[j, c].sum() + s * l)
+        if log_evidence > best:
+            best, kept = log_evidence, theta
+    return kept
 
 
 def plain_em(table, l, rounds=9):
@@ -97,8 +119,8 @@ def plain_em(table, l, rounds=9):
     counts = np.stack([(table == k).sum(axis=1) for k in range(l)], axis=1)
     m = counts.sum(axis=1)
     q = (counts + 0.5 / l) / (m[:, None] + 0.5)
-    for _ in range(rounds):
-        theta = plain_confusions(table, q)
+    for step in range(rounds):
+        theta = plain_confusions(table, q, (1,) if step < 4 else (1, 2, 4, 8, 16, 32))
         L = np.zeros((n, l))
         for i in range(n):
             for j in range(people):
@@ -115,9 +137,7 @@ def test_confusions_are_the_formulas():
     _, table = crowd()
     answers = read(table, 3)
     q = np.random.default_rng(3).dirichlet(np.ones(3), size=len(table))
-    np.testing.assert_allclose(
-        confusions(incidence(answers), q), plain_confusions(table, q), rtol=1e-12
-    )
+    np.testing.assert_allclose(people(answers, q), plain_confusions(table, q), rtol=1e-12)
 
 
 def test_the_crowd_alone_is_an_independent_em():
@@ -133,7 +153,7 @@ def test_the_posterior_is_bayes_rule_by_brute_force():
     """L is the log of the product of all answers' probabilities, up to a constant a row."""
     _, table = crowd(n=12)
     answers = read(table, 3)
-    theta = confusions(incidence(answers), vote_shares(answers)[0])
+    theta = people(answers, vote_shares(answers)[0])
     L = log_likelihoods(answers, incidence(answers), theta, np.full(6, 0.5))
     for i, row in enumerate(table):
         joint = [np.prod([theta[j, c, a] for j, a in enumerate(row) if a >= 0]) for c in range(3)]
@@ -143,7 +163,7 @@ def test_the_posterior_is_bayes_rule_by_brute_force():
 def test_left_out_answers_by_brute_force():
     truth, table = crowd(n=15)
     answers = read(table, 3)
-    theta = confusions(incidence(answers), vote_shares(answers)[0])
+    theta = people(answers, vote_shares(answers)[0])
     L = log_likelihoods(answers, incidence(answers), theta, np.full(6, 0.5))
     output = features(truth, 3)[:, :3]
     opinions = sample_opinions(answers, theta, np.full(6, 0.5))
@@ -196,7 +216,7 @@ def test_sets_with_people_by_brute_force():
     mean = (sum(mass[0]) + sum(mass[1])) / 4
     expected = [(sum(mass[j]) + 4 * mean) / (len(mass[j]) + 4) for j in (0, 1)]
     np.testing.assert_allclose(rates, expected, rtol=1e-12)
-    theta = confusions(incidence(answers), q)
+    theta = people(answers, q)
     L = log_likelihoods(answers, incidence(answers), theta, rates)
     singles = {(0, 1): 0, (1, 0): 1, (2, 1): 2}
     plain = np.zeros((4, l))
@@ -229,6 +249,29 @@ def test_a_count_is_as_many_answers_of_unknown_people():
     np.testing.assert_allclose(one.posterior, other.posterior, atol=1e-12)
 
 
+def test_people_are_found_to_be_alike_or_not():
+    """Strength is large where all confuse alike, small where everybody has confusions."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=2000)
+    shared = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
+    own = 0.5 * np.eye(4) + 0.5 * rng.dirichlet(np.full(4, 0.2), size=(8, 4))
+    for theta, low, high in ((np.repeat(shared[None], 8, axis=0), 16, 32), (own, 1, 2)):
+        table = [[rng.choice(4, p=theta[j, c]) for j in range(8)] for c in truth]
+        N = person_counts(incidence(read(np.array(table), 4)), np.eye(4)[truth])
+        assert low <= choose_strength(N, expected_confusions(N)) <= high
+
+
+def test_the_ridge_is_that_which_predicts_the_answers_best():
+    truth, table = crowd(n=150, accuracy=0.5)
+    X = np.hstack([features(truth, 3, signal=1.5), np.random.default_rng(0).normal(size=(150, 8))])
+    chosen = choose_ridge(X, read(table, 3), 1.0)
+    assert chosen.ridge > 0.05
+    model = TestimonyClassifier().fit(X, read(table, 3))
+    assert model.regularization_ == chosen.ridge
+    given = TestimonyClassifier(regularization=chosen.ridge).fit(X, read(table, 3))
+    np.testing.assert_allclose(given.confidence_, model.confidence_)
+
+
 def test_grades_are_confused_with_their_neighbours():
     """Errors of five grades are all one step off: unseen confusions follow the others."""
     rng = np.random.default_rng(0)
@@ -236,8 +279,8 @@ def test_grades_are_confused_with_their_neighbours():
     table = np.clip(truth[:, None] + rng.choice([-1, 0, 0, 1], size=(300, 3)), 0, 4)
     answers = read(table, 5)
     q = np.eye(5)[truth]
-    ordered = confusions(incidence(answers), q, ordered=True)[0]
-    plain = confusions(incidence(answers), q)[0]
+    ordered = people(answers, q, ordered=True)[0]
+    plain = people(answers, q)[0]
     assert np.allclose(ordered.sum(axis=1), 1)
     assert ordered[0, 1] > 3 * ordered[0, 4]  # grade 0 was never true
     assert plain[0, 1] == pytest.approx(plain[0, 4])
@@ -251,11 +294,11 @@ def test_people_and_rows_may_be_permuted():
     X = features(truth, 3)
     base = TestimonyClassifier().fit(X, read(table, 3))
     rng = np.random.default_rng(0)
-    rows, people = rng.permutation(60), rng.permutation(6)
-    other = TestimonyClassifier().fit(X[rows], read(table[rows][:, people], 3))
+    rows, order = rng.permutation(60), rng.permutation(6)
+    other = TestimonyClassifier().fit(X[rows], read(table[rows][:, order], 3))
     np.testing.assert_allclose(other.confidence_, base.confidence_[rows], atol=1e-6)
     np.testing.assert_allclose(
-        other.annotators_["accuracy"], base.annotators_["accuracy"][people], atol=1e-6
+        other.annotators_["accuracy"], base.annotators_["accuracy"][order], atol=1e-6
     )
     new = features(truth, 3, seed=5)
     np.testing.assert_allclose(other.predict_proba(new), base.predict_proba(new), atol=1e-5)
@@ -344,10 +387,10 @@ def test_people_who_answered_once_are_like_all():
     _, table = crowd(n=40, people=1, share=1.0)
     lines = [(i, a[0], f"w{i}") for i, a in enumerate(table)]
     heard = TestimonyClassifier().fit(None, as_answers(lines, layout="long"))
-    people = heard.annotators_
-    assert people["answers"].tolist() == [1] * 40
-    assert np.ptp(people["accuracy"]) < 0.2
-    assert (people["high"] - people["low"] > 0.3).all()
+    found = heard.annotators_
+    assert found["answers"].tolist() == [1] * 40
+    assert np.ptp(found["accuracy"]) < 0.2
+    assert (found["high"] - found["low"] > 0.3).all()
 
 
 def test_a_person_twice_on_one_row():
@@ -448,8 +491,8 @@ def test_a_good_model_is_a_good_witness():
     before = crowd_posterior(answers).argmax(axis=1)
     joined = TestimonyClassifier().fit(None, answers.add("machine", machine))
     assert (joined.transduction_ == truth).mean() > (before == truth).mean() + 0.05
-    people = joined.annotators_
-    assert people["person"][np.argmax(people["accuracy"])] == "machine"
+    found = joined.annotators_
+    assert found["person"][np.argmax(found["accuracy"])] == "machine"
 
 
 def test_small_pieces():

@@ -11,7 +11,7 @@ all people. beta, how far features are to be trusted, is the value that best pre
 from the features and the row's *other* answers; no truth is needed.
 
 The functions here are pure functions of arrays; `TestimonyClassifier` has scikit-learn's manners.
-With q = the vote shares and no features one round of this is the model of Dawid and Skene [1]_.
+Without features it is the model of Dawid and Skene [1]_ with people who are like one another.
 
 References
 ----------
@@ -29,11 +29,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, logit, logsumexp, softmax
+from scipy.special import expit, gammaln, log_softmax, logit, logsumexp, softmax
 from scipy.stats import beta as beta_distribution
 from sklearn.utils.validation import check_is_fitted
 
-from appellate._compat import Interval, fit_context
+from appellate._compat import Interval, StrOptions, fit_context
 from appellate.appeal import AppealClassifier
 from appellate.base import _ravel_column
 from appellate.candidates import Answers, as_answers, check_length
@@ -48,10 +48,13 @@ __all__ = ["TestimonyClassifier", "crowd_posterior", "majority_vote"]
 
 Matrix = NDArray[np.float64]
 
-ROUNDS = 8
+ROUNDS, ALIKE = 8, 4  # rounds; after so many it is asked how alike people are
+STRENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+RIDGES = (0.05, 0.5, 5.0)
 SHARED_ERRORS = 0.4  # how much of a further answer repeats the errors of the others
 SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
 _SAMPLE = 50_000  # opinions that beta is found from
+_TRIED_ROWS = 4_000  # that the ridge is chosen on
 _EXACT_ROWS, _LANDMARKS = 20_000, 1_000
 _GAIN = 3.0  # nats by which features must predict the answers better, to be heard at all
 _FEW_PAIRS, _AUDITED = 50, 20
@@ -93,23 +96,27 @@ def incidence(answers: Answers) -> sp.csr_array:
     return sp.csr_array(sp.coo_array((weights, (places, answers.rows)), shape=shape))
 
 
-def confusions(said: sp.csr_array, posterior: Matrix, *, ordered: bool = False) -> Matrix:
-    """Confusion matrices of all people, (p, l, l): ``Theta[j, c, k] = P_j(answer k | truth c)``.
+def person_counts(said: sp.csr_array, posterior: Matrix) -> Matrix:
+    """``N_j[c, k]``, the sum of q[i, c] over person j's answers k, (p, l, l)."""
+    l = posterior.shape[1]
+    return np.asarray(said @ posterior).reshape(-1, l, l).transpose(0, 2, 1)
 
-    With ``N_j[c, k] = sum of q[i, c] over j's answers k``, the accuracy of all,
-    ``acc = trace(sum N_j) / total``, and U with acc on the diagonal, (1 - acc) / (l - 1) off it::
+
+def expected_confusions(N: Matrix, *, ordered: bool = False) -> Matrix:
+    """What is expected of every person before their own answers are looked at, (p, l, l).
+
+    With the accuracy of all, ``acc = trace(sum_j N_j) / total``, and U with acc on the diagonal,
+    (1 - acc) / (l - 1) off it::
 
         P         = (sum_j N_j + l U) / (row sum + l)                     all people as one
         r_j       = (trace N_j + 4 acc) / (n_j + 4)                       ability of j
-        M_j[c, c] = sigmoid(logit P[c, c] + logit r_j - logit acc)        what is expected of j
+        M_j[c, c] = sigmoid(logit P[c, c] + logit r_j - logit acc)
         M_j[c, k] = (1 - M_j[c, c]) P[c, k] / (1 - P[c, c])
-        Theta_j   = (N_j + l M_j) / (row sum + l)
 
     With `ordered`, U spreads errors as far along the order of the labels as all people do,
     whatever the truth: ``U[c, k]`` is the share of answers that lie ``k - c`` off.
     """
-    l = posterior.shape[1]
-    N = np.asarray(said @ posterior).reshape(-1, l, l).transpose(0, 2, 1)  # [j, c, k]
+    l = N.shape[1]
     if l == 1:
         return np.ones_like(N)
     pooled = N.sum(axis=0)
@@ -120,15 +127,38 @@ def confusions(said: sp.csr_array, posterior: Matrix, *, ordered: bool = False) 
         spread = np.full((l, l), (1 - accuracy) / (l - 1))
         np.fill_diagonal(spread, accuracy)
     P = (pooled + l * spread) / (pooled.sum(axis=1, keepdims=True) + l)
-    ability = abilities(N, accuracy)
-    right = expit(
-        logit(_inside(np.diag(P))) + logit(_inside(ability))[:, None] - logit(accuracy)
-    )  # [j, c]
+    ability = logit(_inside(abilities(N, accuracy)))[:, None] - logit(accuracy)
+    right = expit(logit(_inside(np.diag(P))) + ability)  # [j, c]
     wrong = P * (1 - np.eye(l))
     wrong /= wrong.sum(axis=1, keepdims=True)
     expected = (1 - right)[:, :, None] * wrong
     expected[:, np.arange(l), np.arange(l)] = right
-    return np.asarray((N + l * expected) / (N.sum(axis=2, keepdims=True) + l))
+    return np.asarray(expected)
+
+
+def confusions(N: Matrix, expected: Matrix, strength: float = 1.0) -> Matrix:
+    """Confusion matrices of all people, (p, l, l): ``Theta[j, c, k] = P_j(answer k | truth c)``.
+
+    ``Theta_j = (N_j + s l M_j) / (row sum + s l)`` for the strength s of what is expected.
+    """
+    weight = strength * N.shape[1]
+    return np.asarray((N + weight * expected) / (N.sum(axis=2, keepdims=True) + weight))
+
+
+def choose_strength(N: Matrix, expected: Matrix) -> float:
+    """How alike people are: the strength s under which their counts are likeliest.
+
+    The rows of ``N_j`` are taken for draws from Dirichlet-multinomial distributions with the
+    parameters ``s l M_j``; s is one of 1, 2, 4, ... 32.
+    """
+
+    def evidence(strength: float) -> float:
+        prior = strength * N.shape[1] * expected
+        total = strength * N.shape[1]
+        rows = gammaln(total) - gammaln(total + N.sum(axis=2))
+        return float(rows.sum() + (gammaln(N + prior) - gammaln(prior)).sum())
+
+    return max(STRENGTHS, key=evidence)
 
 
 def abilities(N: Matrix, accuracy: float) -> Matrix:
@@ -325,7 +355,7 @@ class LeaveOneOutRidge:
     """
 
     def __init__(self, X: NDArray[Any], bandwidth: float, ridge: float) -> None:
-        rows = np.asarray(X, dtype=np.float64)
+        self.ridge, rows = ridge, np.asarray(X, dtype=np.float64)
         scale = rows.std(axis=0)
         self.centre, self.scale = rows.mean(axis=0), np.where(scale > 0, scale, 1.0)
         large = len(rows) > _EXACT_ROWS
@@ -416,7 +446,10 @@ def hear(
     for step in range(ROUNDS + 1):
         if ridge is not None and output is not None and step == ROUNDS:  # more passes echo
             output = ridge.leave_one_out(q)
-        theta, rates = confusions(said, q, ordered=ordered), set_rates(answers, q)
+        N = person_counts(said, q)
+        expected = expected_confusions(N, ordered=ordered)
+        strength = 1.0 if step < ALIKE else choose_strength(N, expected)
+        theta, rates = confusions(N, expected, strength), set_rates(answers, q)
         scores = L = log_likelihoods(answers, said, theta, rates)
         if output is not None:
             beta, gain = find_beta(output, L, sample_opinions(answers, theta, rates))
@@ -429,6 +462,35 @@ def hear(
     share = credit(answers, posterior)
     posterior = share * posterior + (1 - share) / posterior.shape[1]
     return Hearing(certain(posterior, decided), theta, rates, beta)
+
+
+def choose_ridge(
+    X: NDArray[Any],
+    answers: Answers,
+    bandwidth: float,
+    *,
+    decided: NDArray[np.intp] | None = None,
+    ordered: bool = False,
+) -> LeaveOneOutRidge:
+    """Regress with the ridge, .05, .5 or 5, whose output best predicts the answers.
+
+    By `find_beta`'s gain in the first round, where the people are known by the votes alone, on
+    4,000 rows at most.
+    """
+    rows = np.arange(0, len(X), -(-len(X) // _TRIED_ROWS))
+    some = answers[rows]
+    q = certain(vote_shares(some)[0], None if decided is None else decided[rows])
+    said, rates = incidence(some), set_rates(some, q)
+    N = person_counts(said, q)
+    theta = confusions(N, expected_confusions(N, ordered=ordered))
+    L, opinions = log_likelihoods(some, said, theta, rates), sample_opinions(some, theta, rates)
+    gains = []
+    for ridge in RIDGES:
+        tried = LeaveOneOutRidge(X[rows], bandwidth, ridge)
+        gains.append(find_beta(tried.leave_one_out(q), L, opinions)[1])
+        if gains[-1] == max(gains):
+            best, model = ridge, tried
+    return model if len(rows) == len(X) else LeaveOneOutRidge(X, bandwidth, best)
 
 
 def certain(posterior: NDArray[Any], decided: NDArray[np.intp] | None) -> NDArray[Any]:
@@ -506,8 +568,9 @@ class TestimonyClassifier(AppealClassifier):
     ----------
     bandwidth : float, default=1.0
         Width of the Gaussian kernel, in mean distances of rows; features are z-scored.
-    regularization : float, default=0.05
-        Ridge of the regression.
+    regularization : float or "auto", default="auto"
+        Ridge of the regression; ``"auto"`` takes the one of .05, .5 and 5 whose output best
+        predicts the answers.
     within_answers : bool, default=False
         Choose labels of training rows among the answers only; by default among all labels.
     ordered : bool, default=False
@@ -537,6 +600,8 @@ class TestimonyClassifier(AppealClassifier):
         ``high`` (a 95 % interval), ``agreement`` (share of the answers that are among the
         row's most given ones), ``confusion`` (p, l, l): row c holds the probabilities of the
         answers where c is true.
+    regularization_ : float or None
+        The ridge that was taken.
     trust_ : float
         How far the features were trusted, beta; 0: they were not heard.
     temperature_ : float
@@ -572,7 +637,7 @@ class TestimonyClassifier(AppealClassifier):
     _parameter_constraints = {
         **AppealClassifier._parameter_constraints,
         "bandwidth": [Interval(Real, 0, None, closed="neither")],
-        "regularization": [Interval(Real, 0, None, closed="neither")],
+        "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "within_answers": ["boolean"],
         "ordered": ["boolean"],
     }
@@ -581,7 +646,7 @@ class TestimonyClassifier(AppealClassifier):
         self,
         *,
         bandwidth: float = 1.0,
-        regularization: float = 0.05,
+        regularization: float | str = "auto",
         within_answers: bool = False,
         ordered: bool = False,
         cost: Any = None,
@@ -618,12 +683,12 @@ class TestimonyClassifier(AppealClassifier):
         known = (answers.votes() > 0).any(axis=1) | (decided >= 0)
         if not known.any():
             raise ValueError("no row has an answer or a decision; there is nothing to learn from.")
+        heard, certainly = answers[known], decided[known]
         rows = ridge = None
         if X is not None:
             rows = np.asarray(self._check_rows(X, reset=True))
             check_length(answers, len(rows))
-            ridge = LeaveOneOutRidge(rows[known], self.bandwidth, self.regularization)
-        heard, certainly = answers[known], decided[known]
+            ridge = self._make_ridge(rows[known], heard, certainly)
         self.temperature_, self.audit_ = 1.0, None
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
@@ -639,6 +704,7 @@ class TestimonyClassifier(AppealClassifier):
         self.verdict_confidence_ = self._fill(crowd.posterior, known, None)
         self.annotators_ = describe_people(heard, posterior, hearing.confusion)
         self.trust_, self.n_iter_ = hearing.beta, ROUNDS + 1
+        self.regularization_ = None if ridge is None else ridge.ridge
         self.suspicion_ = suspicion(self.confidence_, self.candidates_)
         allowed = self.candidates_ if self.within_answers else np.ones_like(self.candidates_)
         allowed = certain(allowed, decided)
@@ -713,6 +779,13 @@ class TestimonyClassifier(AppealClassifier):
         self.cost_ = cost_matrix(self.cost, self.classes_)
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
         return answers, decided, drawn & (decided >= 0)
+
+    def _make_ridge(
+        self, X: NDArray[Any], answers: Answers, decided: NDArray[np.intp]
+    ) -> LeaveOneOutRidge:
+        if isinstance(self.regularization, str):
+            return choose_ridge(X, answers, self.bandwidth, decided=decided, ordered=self.ordered)
+        return LeaveOneOutRidge(X, self.bandwidth, self.regularization)
 
     def _audit(self, posterior: Matrix, truth: NDArray[np.intp]) -> None:
         self.temperature_ = audit_temperature(posterior, truth)
