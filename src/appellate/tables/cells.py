@@ -18,13 +18,9 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-try:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-except ImportError as error:  # pragma: no cover
-    raise ImportError("Tables need pyarrow: pip install 'appellate[table]'") from error
 
 #: Words that stand for no number in a column of numbers; a label may be called so.
 NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
@@ -192,7 +188,7 @@ def one_spelling(labels: Iterable[str]) -> dict[str, str]:
     for label in dict.fromkeys(labels):
         if _NUMBER.fullmatch(label) and len(label) < 400:
             groups.setdefault(Decimal(label), []).append(label)
-    spelled = {}
+    spelled: dict[str, str] = {}
     for number, group in groups.items():
         if len(group) > 1:
             whole = abs(number) < 10**15 and number == int(number)
