@@ -14,7 +14,7 @@ if find_spec("pyarrow") is None:  # pragma: no cover
 
 from appellate.tables.cells import TableError, neutralize, printable
 from appellate.tables.diagnosis import Diagnosis, diagnose
-from appellate.tables.labels import Answers, Labels, Sets, answers, candidate_sets, read_labels
+from appellate.tables.labels import Labels, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 from appellate.tables.writing import check_ending, join, write_csv, write_table
@@ -23,16 +23,12 @@ if TYPE_CHECKING:
     from appellate.tables.encoding import TextEncoder, feature_kinds, features, make_encoder
 
 __all__ = [
-    "Answers",
     "Diagnosis",
     "Labels",
     "Roles",
-    "Sets",
     "Table",
     "TableError",
     "TextEncoder",
-    "answers",
-    "candidate_sets",
     "check_ending",
     "diagnose",
     "feature_kinds",

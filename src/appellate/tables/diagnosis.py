@@ -13,7 +13,7 @@ import numpy as np
 
 from appellate.tables import cells
 from appellate.tables.cells import name_rows, name_some, printable
-from appellate.tables.labels import Answers, Sets, read_labels
+from appellate.tables.labels import Labels, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 
@@ -179,7 +179,7 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
     )
 
 
-def _count(table: Table, roles: Roles, read: Sets | Answers) -> dict[str, Any]:
+def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
     sizes = np.count_nonzero(read.matrix, axis=1)
     l = len(read.class_names)
     facts: dict[str, Any] = {
@@ -196,7 +196,7 @@ def _count(table: Table, roles: Roles, read: Sets | Answers) -> dict[str, Any]:
         "missing_cells": _empty_cells(table, roles),
         "set_aside": list(roles.ignore),
     }
-    if isinstance(read, Answers):
+    if not roles.candidates:
         people = len(np.unique(read.people)) if not roles.counts else None
         facts |= {"people": people, "answers": int(read.weights.sum())}
     return facts
@@ -211,7 +211,7 @@ def _empty_cells(table: Table, roles: Roles) -> int:
     return int(total)
 
 
-def _coverage(read: Sets | Answers) -> float | None:
+def _coverage(read: Labels) -> float | None:
     """Return the share of the rows whose truth, where there is one, is in the set."""
     if read.truth is None:
         return None
@@ -223,12 +223,10 @@ def _coverage(read: Sets | Answers) -> float | None:
     return float(np.mean((codes >= 0) & read.matrix[rows, codes]))
 
 
-def _judge(
-    table: Table, roles: Roles, read: Sets | Answers, facts: dict[str, Any]
-) -> tuple[Kind, str]:
+def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> tuple[Kind, str]:
     n, several = facts["rows"], facts["several"]
     share = f"{several / n:.1%} of the rows"
-    if isinstance(read, Answers):
+    if not roles.candidates:
         who = f"{facts['people']} people" if facts["people"] else "people"
         if not several:
             return "plain", f"{who} agree on every row."
@@ -269,7 +267,7 @@ def _is_parted(table: Table, roles: Roles) -> bool:
     return any(len(cells.split(cell, roles.separator)) > 1 for cell in truth)
 
 
-def _spellings(read: Sets | Answers) -> Iterator[str]:
+def _spellings(read: Labels) -> Iterator[str]:
     """Say which labels differ in case alone, and which occur once beside a near twin."""
     names = read.class_names.tolist()
     groups: dict[str, list[str]] = {}
@@ -308,7 +306,7 @@ def _near(one: str, other: str) -> bool:
     )
 
 
-def _more_notes(table: Table, roles: Roles, read: Sets | Answers) -> Iterator[str]:
+def _more_notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
     if read.truth is not None:
         blank = [i for i, label in enumerate(read.truth) if label is None]
         if blank:

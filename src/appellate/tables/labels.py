@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from appellate.tables import cells
-from appellate.tables.cells import (
-    TableError,
-    as_label,
-    in_order,
-    name_rows,
-    name_some,
-    one_spelling,
-    parse_list,
-    split,
-)
+from appellate.tables.cells import TableError, as_label, name_rows, name_some, split
 from appellate.tables.reading import Table
 
 if TYPE_CHECKING:
@@ -34,19 +24,28 @@ if TYPE_CHECKING:
 
 SEPARATORS = ("|", ";", ",")
 
+# Row and code of every label, the labels, the people, what to note.
+_Entries = tuple[NDArray[np.intp], NDArray[np.intp], Sequence[str], tuple[str, ...]]
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+
+@dataclass(frozen=True, eq=False)
 class Labels:
-    """What the samples of a table are called and where they stand in it.
+    """Candidates or answers, one entry each, of the n samples of a table.
 
     Attributes
     ----------
+    rows, people, labels : ndarray of int, shape (m,)
+        Sample, person (-1 for candidates and where it is not known) and label of every entry.
+    weights : ndarray of float, shape (m,)
+        How often an answer was given.
     n_rows : int
         Number of samples: rows of the table, or items of a long table.
     class_names : ndarray of str, shape (l,)
         Labels that occur, sorted, as numbers if all are numbers.
-    ids : ndarray of str, shape (n,), or None
+    ids : ndarray, shape (n,), or None
         Names of the samples.
+    people_names : ndarray of str
+        What the people are called.
     owner : ndarray of int, shape (rows of the table,)
         The sample that a row of the table belongs to.
     first : ndarray of int, shape (n,)
@@ -57,84 +56,18 @@ class Labels:
         What was read in a way that is good to know.
     """
 
-    n_rows: int
-    class_names: NDArray[Any]
-    owner: NDArray[np.intp]
-    first: NDArray[np.intp]
-    ids: NDArray[Any] | None = None
-    truth: NDArray[Any] | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def matrix(self) -> NDArray[np.bool_]:
-        """Candidates, shape (n, l): True where a label is in the set or was answered."""
-        raise NotImplementedError
-
-    def problems(self) -> list[str]:
-        """Say why nothing could be learned from these labels."""
-        n, l = self.n_rows, len(self.class_names)
-        matrix = self.matrix
-        empty = np.flatnonzero(~matrix.any(axis=1))
-        said = []
-        if n < 2:
-            said.append("one row only: nothing can be compared with it.")
-        if len(empty):
-            said.append(f"no label in {name_rows(empty)}: give them one or drop them.")
-        if l < 2:
-            said.append(
-                f"every row has the one label {name_some(self.class_names)}, so there is nothing "
-                "to decide. Is it the right column, and the right separator?"
-            )
-        elif matrix.all():
-            said.append(f"every row has all {l} labels: narrow the sets of some rows.")
-        if l > max(50, n // 2):
-            said.append(
-                f"{l} different labels in {n} rows, e.g. {name_some(self.class_names, 3)}: labels "
-                "that hardly ever recur cannot be learned. Is it the right column, and the right "
-                "separator?"
-            )
-        return said
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Sets(Labels):
-    """Candidate sets: of each row's labels one is true.
-
-    Attributes
-    ----------
-    entries : ndarray of int, shape (2, number of candidates)
-        Row and label of every candidate.
-    """
-
-    entries: NDArray[np.intp]
-
-    @property
-    def matrix(self) -> NDArray[np.bool_]:
-        """Candidates, shape (n, l)."""
-        matrix = np.zeros((self.n_rows, len(self.class_names)), dtype=bool)
-        matrix[self.entries[0], self.entries[1]] = True
-        return matrix
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Answers(Labels):
-    """Who answered what.
-
-    Attributes
-    ----------
-    rows, people, labels : ndarray of int, shape (m,)
-        Sample, person (-1 if not known) and label of every answer.
-    weights : ndarray of float, shape (m,)
-        How often it was given.
-    people_names : ndarray of str
-        What the people are called.
-    """
-
     rows: NDArray[np.intp]
     people: NDArray[np.intp]
     labels: NDArray[np.intp]
     weights: NDArray[np.float64]
+    n_rows: int
+    class_names: NDArray[Any]
+    ids: NDArray[Any] | None
     people_names: NDArray[Any]
+    owner: NDArray[np.intp]
+    first: NDArray[np.intp]
+    truth: NDArray[Any] | None
+    notes: tuple[str, ...]
 
     @property
     def counts(self) -> NDArray[np.float64]:
@@ -145,8 +78,10 @@ class Answers(Labels):
 
     @property
     def matrix(self) -> NDArray[np.bool_]:
-        """Labels that somebody gave, shape (n, l)."""
-        return self.counts > 0
+        """Candidates, shape (n, l): True where a label is in the set or was answered."""
+        matrix = np.zeros((self.n_rows, len(self.class_names)), dtype=bool)
+        matrix[self.rows, self.labels] = True
+        return matrix
 
     @property
     def majority(self) -> NDArray[np.intp]:
@@ -154,32 +89,33 @@ class Answers(Labels):
         counts = self.counts
         return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
+    def problems(self) -> list[str]:
+        """Say why nothing could be learned from these labels."""
+        n, l = self.n_rows, len(self.class_names)
+        empty = np.flatnonzero(np.bincount(self.rows, minlength=n) == 0)
+        said = []
+        if n < 2:
+            said.append("one row only: nothing can be compared with it.")
+        if len(empty):
+            said.append(f"no label in {name_rows(empty)}: give them one or drop them.")
+        if l < 2:
+            said.append(
+                f"every row has the one label {name_some(self.class_names)}, so there is nothing "
+                "to decide. Is it the right column, and the right separator?"
+            )
+        elif self.matrix.all():
+            said.append(f"every row has all {l} labels: narrow the sets of some rows.")
+        if l > max(50, n // 2):
+            said.append(
+                f"{l} different labels in {n} rows, e.g. {name_some(self.class_names, 3)}: labels "
+                "that hardly ever recur cannot be learned. Is it the right column, and the right "
+                "separator?"
+            )
+        return said
 
-@dataclass
-class _Coder:
-    """Gives every label its one spelling; `missing` are no labels."""
 
-    missing: Sequence[str] = ()
-    names: dict[str, str] = field(default_factory=dict)
-
-    def learn(self, labels: Sequence[str]) -> None:
-        marks = {mark for mark in map(as_label, self.missing) if mark}
-        same = one_spelling([*labels, *marks])
-        marks |= {same[mark] for mark in marks if mark in same}
-        names = {label: same.get(label, label) for label in labels}
-        self.names = {label: n for label, n in names.items() if n not in marks}
-
-    def notes(self) -> tuple[str, ...]:
-        changed = [f"'{a}' as '{b}'" for a, b in self.names.items() if a != b]
-        if not changed:
-            return ()
-        rest = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        shown = cells.printable(", ".join(changed[:3]))
-        return (f"labels that are the same number are read as one: {shown}{rest}.",)
-
-
-def read_labels(table: Table, roles: Roles) -> Sets | Answers:
-    """Read the labels of a table: sets where it has candidates, else answers.
+def read_labels(table: Table, roles: Roles) -> Labels:
+    """Read candidates or people's answers from a table.
 
     Parameters
     ----------
@@ -188,144 +124,83 @@ def read_labels(table: Table, roles: Roles) -> Sets | Answers:
     roles : Roles
         What its columns are, see `find_roles`.
 
+    Returns
+    -------
+    Labels
+        Sample, person and label of every answer or candidate. In a long table a person who
+        repeats an answer has one vote.
+
     Raises
     ------
     TableError
         If a cell cannot be read as what it should be.
-    """
-    return candidate_sets(table, roles) if roles.candidates else answers(table, roles)
-
-
-def candidate_sets(table: Table, roles: Roles) -> Sets:
-    """Read a column of candidate sets, or columns of 0 and 1, one a label.
-
-    Parameters
-    ----------
-    table : Table
-        The user's.
-    roles : Roles
-        With `candidates` and `separator`.
-
-    Returns
-    -------
-    Sets
-        Candidates and class names.
 
     Examples
     --------
-    >>> from appellate.tables import candidate_sets, find_roles, read_table
+    >>> from appellate.tables import find_roles, read_labels, read_table
     >>> table = read_table({"x": [0.5, 1.5], "names": ["anna|bob", "bob"]})
-    >>> sets = candidate_sets(table, find_roles(table, candidates="names"))
-    >>> sets.matrix, sets.class_names.tolist()
+    >>> read = read_labels(table, find_roles(table))
+    >>> read.matrix, read.class_names.tolist()
     (array([[ True,  True],
            [False,  True]]), ['anna', 'bob'])
-    """
-    rows: NDArray[Any]
-    notes: tuple[str, ...] = ()
-    if len(roles.candidates) > 1:
-        rows, columns = np.nonzero(_indicators(table, roles.candidates))
-        given = [roles.candidates[j] for j in columns.tolist()]
-        order: list[str] | None = list(roles.candidates)
-    else:
-        rows, given, notes = _parted(table, roles)
-        order = None
-    coder = _Coder(roles.missing)
-    truth = _truth_texts(table, roles)
-    coder.learn([*dict.fromkeys([*given, *(t for t in truth or () if t)])])
-    kept = [i for i, label in enumerate(given) if label in coder.names]
-    named = [coder.names[given[i]] for i in kept]
-    names = order or in_order(named)
-    place = {name: j for j, name in enumerate(names)}
-    codes = np.array([place[name] for name in named], dtype=np.intp)
-    everyone = np.arange(len(table))
-    return Sets(
-        n_rows=len(table),
-        class_names=np.array(names, dtype=np.str_),
-        owner=everyone,
-        first=everyone,
-        ids=_ids(table, roles, everyone),
-        truth=_truth(truth, coder, everyone),
-        notes=(*notes, *coder.notes()),
-        entries=np.stack([rows[kept].astype(np.intp), codes]),
-    )
-
-
-def answers(table: Table, roles: Roles) -> Answers:
-    """Read people's answers: one column a person, one answer a row, or counts of votes.
-
-    Parameters
-    ----------
-    table : Table
-        The user's.
-    roles : Roles
-        With `annotators`, `long` or `counts`.
-
-    Returns
-    -------
-    Answers
-        Sample, person, label and weight of every answer. In a long table a person who repeats
-        an answer has one vote.
-
-    Examples
-    --------
-    >>> from appellate.tables import answers, find_roles, read_table
     >>> table = read_table({"ann": ["cat", "dog"], "ben": ["cat", None], "cleo": ["cow", "dog"]})
-    >>> said = answers(table, find_roles(table, annotators=["ann", "ben", "cleo"]))
-    >>> said.rows.tolist(), said.people.tolist(), said.class_names[said.labels].tolist()
+    >>> read = read_labels(table, find_roles(table, annotators=["ann", "ben", "cleo"]))
+    >>> read.rows.tolist(), read.people.tolist(), read.class_names[read.labels].tolist()
     ([0, 0, 0, 1, 1], [0, 1, 2, 0, 2], ['cat', 'cat', 'cow', 'dog', 'dog'])
     """
-    owner = np.arange(len(table))
-    items = None
-    weights: NDArray[Any] | None = None
-    who: Sequence[str] = ()
-    if roles.counts:
-        counts = _counts(table, roles.counts)
+    owner = first = np.arange(len(table))
+    people_names: Sequence[str] = ()
+    items = people = weights = None
+    notes: tuple[str, ...] = ()
+    if roles.counts or len(roles.candidates) > 1:
+        given: Sequence[str] = roles.counts or roles.candidates
+        counts = _counts(table, given, most=np.inf if roles.counts else 1)
         rows, codes = np.nonzero(counts)
-        people = np.full(len(rows), -1)
-        weights, given = counts[rows, codes], list(roles.counts)
+        weights = counts[rows, codes]
+    elif roles.candidates:
+        rows, codes, given, notes = _sets(table, roles)
     elif roles.annotators:
-        coded = [table.texts(name).dictionary_encode() for name in roles.annotators]
-        who = roles.annotators
-        given, codes = _together(coded)
-        present = np.flatnonzero(codes.ravel() >= 0)
-        rows, people = np.unravel_index(present, codes.shape)
-        codes = codes.ravel()[present]
+        people_names = roles.annotators
+        coded = [_coded(table, name) for name in roles.annotators]
+        given, answers = _together(coded)
+        rows, people = np.nonzero(answers >= 0)
+        codes = answers[rows, people]
     else:
-        items, owner, people, who, codes, given = _long(table, roles)
+        (owner, items), (codes, given), *who = (_coded(table, name) for name in roles.long)
         rows = owner
-    coder = _Coder(roles.missing)
-    truth = _truth_texts(table, roles)
-    coder.learn([*dict.fromkeys([*given, *(t for t in truth or () if t)])])
-    used = [given[i] for i in np.unique(codes[codes >= 0]).tolist()]
-    names = (
-        list(given) if roles.counts else in_order(coder.names[g] for g in used if g in coder.names)
-    )
+        people, people_names = who[0] if who else (None, ())
+        _refuse_nameless(table, roles.long[0], owner)
+        first = np.full(len(items), len(table))
+        np.minimum.at(first, owner, np.arange(len(table)))
+    truth, truths = _coded(table, roles.truth) if roles.truth else (None, [])
+    spelled, notes_ = _spell([*given, *truths], roles.missing)
+    kept = {spelled[given[code]] for code in np.unique(codes[codes >= 0]).tolist()} - {None}
+    fixed = roles.counts or roles.candidates[1:]
+    names = list(given) if fixed else cells.in_order(name for name in kept if name)
     place = {name: j for j, name in enumerate(names)}
-    lookup = np.array([place.get(coder.names.get(g, ""), -1) for g in given] + [-1])
-    final = lookup[codes] if not roles.counts else codes
-    keep = final >= 0
-    triples = np.stack([rows[keep], people[keep], final[keep]]).astype(np.intp)
-    weights = np.ones(triples.shape[1]) if weights is None else weights[keep]
-    if roles.long and len(roles.long) > 2:
-        triples = np.unique(triples, axis=1)
-        weights = np.ones(triples.shape[1])
-    n = len(table) if items is None else len(items)
-    first = np.full(n, len(table), dtype=np.intp)
-    np.minimum.at(first, owner, np.arange(len(table)))
-    ids = _ids(table, roles, first)
-    return Answers(
-        n_rows=n,
+    final = np.array([place.get(spelled[g] or "", -1) for g in given] + [-1])[codes]
+    people = np.full(len(rows), -1) if people is None else people
+    weights = np.ones(len(rows)) if weights is None else weights
+    keep = np.flatnonzero(final >= 0)
+    entries = np.stack([rows, people, final])[:, keep].astype(np.intp)
+    weights = weights[keep]
+    if len(roles.long) > 2:
+        entries = np.unique(entries, axis=1)
+        weights = np.ones(entries.shape[1])
+    ids = _ids(table, roles.id, first)
+    return Labels(
+        rows=entries[0],
+        people=entries[1],
+        labels=entries[2],
+        weights=weights,
+        n_rows=len(first),
         class_names=np.array(names, dtype=np.str_),
+        ids=np.array(items, dtype=object) if ids is None and items else ids,
+        people_names=np.array(people_names, dtype=np.str_),
         owner=owner,
         first=first,
-        ids=ids if ids is not None or items is None else np.array(items, dtype=np.str_),
-        truth=_truth(truth, coder, first),
-        notes=(*coder.notes(), *_doubtful(names, roles)),
-        rows=triples[0],
-        people=triples[1],
-        labels=triples[2],
-        weights=weights,
-        people_names=np.array(who, dtype=np.str_),
+        truth=None if truth is None else _named(truth[first], [spelled[t] for t in truths]),
+        notes=(*notes, *notes_, *_doubtful(names, roles)),
     )
 
 
@@ -356,159 +231,149 @@ def _recombine(parted: Sequence[Sequence[str]], mark: str) -> bool:
     parts = Counter(part for row in parted for part in row)
     if not parts:
         return False
-    lengths = np.array([(part.count(" ") + 1, len(part)) for part in parts])
-    words, letters = lengths.mean(axis=0)
-    if words > 4 or letters > 40:
-        return False
+    words, letters = np.mean([(part.count(" ") + 1, len(part)) for part in parts], axis=0)
     again = sum(count for count in parts.values() if count > 1)
-    return mark == "|" or again >= 0.6 * parts.total()
+    return bool(words <= 4 and letters <= 40 and (mark == "|" or again >= 0.6 * parts.total()))
 
 
-def _parted(table: Table, roles: Roles) -> tuple[NDArray[np.intp], list[str], tuple[str, ...]]:
+def _coded(table: Table, name: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return a column as numbers of its distinct texts, -1 where empty."""
+    column = table.texts(name).dictionary_encode()
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes.astype(np.intp), column.dictionary.to_pylist()
+
+
+def _named(codes: NDArray[np.intp], names: Sequence[str | None]) -> NDArray[Any]:
+    return np.array([*names, None], dtype=object)[codes]
+
+
+def _spell(
+    given: Sequence[str], missing: Sequence[str]
+) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """Give every label its one spelling, None to those that stand for none; say what changed."""
+    marks = {mark for mark in map(as_label, missing) if mark}
+    same = cells.one_spelling([*given, *marks])
+    marks |= {same[mark] for mark in marks if mark in same}
+    spelled = {label: same.get(label, label) for label in given}
+    changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if a != b and b not in marks]
+    rest = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    shown = cells.printable(", ".join(changed[:3])) + rest
+    notes = (f"labels that are the same number are read as one: {shown}.",) if changed else ()
+    return {label: None if name in marks else name for label, name in spelled.items()}, notes
+
+
+def _sets(table: Table, roles: Roles) -> _Entries:
     """Return row and label of every candidate in a column of sets."""
-    name = roles.candidates[0]
+    name, mark = roles.candidates[0], roles.separator
     column = table.data.column(name)
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        parted = [
-            tuple(dict.fromkeys(label for each in value or () if (label := as_label(each))))
-            for value in column.to_pylist()
-        ]
-        return _flat(parted, range(len(parted)))
-    coded = table.texts(name).dictionary_encode()
-    distinct = coded.dictionary.to_pylist()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     notes: tuple[str, ...] = ()
-    lists = [parse_list(cell) for cell in distinct]
-    looks = [cell[:1] in "[{(" and cell[-1:] in "]})" for cell in distinct]
-    if all(looks) and any(row is not None for row in lists):
-        if None in lists:
-            row = int(np.flatnonzero(codes == lists.index(None))[0])
-            raise TableError(
-                f"{table.source}, column {name_some([name])}: cells look like Python or JSON "
-                f"lists, but row {row} cannot be read: {distinct[lists.index(None)][:40]!r}. "
-                "Write its labels as in \"['cat', 'dog']\", or as 'cat|dog'."
-            )
-        notes = (f"cells of {name_some([name])} are read as lists of labels.",)
-        parted = [row or () for row in lists]
+    if pa.types.is_nested(column.type):
+        codes = np.arange(len(table))
+        parted = [_distinct(value) for value in column.to_pylist()]
     else:
-        mark = roles.separator
-        parted = [split(cell, mark) for cell in distinct]
-        gaps = [mark and not all(map(str.strip, cell.split(mark))) for cell in distinct]
+        codes, texts = _coded(table, name)
+        lists = _lists(table, name, codes, texts)
+        parted = lists or [split(text, mark) for text in texts]
+        gaps = [mark and not all(map(str.strip, text.split(mark))) for text in texts]
         rows = np.flatnonzero(np.array([*gaps, False], dtype=bool)[codes])
-        if len(rows):
+        if lists:
+            notes = (f"cells of {name_some([name])} are read as lists of labels.",)
+        elif len(rows):
             notes = (f"nothing before, after or between two {mark!r} in {name_rows(rows)}.",)
-    owner, given, _ = _flat([*parted, ()], codes.tolist())
-    return owner, given, notes
+    place: dict[str, int] = {}
+    flat = [place.setdefault(label, len(place)) for row in parted for label in row]
+    sizes = np.array([*map(len, parted), 0])
+    starts, lengths = (sizes.cumsum() - sizes)[codes], sizes[codes]
+    within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
+    positions = np.repeat(starts, lengths) + within
+    rows = np.repeat(np.arange(len(table)), lengths)
+    return rows, np.array(flat, dtype=np.intp)[positions], list(place), notes
 
 
-def _flat(
-    parted: Sequence[Sequence[str]], codes: Sequence[int]
-) -> tuple[NDArray[np.intp], list[str], tuple[str, ...]]:
-    owner = np.repeat(np.arange(len(codes)), [len(parted[code]) for code in codes])
-    return owner, [label for code in codes for label in parted[code]], ()
+def _distinct(values: Any) -> tuple[str, ...]:
+    each = values if isinstance(values, list) else [values]
+    return tuple(dict.fromkeys(label for value in each if (label := as_label(value))))
 
 
-def _indicators(table: Table, names: Sequence[str]) -> NDArray[np.bool_]:
-    matrix = np.zeros((len(table), len(names)), dtype=bool)
-    for j, name in enumerate(names):
-        values = table.numbers(name)
-        wrong = None if values is None else np.flatnonzero((values != 0) & (values != 1))
-        if values is None or wrong is None or len(wrong):
-            where = "" if wrong is None or not len(wrong) else f" in row {wrong[0]}"
-            raise TableError(
-                f"{table.source}, column {name_some([name])}{where}: neither 0 nor 1. Several "
-                "columns of candidates hold 0 and 1, one a label; for one column a person use "
-                "annotators=."
-            )
-        matrix[:, j] = values == 1
-    return matrix
+def _lists(
+    table: Table, name: str, codes: NDArray[np.intp], texts: Sequence[str]
+) -> list[tuple[str, ...]] | None:
+    """Read cells such as ``['cat', 'dog']`` if all look like it."""
+    if not all(text[0] in "[{(" and text[-1] in "]})" for text in texts):
+        return None
+    lists = [cells.parse_list(text) for text in texts]
+    wrong = next((i for i, row in enumerate(lists) if row is None), None)
+    if wrong is None:
+        return [row or () for row in lists]
+    if not any(lists):
+        return None  # names in brackets
+    raise TableError(
+        f"{table.source}, column {name_some([name])}: cells look like Python or JSON lists, but "
+        f"row {np.flatnonzero(codes == wrong)[0]} cannot be read: {texts[wrong][:40]!r}. Write "
+        "its labels as in \"['cat', 'dog']\", or as 'cat|dog'."
+    )
 
 
-def _counts(table: Table, names: Sequence[str]) -> NDArray[np.float64]:
+def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float64]:
+    """Read columns of votes, or of 0 and 1."""
     counts = np.zeros((len(table), len(names)))
     for j, name in enumerate(names):
         values = table.numbers(name)
-        wrong = None if values is None else np.flatnonzero(~((values >= 0) & (values < np.inf)))
-        if values is None or wrong is None or len(wrong):
-            where = "" if wrong is None or not len(wrong) else f" in row {wrong[0]}"
+        values = np.full(len(table), np.nan) if values is None else values
+        fits = (values >= 0) & (values <= most) & (values < np.inf)
+        wrong = np.flatnonzero(~(fits if most > 1 else fits & (values == np.trunc(values))))
+        if len(wrong):
+            where = f"{table.source}, column {name_some([name])}, row {wrong[0]}"
             raise TableError(
-                f"{table.source}, column {name_some([name])} (counts){where}: no number of votes. "
-                "Write 0 where nobody chose the label."
+                f"{where}: no number of votes. Write 0 where nobody chose the label."
+                if most > 1
+                else f"{where}: neither 0 nor 1. Several columns of candidates hold 0 and 1, one "
+                "a label; for one column a person use annotators=."
             )
         counts[:, j] = values
     return counts
 
 
-def _together(coded: Sequence[Any]) -> tuple[list[str], NDArray[np.intp]]:
+def _together(
+    columns: Sequence[tuple[NDArray[np.intp], list[str]]],
+) -> tuple[list[str], NDArray[np.intp]]:
     """Return the distinct labels of several columns and their codes, shape (rows, columns)."""
     place: dict[str, int] = {}
-    columns = []
-    for column in coded:
-        codes = [place.setdefault(label, len(place)) for label in column.dictionary.to_pylist()]
-        lookup = np.array([*codes, -1], dtype=np.intp)
-        columns.append(lookup[column.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
-    return list(place), np.stack(columns, axis=1)
+    found = []
+    for codes, texts in columns:
+        lookup = [*(place.setdefault(text, len(place)) for text in texts), -1]
+        found.append(np.array(lookup)[codes])
+    return list(place), np.stack(found, axis=1)
 
 
-def _long(table: Table, roles: Roles) -> tuple[Any, ...]:
-    coded = [table.texts(name).dictionary_encode() for name in roles.long]
-    indices = [c.indices.fill_null(-1).to_numpy(zero_copy_only=False) for c in coded]
-    nameless = np.flatnonzero(indices[0] < 0)
-    if len(nameless):
+def _refuse_nameless(table: Table, name: str, codes: NDArray[np.intp]) -> None:
+    rows = np.flatnonzero(codes < 0)
+    if len(rows):
         raise TableError(
-            f"{table.source}, column {name_some(roles.long[:1])}: {name_rows(nameless)} names no "
-            "item. Fill the cells or drop the rows."
+            f"{table.source}, column {name_some([name])}: no name in {name_rows(rows)}. Fill the "
+            "cells or drop the rows."
         )
-    people = indices[2] if len(coded) > 2 else np.full(len(table), -1)
-    who = coded[2].dictionary.to_pylist() if len(coded) > 2 else ()
-    items = coded[0].dictionary.to_pylist()
-    return (
-        items,
-        indices[0].astype(np.intp),
-        people,
-        who,
-        indices[1],
-        coded[1].dictionary.to_pylist(),
-    )
 
 
-def _ids(table: Table, roles: Roles, first: NDArray[np.intp]) -> NDArray[Any] | None:
-    if roles.id is None:
+def _ids(table: Table, name: str | None, first: NDArray[np.intp]) -> NDArray[Any] | None:
+    if name is None:
         return None
-    cells_ = table.texts(roles.id).take(pa.array(first))
-    if cells_.null_count:
-        rows = np.flatnonzero(pc.is_null(cells_).to_numpy(zero_copy_only=False))
+    codes, texts = _coded(table, name)
+    _refuse_nameless(table, name, codes[first])
+    twice = np.flatnonzero(np.bincount(codes[first]) > 1)
+    if len(twice):
         raise TableError(
-            f"{table.source}, column {name_some([roles.id])} (id): no name in {name_rows(rows)}."
+            f"{table.source}, column {name_some([name])} (id): "
+            f"{name_some((texts[i] for i in twice), 3)} occurs more than once. Give every row its "
+            "own id; if a row is one answer of several, use long=."
         )
-    counts = cells_.value_counts()
-    twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist()
-    if twice:
-        raise TableError(
-            f"{table.source}, column {name_some([roles.id])} (id): {name_some(twice, 3)} occurs "
-            "more than once. Give every row its own id; if a row is one answer of several, use "
-            "long=."
-        )
-    return np.array(cells_.to_pylist(), dtype=object)
-
-
-def _truth_texts(table: Table, roles: Roles) -> list[str | None] | None:
-    return None if roles.truth is None else table.texts(roles.truth).to_pylist()
-
-
-def _truth(
-    texts: Sequence[str | None] | None, coder: _Coder, first: NDArray[np.intp]
-) -> NDArray[Any] | None:
-    if texts is None:
-        return None
-    values = [coder.names.get(texts[i] or "") for i in first.tolist()]
-    return np.array(values, dtype=object)
+    return _named(codes[first], texts)
 
 
 def _doubtful(names: Sequence[str], roles: Roles) -> tuple[str, ...]:
     """Say which labels of people are called as an empty cell often is."""
     doubtful = [name for name in names if name.lower() in cells.NO_NUMBER | {"?", "-", "-1"}]
-    if not doubtful or roles.counts:
+    if not doubtful or not (roles.annotators or roles.long):
         return ()
     return (
         f"taken as labels: {name_some(doubtful)}. If that means that there is no answer, name it "

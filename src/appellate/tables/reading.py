@@ -505,8 +505,8 @@ def _csv_rows(source: str, text: str, delimiter: str) -> Iterator[list[str]]:
             elif "".join(row).strip():
                 raise TableError(
                     f"{source}, line {line}: {len(row)} cells, but the header has {width}. "
-                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs quotes "
-                    "around it."
+                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs "
+                    "quotes around it."
                 )
             line = reader.line_num + 1
     except csv.Error as error:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, name_some, printable
-from appellate.tables.labels import Answers, Sets, find_separator, read_labels
+from appellate.tables.labels import Labels, find_separator, read_labels
 from appellate.tables.reading import Table
 
 Columns = str | Sequence[str]
@@ -641,7 +641,7 @@ class _Guess:
         roles = (role for role, value in self.found.items() if name in (value or ()))
         return f"given as {next(roles, 'ignore')}"
 
-    def _find_truth(self, read: Sets | Answers, features: Sequence[str]) -> None:
+    def _find_truth(self, read: Labels, features: Sequence[str]) -> None:
         free = [c for c in self.free() if c.name not in features]
         titled = [
             c for c in free if c.title in _TRUTH_TITLES and c.kind in ("text", "number", "date")
@@ -657,7 +657,7 @@ class _Guess:
                 return self.take({"truth": (column.name,)}, "always among the labels of its row")
         return None
 
-    def _no_feature(self, column: _Column, read: Sets | Answers) -> str | None:
+    def _no_feature(self, column: _Column, read: Labels) -> str | None:
         """Say why a column is nothing to learn from; None if it may be."""
         if not column.name:
             return "without a title, as the index of a data frame"
@@ -669,7 +669,7 @@ class _Guess:
             return "the same in all rows"
         if _holds_labels(column, read):
             return "holds labels of this table; if they are the true ones, give truth="
-        if isinstance(read, Answers) and self.found.get("counts") and _is_majority(column, read):
+        if self.found.get("counts") and _is_majority(column, read):
             return "follows from the votes; if it is the true label, give truth="
         if column.kind == "vector":
             return None
@@ -731,7 +731,7 @@ def _counts_rows(column: _Column, first: NDArray[np.intp]) -> bool:
     return bool(len(values) >= _FEW and span == len(values) == len(np.unique(values)))
 
 
-def _codes(column: _Column, read: Sets | Answers) -> NDArray[np.intp]:
+def _codes(column: _Column, read: Labels) -> NDArray[np.intp]:
     """Return the class of every sample's cell, -1 if empty, -2 if it is no class."""
     place = {name: j for j, name in enumerate(read.class_names.tolist())}
     numbers = {cells.as_number(name): j for name, j in place.items()} | {None: -2}
@@ -744,7 +744,7 @@ def _codes(column: _Column, read: Sets | Answers) -> NDArray[np.intp]:
     return np.array([*lookup, -1])[indices][read.first]
 
 
-def _holds_labels(column: _Column, read: Sets | Answers) -> bool:
+def _holds_labels(column: _Column, read: Labels) -> bool:
     """Tell whether a column holds labels of the rows, such as the true ones.
 
     Texts do if all are class names, and at least two (of two classes: and agree with the rows).
@@ -767,7 +767,7 @@ def _holds_labels(column: _Column, read: Sets | Answers) -> bool:
     return _is_candidate(column, read, _MOST)
 
 
-def _is_candidate(column: _Column, read: Sets | Answers, share: float) -> bool:
+def _is_candidate(column: _Column, read: Labels, share: float) -> bool:
     """Tell whether cells are candidates of their own rows, and not of any row as well."""
     if column.values is None or column.kind not in ("text", "number", "date"):
         return False
@@ -783,7 +783,7 @@ def _is_candidate(column: _Column, read: Sets | Answers, share: float) -> bool:
     return bool(not few and own >= max(share, (1 + chance) / 2))
 
 
-def _is_majority(column: _Column, read: Answers) -> bool:
+def _is_majority(column: _Column, read: Labels) -> bool:
     """Tell whether a column is but another name for the label with the most votes."""
     if column.values is None or not 1 < column.distinct <= len(read.class_names):
         return False
