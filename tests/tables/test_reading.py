@@ -277,8 +277,8 @@ def test_a_missing_file_or_column_is_named_with_the_nearest(here):
     put(here, "birds.csv", "names,w\na,1\n")
     with pytest.raises(TableError, match=r"no file 'brids.csv'\. Did you mean 'birds.csv'"):
         read_table("brids.csv")
+    (here / "nothing").mkdir()
     with pytest.raises(TableError, match="folder without a table"):
-        (here / "nothing").mkdir()
         read_table("nothing")
     table = read_table("birds.csv")
     with pytest.raises(TableError, match=r"no column 'Nmaes' \(truth\)\. Did you mean 'names'\?"):

@@ -275,7 +275,9 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             matrix = self._count(texts)
             most = min(self.n_components, matrix.shape[0], matrix.shape[1] - 1)
             if most > 0:
-                self.reduction_ = TruncatedSVD(most, random_state=self.random_state).fit(matrix)
+                reduction = TruncatedSVD(most, random_state=self.random_state)
+                with np.errstate(invalid="ignore"):  # all texts alike
+                    self.reduction_ = reduction.fit(matrix)
         self.n_features_out_ = 1 if self.reduction_ is None else self.reduction_.n_components
         found = self.transform(texts)
         self.scale_ = float(np.sqrt(found.var(axis=0).sum())) or 1.0

@@ -41,7 +41,8 @@ _TRUTH_TITLES = {
     *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
     *_words("actual correct"),
 }
-_ID_WORDS = {*_words("id ids uid uuid guid hash md5 sha sha1 sha256 key index idx rowid")}
+_HASH_WORDS = {*_words("hash md sha")}  # digits are words of their own
+_ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
 _ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
 _ADDED = ("label", "confidence", "outcome")  # to the user's table by a run
 _MAYBE = ("suspicion", "margin", "evidence")
@@ -547,8 +548,6 @@ class _Guess:
                     names = tuple(c.name for c in free[i : i + width])
                     how = f"sum up to {name_some([whole[0].name])}" if whole else "one sum"
                     self.take({"counts": names}, f"votes for a label: {how}")
-                    for column in whole:
-                        self.aside(column.name, "the number of votes")
                     return "counts"
         return None
 
@@ -669,8 +668,11 @@ class _Guess:
             return "the same in all rows"
         if _holds_labels(column, read):
             return "holds labels of this table; if they are the true ones, give truth="
-        if self.found.get("counts") and _is_majority(column, read):
-            return "follows from the votes; if it is the true label, give truth="
+        if self.found.get("counts"):
+            if column.is_whole and np.array_equal(column.start, read.counts[:_SAMPLE].sum(axis=1)):
+                return "the number of votes"
+            if _is_majority(column, read):
+                return "follows from the votes; if it is the true label, give truth="
         if column.kind == "vector":
             return None
         if _counts_rows(column, read.first):
@@ -679,7 +681,7 @@ class _Guess:
         hinted = bool(_ID_WORDS & words) or column.title.endswith(("id", "hash"))
         near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
         if column.kind == "number":
-            if column.is_whole and hinted and (near or {"hash"} & words):
+            if column.is_whole and hinted and (near or _HASH_WORDS & words):
                 return "an id or a hash"
             whole = pa.types.is_integer(column.data.type) and near
             huge = whole and pc.max(pc.abs_checked(column.data)).as_py() > 2**53
@@ -711,7 +713,7 @@ def _names_rows(column: _Column) -> bool:
     """Tell whether a column names the rows: by its title, or as a code, with no value twice."""
     if column.kind not in ("text", "number") or column.is_picture or column.is_prose:
         return False
-    if not column.is_unique or "hash" in column.words:
+    if not column.is_unique or _HASH_WORDS & {*column.words}:
         return False
     if column.kind == "number" and not column.is_whole:
         return False
@@ -806,7 +808,8 @@ def _agreement(group: Sequence[_Column]) -> tuple[float, int]:
     same = expected = 0.0
     total = 0
     for one, other in combinations(columns, 2):
-        both = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
+        pairs = zip(one, other, strict=True)
+        both = [(a, b) for a, b in pairs if not {a, b} & {None, "-1"}]
         if both:
             left, right = zip(*both, strict=True)
             total += len(both)
