@@ -115,7 +115,7 @@ class Diagnosis:
             lines += ["", "Next, in the terminal:", "", f"    {self.command}"]
         lines += ["", "Or in Python:" if self.command else "Next, in Python:", ""]
         lines += [f"    {line}".rstrip() for line in self.python.splitlines()]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
 
 def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis:

@@ -161,18 +161,17 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         rows, codes, given, notes = _sets(table, roles)
     elif roles.annotators:
         people_names = roles.annotators
-        coded = [_coded(table, name) for name in roles.annotators]
-        given, answers = _together(coded)
+        given, answers = together([coded(table, name) for name in roles.annotators])
         rows, people = np.nonzero(answers >= 0)
         codes = answers[rows, people]
     else:
-        (owner, items), (codes, given), *who = (_coded(table, name) for name in roles.long)
+        (owner, items), (codes, given), *who = (coded(table, name) for name in roles.long)
         rows = owner
         people, people_names = who[0] if who else (None, ())
         _refuse_nameless(table, roles.long[0], owner)
         first = np.full(len(items), len(table))
         np.minimum.at(first, owner, np.arange(len(table)))
-    truth, truths = _coded(table, roles.truth) if roles.truth else (None, [])
+    truth, truths = coded(table, roles.truth) if roles.truth else (None, [])
     spelled, notes_ = _spell([*given, *truths], roles.missing)
     kept = {spelled[given[code]] for code in np.unique(codes[codes >= 0]).tolist()} - {None}
     fixed = roles.counts or roles.candidates[1:]
@@ -236,7 +235,7 @@ def _recombine(parted: Sequence[Sequence[str]], mark: str) -> bool:
     return bool(words <= 4 and letters <= 40 and (mark == "|" or again >= 0.6 * parts.total()))
 
 
-def _coded(table: Table, name: str) -> tuple[NDArray[np.intp], list[str]]:
+def coded(table: Table, name: str) -> tuple[NDArray[np.intp], list[str]]:
     """Return a column as numbers of its distinct texts, -1 where empty."""
     column = table.texts(name).dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -271,7 +270,7 @@ def _sets(table: Table, roles: Roles) -> _Entries:
         codes = np.arange(len(table))
         parted = [_distinct(value) for value in column.to_pylist()]
     else:
-        codes, texts = _coded(table, name)
+        codes, texts = coded(table, name)
         lists = _lists(table, name, codes, texts)
         parted = lists or [split(text, mark) for text in texts]
         gaps = [mark and not all(map(str.strip, text.split(mark))) for text in texts]
@@ -334,7 +333,7 @@ def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float
     return counts
 
 
-def _together(
+def together(
     columns: Sequence[tuple[NDArray[np.intp], list[str]]],
 ) -> tuple[list[str], NDArray[np.intp]]:
     """Return the distinct labels of several columns and their codes, shape (rows, columns)."""
@@ -358,7 +357,7 @@ def _refuse_nameless(table: Table, name: str, codes: NDArray[np.intp]) -> None:
 def _ids(table: Table, name: str | None, first: NDArray[np.intp]) -> NDArray[Any] | None:
     if name is None:
         return None
-    codes, texts = _coded(table, name)
+    codes, texts = coded(table, name)
     _refuse_nameless(table, name, codes[first])
     twice = np.flatnonzero(np.bincount(codes[first]) > 1)
     if len(twice):

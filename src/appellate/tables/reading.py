@@ -445,7 +445,7 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
     elif len(delimiter := delimiter.replace("\\t", "\t")) != 1:
         raise TableError(f"the delimiter {delimiter!r} is not one character.")
     rows = _csv_rows(table.source, text, delimiter)
-    titles = [restore(title) for title in next(rows)]
+    titles = [restore(title) for title in next(rows, ())]
     blocks = []
     while block := list(islice(rows, _BLOCK)):
         blocks.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
@@ -498,9 +498,8 @@ def _csv_rows(source: str, text: str, delimiter: str) -> Iterator[list[str]]:
     width, line = 0, 1
     try:
         for row in reader:
-            if width == 0 and row:
-                width = len(row)
-            if len(row) == width:
+            width = width or len(row)
+            if row and len(row) == width:
                 yield row
             elif "".join(row).strip():
                 raise TableError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, name_some, printable
-from appellate.tables.labels import Labels, find_separator, read_labels
+from appellate.tables.labels import Labels, coded, find_separator, read_labels, together
 from appellate.tables.reading import Table
 
 Columns = str | Sequence[str]
@@ -37,6 +37,7 @@ _LABEL_TITLES = (
     *_words("label names tags answers answer response annotation class classes category target"),
     *_words("choice vote judgment judgement verdict y"),
 )
+_LABEL_WORDS = {*_LABEL_TITLES} - {"y"}
 _TRUTH_TITLES = {
     *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
     *_words("actual correct"),
@@ -133,6 +134,8 @@ class Roles:
 
 
 _LAYOUTS = ("candidates", "annotators", "long", "counts")
+_SINGLE = ("id", "truth", "image")
+_KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
 _SINGULAR = {"annotators": "annotator", "counts": "count", "features": "feature"}
 
 
@@ -192,33 +195,41 @@ def find_roles(
     maybe  candidates  several labels in a cell, parted by '|'
     w      feature     numbers
     """
-    marks = (missing,) if isinstance(missing, str) else tuple(map(as_text, missing))
-    guess = _Guess(table, marks)
-    named = {"candidates": candidates, "annotators": annotators, "long": long, "counts": counts}
-    given = {r: table.find(c, r) for r, c in named.items() if c is not None and len(c)}
-    if len(given) > 1:
+    guess = _Guess(table, [missing] if isinstance(missing, str) else missing)
+    named: dict[str, Any] = {
+        "candidates": candidates,
+        "annotators": annotators,
+        "long": long,
+        "counts": counts,
+        "id": id,
+        "truth": truth,
+        "image": image,
+        "text": text,
+        "ignore": ignore,
+    }
+    refused = {role for role, columns in named.items() if columns is False}
+    given = {
+        role: table.find([columns] if role in _SINGLE else columns, role)
+        for role, columns in named.items()
+        if columns is not None and columns not in (True, False, "", (), [])
+    }
+    if len(given.keys() & {*_LAYOUTS}) > 1:
         raise TableError(
-            f"{' and '.join(given)}: labels are in one of these ways. Give one of them."
+            f"{' and '.join(r for r in _LAYOUTS if r in given)}: labels are in one of these ways. "
+            "Give one of them."
         )
-    if "long" in given and len(given["long"]) not in (2, 3):
+    if len(given.get("long", "ab")) not in (2, 3):
         raise TableError("long: name the columns item, label and, optionally, person.")
-    single = {"id": id, "truth": truth, "image": image}
-    for role, name in single.items():
-        if isinstance(name, str):
-            given[role] = table.find([name], role)[:1]
-    if text is not None and not isinstance(text, bool):
-        given["text"] = table.find(text, "text")
-    given["ignore"] = table.find(ignore, "ignore") if ignore is not None else ()
     guess.refuse_twice(given)
-    guess.take(given)
-    refused = {role for role, name in (*single.items(), ("text", text)) if name is False}
-    layout = next((name for name in _LAYOUTS if name in given), None)
-    if layout is None:
-        layout = guess.find_labels()
-    if layout == "candidates":
-        guess.find_separator(separator)
-    guess.find_missing(layout)
-    guess.find_others(refused, table.find(features, "features") if features is not None else None)
+    for role, columns in given.items():
+        guess.take(role, columns)
+    chosen = None if features is None else table.find(features, "features")
+    guess.set_aside_earlier(chosen or ())
+    if not given.keys() & {*_LAYOUTS}:
+        guess.find_labels()
+    guess.find_separator(separator)
+    guess.find_missing()
+    guess.find_others(refused, chosen)
     return guess.roles()
 
 
@@ -228,34 +239,25 @@ class _Column:
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name = table, name
         self.data = table.data.column(name)
-        self.words = re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-        self.title = "".join(letter for letter in name.lower() if letter.isalnum())
+        parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+        self.words = {*re.findall(r"[a-z]+|\d+", parted)}
+        self.title = "".join(letter for letter in parted if letter.isalnum())
 
     @cached_property
     def kind(self) -> str:
         """One of empty, number, date, list, vector, nested and text."""
         kind = self.data.type
-        if self.data.null_count == len(self.data):
+        if self.data.null_count == len(self.data) or self.values == {}:
             return "empty"
         if pa.types.is_nested(kind):
-            if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-                return "vector" if pa.types.is_fixed_size_list(kind) else "nested"
+            if not hasattr(kind, "value_type"):
+                return "nested"
             return "list" if cells._is_text(kind.value_type) else "vector"
         if pa.types.is_temporal(kind):
             return "date"
-        if pa.types.is_boolean(kind) or pa.types.is_primitive(kind):
-            return "number"
-        if self.values is not None and not self.values:
-            return "empty"
-        if self.table.numbers(self.name) is not None:
+        if pa.types.is_primitive(kind) or self.table.numbers(self.name) is not None:
             return "number"
         return "date" if cells.dates(self.data) is not None else "text"
-
-    @cached_property
-    def filled(self) -> int:
-        if self.kind == "number" and not cells._is_text(self.data.type):
-            return int(len(self.data) - self.data.null_count)
-        return int(sum(self.values.values())) if self.values is not None else len(self.data)
 
     @cached_property
     def values(self) -> dict[str, int] | None:
@@ -271,340 +273,243 @@ class _Column:
         return dict(zip(*pairs, strict=True))
 
     @cached_property
-    def distinct(self) -> int:
-        return len(self.values) if self.values is not None else len(self.data)
+    def filled(self) -> int:
+        empty = self.data.null_count
+        return len(self.data) - empty if self.values is None else sum(self.values.values())
 
     @cached_property
-    def start(self) -> NDArray[np.float64] | None:
-        """Numbers of the first rows."""
-        return cells.numbers(self.data.slice(0, _SAMPLE), self.table.decimal)
+    def distinct(self) -> int:
+        return len(self.data) if self.values is None else len(self.values)
+
+    @cached_property
+    def start(self) -> NDArray[np.float64]:
+        """Numbers of the first rows; none if it is no column of numbers."""
+        numbers = self.kind == "number"
+        start = cells.numbers(self.data.slice(0, _SAMPLE), self.table.decimal) if numbers else None
+        return np.empty(0) if start is None else start
 
     @cached_property
     def is_whole(self) -> bool:
-        if self.kind != "number" or self.start is None:
-            return False
         filled = self.start[~np.isnan(self.start)]
-        return bool(np.all(filled == np.trunc(filled)))
+        return bool(len(filled) and np.all(filled == np.trunc(filled)))
 
     @cached_property
-    def shape(self) -> tuple[float, float]:
-        """Words and letters of a distinct cell, on average."""
-        some = list(self.values or ())[:5000]
-        if not some:
-            return 0.0, 0.0
-        return sum(len(c.split()) for c in some) / len(some), sum(map(len, some)) / len(some)
-
-    def share(self, pattern: re.Pattern[str]) -> float:
-        """Share of the distinct cells that have a form."""
-        some = list(self.values or ())[:1000]
-        return sum(bool(pattern.fullmatch(cell)) for cell in some) / max(len(some), 1)
-
-    @property
     def is_prose(self) -> bool:
-        words, letters = self.shape
-        many = self.distinct > 20 or self.distinct > 0.5 * self.filled
-        return self.kind == "text" and many and (words >= 4 or (letters >= 40 and words >= 3))
+        some = list(self.values or ())[:5000]
+        if self.kind != "text" or not (self.distinct > 20 or self.distinct > 0.5 * self.filled):
+            return False
+        words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
+        return bool(words >= 4 or (letters >= 40 and words >= 3))
+
+    def mostly(self, pattern: re.Pattern[str]) -> bool:
+        """Tell whether texts have a form."""
+        some = list(self.values or ())[:1000] if self.kind == "text" else []
+        return bool(some) and sum(map(bool, map(pattern.fullmatch, some))) >= 0.9 * len(some)
 
     @property
-    def is_picture(self) -> bool:
-        return self.kind == "text" and self.share(_PICTURE) >= 0.9
-
-    @property
-    def is_unique(self) -> bool:
-        return self.distinct == self.filled == len(self.data)
-
-    @property
-    def may_be_label(self) -> bool:
+    def is_label(self) -> bool:
         """Tell whether cells recur as labels do, each of them one."""
         if self.kind == "date":
             return 1 < self.distinct <= max(2, 0.2 * self.filled)
-        if self.kind == "number" and not self.is_whole:
-            return False
-        few = self.distinct <= max(2, 0.5 * self.filled) and self.distinct <= 1000
-        return self.kind in ("text", "number") and few and not self.is_prose
+        few = self.distinct <= max(2, min(1000, 0.5 * self.filled))
+        return few and (self.is_whole or (self.kind == "text" and not self.is_prose))
+
+    @cached_property
+    def separator(self) -> str | None:
+        """What parts labels in a cell; ``"["`` for lists of Python or JSON."""
+        if self.kind != "text" or self.is_prose or self.mostly(_PICTURE) or not self.values:
+            return None
+        if all(cells.parse_list(cell) is not None for cell in list(self.values)[:200]):
+            return "["
+        mark = find_separator(self.values)
+        holding = sum(count for cell, count in self.values.items() if mark and mark in cell)
+        return mark if mark == "|" or holding >= 0.05 * self.filled else None
 
 
 class _Guess:
     """Columns find their roles one after the other; what is taken is not asked again."""
 
-    def __init__(self, table: Table, missing: tuple[str, ...]) -> None:
+    def __init__(self, table: Table, missing: Iterable[Any]) -> None:
         self.table = table
         self.columns = {name: _Column(table, name) for name in table.names}
-        self.found: dict[str, Any] = {"missing": missing}
+        self.found: dict[str, Any] = {"missing": tuple(map(as_text, missing))}
         self.reasons: dict[str, str] = {}
         self.ignore: dict[str, str] = {}
         self.notes: list[str] = []
 
     def roles(self) -> Roles:
-        return Roles(
-            **self.found, ignore=self.ignore, reasons=self.reasons, notes=tuple(self.notes)
-        )
+        notes = tuple(self.notes)
+        return Roles(**self.found, ignore=self.ignore, reasons=self.reasons, notes=notes)
 
     def refuse_twice(self, given: Mapping[str, tuple[str, ...]]) -> None:
         for (one, first), (other, second) in combinations(given.items(), 2):
             both = [name for name in first if name in second]
-            if both and {one, other} != {"text", "ignore"}:
+            if both:
                 raise TableError(
                     f"column {name_some(both[:1])} is given as {one} and as {other}. A column has "
                     "one role."
                 )
 
-    def take(self, given: Mapping[str, tuple[str, ...]], reason: str = "given") -> None:
-        for role, names in given.items():
-            if role == "ignore":
-                self.ignore |= dict.fromkeys(names, reason)
-            else:
-                self.found[role] = names[0] if role in ("id", "truth", "image") else names
-            self.reasons |= dict.fromkeys(names, reason)
+    def take(self, role: str, names: Sequence[str], reason: str = "given") -> None:
+        self.reasons |= dict.fromkeys(names, reason)
+        if role == "ignore":
+            self.ignore |= dict.fromkeys(names, reason)
+        else:
+            self.found[role] = names[0] if role in _SINGLE else tuple(names)
 
     def free(self) -> list[_Column]:
         return [column for name, column in self.columns.items() if name not in self.reasons]
 
-    def aside(self, name: str, reason: str) -> None:
-        self.ignore[name] = self.reasons[name] = reason
-
-    # Labels.
-
-    def find_labels(self) -> str:
-        for name in self._earlier():
-            self.aside(name, "the result of an earlier run")
-        for guess in (self._long, self._sets, self._people, self._counts, self._plain):
-            layout = guess()
-            if layout:
-                return layout
-        raise TableError(
-            f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
-            "annotators=, long= or counts= for answers of people. The columns: "
-            f"{name_some(self.table.names, 12)}."
-        )
-
-    def _earlier(self) -> list[str]:
+    def set_aside_earlier(self, features: Sequence[str]) -> None:
+        """Set aside what a run added to the table, if all of it is there."""
+        titles = [c.name for c in self.free() if c.name not in features]
         added = {
-            name: [t for t in self.columns if re.fullmatch(rf"{name}|appeal_{name}\d*", t)]
+            name: [t for t in titles if re.fullmatch(rf"{name}|appeal_{name}\d*", t)]
             for name in (*_ADDED, *_MAYBE)
         }
-        added["outcome"] = [
-            t for t in added["outcome"] if {*(self.columns[t].values or ("",))} <= _OUTCOMES
-        ]
-        whole = all(added[name] for name in _ADDED)
-        return [t for titles in added.values() for t in titles] if whole else []
+        outcomes = [{*(self.columns[t].values or ("",))} <= _OUTCOMES for t in added["outcome"]]
+        if all(added[name] for name in _ADDED) and all(outcomes):
+            self.take(
+                "ignore",
+                [t for found in added.values() for t in found],
+                "the result of an earlier run",
+            )
 
-    def _long(self) -> str | None:
+    def find_labels(self) -> None:
+        guesses = (self._long, self._sets, self._people, self._counts, self._plain)
+        if not any(guess() for guess in guesses):
+            raise TableError(
+                f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
+                "annotators=, long= or counts= for answers of people. The columns: "
+                f"{name_some(self.table.names, 12)}."
+            )
+
+    def _long(self) -> bool:
         """Find item, label and person: pairs of the first and last come once, items again."""
-        free = [c for c in self.free() if c.kind in ("text", "number") and c.values is not None]
-        names = [c for c in free if c.distinct > 1 and not c.is_prose]
-        again = [c for c in names if c.distinct <= 0.7 * c.filled and c.filled == len(c.data)]
-        keys = [c for c in again if c.kind == "text" or c.is_whole]
-        people = [c for c in keys if _PEOPLE_WORDS & {*c.words}]
-        items = [c for c in keys if c not in people and ((_ITEM_WORDS | _ID_WORDS) & {*c.words})]
+        free = [c for c in self.free() if c.is_whole or (c.kind == "text" and not c.is_prose)]
+        keys = [c for c in free if c.filled == len(c.data) and 1 < c.distinct <= 0.7 * c.filled]
+        people = [c for c in keys if _PEOPLE_WORDS & c.words]
+        items = [c for c in keys if c not in people and (_ITEM_WORDS | _ID_WORDS) & c.words]
         pairs = [(i, p) for p in people for i in items]
         pairs += [(i, p) for i in items for p in items if i.distinct > p.distinct and not people]
         for item, person in pairs:
-            answer = self._answer(item, [c for c in names if c not in (item, person)])
-            if answer and self._once(item, person):
-                self.take({"long": (item.name, answer.name, person.name)}, "")
-                self.reasons |= {
-                    item.name: "item: comes again, once a person",
-                    answer.name: "label: differs within an item",
-                    person.name: "person: gives one answer an item",
-                }
-                return "long"
-        return None
+            others = [c for c in free if c not in (item, person) and c.is_label]
+            fitting = [c for c in others if c.distinct < max(item.distinct, 3)]
+            fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
+            fitting = [c for c in fitting if c.title not in _TRUTH_TITLES]
+            fitting.sort(key=lambda c: not _LABEL_WORDS & {c.title, *c.words})
+            if fitting and self._pairs(item, person) >= 0.95 * len(self.table):
+                self.take("long", [item.name, fitting[0].name, person.name])
+                self.reasons[item.name] = "item: comes again, once a person"
+                self.reasons[fitting[0].name] = "label: differs within an item"
+                self.reasons[person.name] = "person: gives one answer an item"
+                return True
+        return False
 
-    def _once(self, item: _Column, person: _Column) -> bool:
-        pairs = pc.binary_join_element_wise(
-            self.table.texts(item.name), self.table.texts(person.name), "\0"
-        )
-        return bool(pc.count_distinct(pairs).as_py() >= 0.95 * len(pairs))
+    def _pairs(self, one: _Column, other: _Column) -> int:
+        """Return how many different pairs two columns make."""
+        texts = (self.table.texts(column.name).fill_null("") for column in (one, other))
+        return int(pc.count_distinct(pc.binary_join_element_wise(*texts, "\0")).as_py())
 
-    def _answer(self, item: _Column, others: Iterable[_Column]) -> _Column | None:
-        """Return the column whose few values differ within an item."""
-        fitting = [c for c in others if c.may_be_label and c.distinct < max(item.distinct, 3)]
-        owner = self.table.texts(item.name)
-        differing = []
-        for column in fitting:
-            both = pc.binary_join_element_wise(
-                owner, self.table.texts(column.name), "\0", null_handling="replace"
-            )
-            if pc.count_distinct(both).as_py() > item.distinct:
-                differing.append(column)
-        titled = [
-            c for c in differing if c.title in _LABEL_TITLES or {*_LABEL_TITLES} & {*c.words}
-        ]
-        rest = [c for c in differing if c.title not in _TRUTH_TITLES]
-        return next(iter([*titled, *rest]), None)
-
-    def _sets(self) -> str | None:
-        found = []
-        for column in self.free():
-            mark = self._mark(column)
-            if mark is not None or column.kind == "list":
-                found.append((column, mark))
-        found = [pair for pair in found if pair[0].title not in _TRUTH_TITLES] or found
+    def _sets(self) -> bool:
+        found = [c for c in self.free() if c.separator or c.kind == "list"]
+        found.sort(key=lambda c: (c.title in _TRUTH_TITLES, _rank(c)))
         if not found:
-            return None
-        order = {title: i for i, title in enumerate(_LABEL_TITLES)}
-        column, mark = min(found, key=lambda pair: order.get(pair[0].title, len(order)))
-        how = f"parted by {mark!r}" if mark else "in lists"
-        self.take({"candidates": (column.name,)}, f"several labels in a cell, {how}")
-        for other, _ in found:
-            if other is not column and other.title not in _TRUTH_TITLES:
-                self.notes.append(
-                    f"{name_some([other.name])} could hold candidates too: name the right column "
-                    "with candidates=."
-                )
-        return "candidates"
+            return False
+        mark = found[0].separator
+        how = f"parted by {mark!r}" if mark and mark != "[" else "in lists"
+        self.take("candidates", [found[0].name], f"several labels in a cell, {how}")
+        self.notes += [
+            f"{name_some([c.name])} could hold candidates too: name the right column with "
+            "candidates=."
+            for c in found[1:]
+            if c.title not in _TRUTH_TITLES
+        ]
+        return True
 
-    def _mark(self, column: _Column) -> str | None:
-        """Return what parts labels in a column of texts; ``"["`` for lists of Python or JSON."""
-        if column.kind != "text" or column.is_picture or column.is_prose or not column.values:
-            return None
-        some = list(column.values)[:200]
-        if all(cells.parse_list(cell) is not None for cell in some):
-            return "["
-        mark = find_separator(column.values)
-        if mark is None or mark == "|":
-            return mark
-        holding = sum(n for cell, n in column.values.items() if mark in cell)
-        return mark if holding >= 0.05 * column.filled else None
-
-    def _people(self) -> str | None:
+    def _people(self) -> bool:
         """Find columns with the same labels, which agree on rows more often than by chance."""
-        free = [
-            c
-            for c in self.free()
-            if ((c.kind == "text" and not c.is_prose) or c.is_whole)
-            and c.distinct <= 60
-            and c.title not in _TRUTH_TITLES
-            and not c.title.startswith("majority")
-        ]
-        titled = [c for c in free if {*c.words} & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
+        free = [c for c in self.free() if c.is_whole or (c.kind == "text" and not c.is_prose)]
+        free = [c for c in free if c.distinct <= 60 and c.title not in _TRUTH_TITLES]
+        titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
         if len(titled) > 1:
-            return self._take_people(titled, "a person by its title")
+            self.take("annotators", [c.name for c in titled], "a person by its title")
+            return True
+        free = [c for c in free if not (_LABEL_WORDS | {"majority"}) & {c.title, *c.words}]
         labelled = any(c.title in _LABEL_TITLES for c in self.free())
-        texts = [c for c in free if c.kind == "text" and c.title not in _LABEL_TITLES]
-        for group in sorted(self._groups(texts), key=len, reverse=True):
-            agreed, pairs = _agreement(group)
-            if len(group) > 2 or not labelled:
-                sparse = pairs < _FEW and any(c.filled < len(c.data) for c in group)
-                if (0.2 <= agreed < 1 and (pairs >= 5 or sparse)) or (sparse and len(group) > 2):
-                    return self._take_people(group, "same labels as the others, mostly agreeing")
-        for stem in dict.fromkeys(c.words[0] for c in free if c.is_whole and len(c.words) == 2):
-            group = [c for c in free if c.is_whole and c.words[:1] == [stem] and len(c.words) == 2]
-            group = [c for c in group if c.words[1].isdigit()]
-            if len(group) < 3 or max(c.distinct for c in group) > 20:
-                continue
-            agreed, pairs = _agreement(group)
-            holes = 1 - sum(c.filled for c in group) / (len(group) * len(self.table))
-            marked = sum((c.values or {}).get("-1", 0) for c in group) > 0
-            if (agreed >= 0.2 and (holes > 0.05 or marked)) or agreed >= 0.4:
-                return self._take_people(group, "same numbers as the others, mostly agreeing")
-        return None
+        for group in _groups(free):
+            agreed, compared, holes = _agreement(group)
+            numbers = group[0].is_whole
+            least = 0.4 if numbers and holes < 0.05 else 0.2
+            sure = compared >= 5 and least <= agreed < 1
+            if len(group) > (2 if numbers or labelled else 1) and (sure or holes > 0.9):
+                names = [name for name in self.columns if name in {c.name for c in group}]
+                self.take("annotators", names, "same labels as the others, mostly agreeing")
+                return True
+        return False
 
-    def _take_people(self, group: Sequence[_Column], reason: str) -> str:
-        order = [name for name in self.columns if name in {c.name for c in group}]
-        self.take({"annotators": tuple(order)}, reason)
-        return "annotators"
-
-    def _groups(self, columns: Sequence[_Column]) -> list[list[_Column]]:
-        """Put columns together whose values are for the most part those of a larger one."""
-        groups: list[tuple[set[str], list[_Column]]] = []
-        for column in sorted(columns, key=lambda c: -c.distinct):
-            values = {*(column.values or ())}
-            for known, group in groups:
-                if values and len(values & known) >= _MOST * len(values):
-                    known |= values
-                    group.append(column)
-                    break
-            else:
-                groups.append((values, [column]))
-        return [group for known, group in groups if len(group) > 1 and len(known) > 1]
-
-    def _counts(self) -> str | None:
+    def _counts(self) -> bool:
         """Find columns of votes: their sum is one number, or another column."""
-        free = [
-            c
-            for c in self.free()
-            if c.is_whole
-            and c.start is not None
-            and not np.isnan(c.start).any()
-            and c.start.min() >= 0
-            and not _ID_WORDS & {*c.words}
-        ]
+        free = [c for c in self.free() if c.is_whole and not _ID_WORDS & c.words]
+        free = [c for c in free if c.start.min() >= 0]  # not where one is NaN
         if len(free) < 3 or len(self.table) < 3:
-            return None
-        numbers = np.stack([c.start for c in free if c.start is not None], axis=1)
+            return False
+        numbers = np.stack([c.start for c in free], axis=1)
         sums = np.concatenate([np.zeros((len(numbers), 1)), numbers.cumsum(axis=1)], axis=1)
         for width in range(len(free) - 1, 1, -1):
             for i in range(len(free) - width + 1):
                 total = sums[:, i + width] - sums[:, i]
-                block = numbers[:, i : i + width]
-                varies = (block.min(axis=0) < block.max(axis=0)).all()
-                if block.max() < 2 or not varies or total.min() < 1:
-                    continue
-                others = [c for c in free if c not in free[i : i + width]]
-                whole = [c for c in others if c.start is not None and (c.start == total).all()]
-                if whole or (total.min() == total.max() and width > 2):
-                    names = tuple(c.name for c in free[i : i + width])
+                block, rest = free[i : i + width], free[:i] + free[i + width :]
+                whole = [c for c in rest if np.array_equal(c.start, total)]
+                one = width > 2 and total.min() == total.max()
+                values = numbers[:, i : i + width]
+                varies = (values.min(axis=0) < values.max(axis=0)).all()
+                if (whole or one) and varies and values.max() > 1 and total.min() > 0:
                     how = f"sum up to {name_some([whole[0].name])}" if whole else "one sum"
-                    self.take({"counts": names}, f"votes for a label: {how}")
-                    return "counts"
-        return None
+                    self.take("counts", [c.name for c in block], f"votes for a label: {how}")
+                    return True
+        return False
 
-    def _plain(self) -> str | None:
+    def _plain(self) -> bool:
         """Find one label a row, by its title."""
-        order = {title: i for i, title in enumerate(_LABEL_TITLES)}
-        found = [c for c in self.free() if c.title in order and c.may_be_label]
-        found = found or [
-            c for c in self.free() if {*c.words} & {*_LABEL_TITLES[:-1]} and c.may_be_label
-        ]
-        if not found:
-            return None
-        column = min(found, key=lambda c: order.get(c.title, len(order)))
-        self.take({"candidates": (column.name,)}, "labels by its title, one a row")
-        return "candidates"
+        found = [c for c in self.free() if _LABEL_WORDS & {c.title, *c.words} and c.is_label]
+        found.sort(key=_rank)
+        if found:
+            self.take("candidates", [found[0].name], "labels by its title, one a row")
+        return bool(found)
 
     def find_separator(self, separator: str | None) -> None:
-        names = self.found["candidates"]
+        names = self.found.get("candidates", ())
         if separator is None and len(names) == 1:
             column = self.columns[names[0]]
-            text = column.kind == "text" and column.values
-            separator = find_separator(column.values or {}) if text else None
+            separator = find_separator(column.values or {}) if column.kind == "text" else None
         self.found["separator"] = separator or None
 
-    def find_missing(self, layout: str) -> None:
+    def find_missing(self) -> None:
         """Take -1 as no answer where people's answers are numbers and it is frequent."""
-        if layout != "annotators" or self.found["missing"]:
-            return
-        columns = [self.columns[name] for name in self.found["annotators"]]
+        columns = [self.columns[name] for name in self.found.get("annotators", ())]
         marks = sum((c.values or {}).get("-1", 0) for c in columns)
-        numbers = all(
-            c.is_whole and c.start is not None and np.nanmin(c.start) >= -1 for c in columns
-        )
-        if numbers and marks > 0.3 * sum(c.filled for c in columns):
+        if self.found["missing"] or marks <= 0.3 * sum(c.filled for c in columns):
+            return
+        if all(c.is_whole and np.nanmin(c.start) >= -1 for c in columns):
             self.found["missing"] = ("-1",)
             self.notes.append("-1 is taken as no answer (missing=).")
 
-    # Everything else.
-
     def find_others(self, refused: set[str], features: Sequence[str] | None) -> None:
-        for name in self._earlier():
-            if name not in self.reasons and name not in (features or ()):
-                self.aside(name, "the result of an earlier run")
+        """Find names, truth, pictures and prose, and features among the rest."""
         read = read_labels(self.table, self.roles())
-        if "truth" not in refused | {*self.found}:
-            self._find_truth(read, features or ())
-        if "id" not in refused | {*self.found} and not self.found.get("long"):
-            found = [c for c in self.free() if c.name not in (features or ()) and _names_rows(c)]
-            if found:
-                self.take({"id": (found[0].name,)}, "another name in every row")
-        if "image" not in refused | {*self.found}:
-            found = [c for c in self.free() if c.name not in (features or ()) and c.is_picture]
-            if found:
-                self.take({"image": (found[0].name,)}, "names of pictures")
-        if "text" not in refused | {*self.found} and features is None:
-            prose = tuple(c.name for c in self.free() if c.is_prose)
-            self.take({"text": prose}, "prose")
+        tests: dict[str, tuple[Callable[[_Column], bool], str]] = {
+            "truth": (lambda column: _is_truth(column, read), "labels of this table"),
+            "id": (_names_rows, "another name in every row"),
+            "image": (lambda column: column.mostly(_PICTURE), "names of pictures"),
+            "text": (lambda column: column.is_prose, "prose"),
+        }
+        for role, (test, why) in tests.items():
+            if role in refused or role in self.found or (role == "id" and self.found.get("long")):
+                continue
+            found = [c.name for c in self.free() if c.name not in (features or ()) and test(c)]
+            if found and (role != "text" or features is None):
+                self.take(role, found[:1] if role in _SINGLE else found, why)
         if features is not None:
             self._take_features(features)
             return
@@ -612,49 +517,25 @@ class _Guess:
         for column in self.free():
             reason = self._no_feature(column, read)
             if reason:
-                self.aside(column.name, reason)
+                self.take("ignore", [column.name], reason)
             else:
                 chosen.append(column.name)
-                self.reasons[column.name] = _describe(column)
+                many = f"{column.distinct} categories"
+                self.reasons[column.name] = _KINDS.get(column.kind, many)
         self.found["features"] = tuple(chosen)
 
     def _take_features(self, names: Sequence[str]) -> None:
-        used = [
-            name
-            for name in names
-            if name in self.reasons and name not in self.found.get("text", ())
-        ]
-        if used:
-            raise TableError(
-                f"column {name_some(used[:1])} is no feature: it is {self._role_of(used[0])}."
-            )
-        for column in self.free():
-            if column.name in names:
-                self.reasons[column.name] = "given"
-            else:
-                self.aside(column.name, "not among the features given")
-        taken = self.found.get("text", ())
-        self.found["features"] = tuple(name for name in names if name not in taken)
-
-    def _role_of(self, name: str) -> str:
-        roles = (role for role, value in self.found.items() if name in (value or ()))
-        return f"given as {next(roles, 'ignore')}"
-
-    def _find_truth(self, read: Labels, features: Sequence[str]) -> None:
-        free = [c for c in self.free() if c.name not in features]
-        titled = [
-            c for c in free if c.title in _TRUTH_TITLES and c.kind in ("text", "number", "date")
-        ]
-        names = {*read.class_names.tolist()}
-        for column in titled:
-            known = sum(n for v, n in (column.values or {}).items() if _known(v, names))
-            parted = self._mark(column) is not None
-            if parted or known >= 0.5 * column.filled:
-                return self.take({"truth": (column.name,)}, "labels of this table under its title")
-        for column in free:
-            if column.title in _LABEL_TITLES and _is_candidate(column, read, 0.95):
-                return self.take({"truth": (column.name,)}, "always among the labels of its row")
-        return None
+        texts = self.found.get("text", ())
+        for name in names:
+            if name in self.reasons and name not in texts:
+                roles = (r for r, value in self.found.items() if name in (value, *(value or ())))
+                raise TableError(
+                    f"column {name_some([name])} is no feature: it is given as "
+                    f"{next(roles, 'ignore')}."
+                )
+        self.found["features"] = tuple(name for name in names if name not in texts)
+        self.reasons |= dict.fromkeys(names, "given")
+        self.take("ignore", [c.name for c in self.free()], "not among the features given")
 
     def _no_feature(self, column: _Column, read: Labels) -> str | None:
         """Say why a column is nothing to learn from; None if it may be."""
@@ -669,81 +550,84 @@ class _Guess:
         if _holds_labels(column, read):
             return "holds labels of this table; if they are the true ones, give truth="
         if self.found.get("counts"):
-            if column.is_whole and np.array_equal(column.start, read.counts[:_SAMPLE].sum(axis=1)):
+            if np.array_equal(column.start, read.counts[:_SAMPLE].sum(axis=1)):
                 return "the number of votes"
             if _is_majority(column, read):
                 return "follows from the votes; if it is the true label, give truth="
-        if column.kind == "vector":
-            return None
-        if _counts_rows(column, read.first):
+        if _counts_rows(column, read):
             return "counts the rows"
-        words = {*column.words}
-        hinted = bool(_ID_WORDS & words) or column.title.endswith(("id", "hash"))
         near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
+        hinted = bool(_ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
+        id_like = near or bool(_HASH_WORDS & column.words)
         if column.kind == "number":
-            if column.is_whole and hinted and (near or _HASH_WORDS & words):
+            huge = near and column.is_whole and np.nanmax(np.abs(column.start)) > 2**53
+            return "an id or a hash" if huge or (column.is_whole and hinted and id_like) else None
+        if column.kind == "text" and not column.is_prose:
+            if column.mostly(_HASH) or (hinted and id_like):
                 return "an id or a hash"
-            whole = pa.types.is_integer(column.data.type) and near
-            huge = whole and pc.max(pc.abs_checked(column.data)).as_py() > 2**53
-            return "an id or a hash" if huge else None
-        if column.kind == "text":
-            if column.share(_HASH) >= 0.95 or (hinted and near):
-                return "an id or a hash"
-            if column.share(_FILE) >= 0.9 and near:
-                return "names of files"
-            if near and not column.is_prose:
-                return "another text in nearly every row"
+            if near:
+                files = column.mostly(_FILE)
+                return "names of files" if files else "another text in nearly every row"
         return None
 
 
-def _known(value: str, names: set[str]) -> bool:
-    return (
-        value in names or (value.endswith(".0") and value[:-2] in names) or f"{value}.0" in names
-    )
-
-
-def _describe(column: _Column) -> str:
-    if column.kind == "text":
-        return f"{column.distinct} categories"
-    kinds = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
-    return kinds.get(column.kind, column.kind)
+def _rank(column: _Column) -> int:
+    return _LABEL_TITLES.index(column.title) if column.title in _LABEL_TITLES else 99
 
 
 def _names_rows(column: _Column) -> bool:
-    """Tell whether a column names the rows: by its title, or as a code, with no value twice."""
-    if column.kind not in ("text", "number") or column.is_picture or column.is_prose:
+    """Tell whether a column names the rows: by its title, with no value twice."""
+    code = column.is_whole or (column.kind == "text" and not column.is_prose)
+    unique = column.distinct == column.filled == len(column.data)
+    if not code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
         return False
-    if not column.is_unique or _HASH_WORDS & {*column.words}:
-        return False
-    if column.kind == "number" and not column.is_whole:
-        return False
-    hinted = column.title in _ID_TITLES or bool(_ID_WORDS & {*column.words})
-    return hinted or column.title.endswith("id") or column.title in _ITEM_WORDS
+    return bool((_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}) or (
+        column.title.endswith("id")
+    )
 
 
-def _counts_rows(column: _Column, first: NDArray[np.intp]) -> bool:
+def _counts_rows(column: _Column, read: Labels) -> bool:
     """Tell whether a column numbers the samples: whole numbers without a gap, in any order."""
-    if not column.is_whole or column.distinct < _FEW:
+    values = column.table.numbers(column.name) if column.is_whole else None
+    if values is None or read.n_rows < _FEW:
         return False
-    values = column.table.numbers(column.name)
-    if values is None or np.isnan(values).any():
-        return False
-    values = values[first]
+    values = values[read.first]  # comparisons with NaN are false
     span = values.max() - values.min() + 1
-    return bool(len(values) >= _FEW and span == len(values) == len(np.unique(values)))
+    return bool(span == len(values) == len(np.unique(values)))
 
 
-def _codes(column: _Column, read: Labels) -> NDArray[np.intp]:
-    """Return the class of every sample's cell, -1 if empty, -2 if it is no class."""
+def _match(column: _Column, read: Labels) -> tuple[float, int, float, float]:
+    """Compare a column with the labels of the rows.
+
+    Returns the share of its cells that are class names, how many classes these are, the share
+    of the cells that are candidates of their own rows, and what that would be by chance.
+    """
+    if column.values is None or column.kind not in ("text", "number", "date"):
+        return 0.0, 0, 0.0, 1.0
     place = {name: j for j, name in enumerate(read.class_names.tolist())}
-    numbers = {cells.as_number(name): j for name, j in place.items()} | {None: -2}
-    coded = column.table.texts(column.name).dictionary_encode()
-    lookup = [
-        place.get(text, numbers.get(cells.as_number(text), -2))
-        for text in coded.dictionary.to_pylist()
-    ]
-    indices = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return np.array([*lookup, -1])[indices][read.first]
+    numbers = {cells.as_number(name): j for name, j in place.items()} | {None: -1}
+    indices, texts = coded(column.table, column.name)
+    lookup = [place.get(text, numbers.get(cells.as_number(text), -1)) for text in texts]
+    known = np.array([*lookup, -1])[indices[read.first]]
+    rows = np.flatnonzero(known >= 0)
+    filled = np.count_nonzero(indices[read.first] >= 0)
+    if not len(rows):
+        return 0.0, 0, 0.0, 1.0
+    matrix = read.matrix
+    shares = np.bincount(known[rows], minlength=matrix.shape[1]) / len(rows)
+    own = float(matrix[rows, known[rows]].mean())
+    chance = float(shares @ matrix.mean(axis=0))
+    return len(rows) / int(filled), int(np.count_nonzero(shares)), own, chance
+
+
+def _is_truth(column: _Column, read: Labels) -> bool:
+    """Tell whether a column holds the true labels: its title says so, and its cells fit."""
+    if column.title in _TRUTH_TITLES:
+        return column.separator is not None or _match(column, read)[0] >= 0.5
+    if column.title not in _LABEL_TITLES or read.n_rows < 3:
+        return False
+    known, classes, own, chance = _match(column, read)
+    return known == 1 and classes > 1 and own >= max(0.95, (1 + chance) / 2)
 
 
 def _holds_labels(column: _Column, read: Labels) -> bool:
@@ -752,69 +636,65 @@ def _holds_labels(column: _Column, read: Labels) -> bool:
     Texts do if all are class names, and at least two (of two classes: and agree with the rows).
     Numbers must be among the candidates of their rows more often than by chance.
     """
-    if column.values is None or column.kind not in ("text", "number", "date"):
+    if column.distinct > 1.2 * len(read.class_names) + 1:
         return False
-    if column.distinct > len(read.class_names) + (len(read.class_names) + 4) // 5:
+    known, classes, own, chance = _match(column, read)
+    if column.title in _TRUTH_TITLES:
+        return known >= _MOST
+    if known < 1 or classes < 2:
         return False
-    codes = _codes(column, read)
-    titled = column.title in _TRUTH_TITLES
-    strange = np.count_nonzero(codes == -2)
-    found = np.unique(codes[codes >= 0])
-    if titled:
-        return bool(np.count_nonzero(codes >= 0) >= _MOST * np.count_nonzero(codes != -1))
-    if strange or len(found) < 2:
-        return False
-    if column.kind != "number" and (len(found) > 2 or len(codes) < _FEW):
+    if column.kind != "number" and (classes > 2 or read.n_rows < _FEW):
         return True
-    return _is_candidate(column, read, _MOST)
-
-
-def _is_candidate(column: _Column, read: Labels, share: float) -> bool:
-    """Tell whether cells are candidates of their own rows, and not of any row as well."""
-    if column.values is None or column.kind not in ("text", "number", "date"):
-        return False
-    codes = _codes(column, read)
-    rows = np.flatnonzero(codes >= 0)
-    if len(rows) < 3 or (codes == -2).any() or len(np.unique(codes[rows])) < 2:
-        return False
-    matrix = read.matrix
-    own = matrix[rows, codes[rows]].mean()
-    shares = np.bincount(codes[rows], minlength=matrix.shape[1]) / len(rows)
-    chance = shares @ matrix.mean(axis=0)
-    few = len(rows) < _FEW and column.kind == "number"
-    return bool(not few and own >= max(share, (1 + chance) / 2))
+    return read.n_rows >= _FEW and own >= max(_MOST, (1 + chance) / 2)
 
 
 def _is_majority(column: _Column, read: Labels) -> bool:
     """Tell whether a column is but another name for the label with the most votes."""
-    if column.values is None or not 1 < column.distinct <= len(read.class_names):
+    if not 1 < column.distinct <= len(read.class_names) or column.values is None:
         return False
-    texts = column.table.texts(column.name).to_numpy(zero_copy_only=False)[read.first]
-    pairs: dict[str, dict[int, int]] = {}
-    for text, code in zip(texts, read.majority.tolist(), strict=True):
-        counts = pairs.setdefault(text, {})
-        counts[code] = counts.get(code, 0) + 1
-    best = [max(counts, key=lambda code: counts[code]) for counts in pairs.values()]
-    right = sum(counts[code] for counts, code in zip(pairs.values(), best, strict=True))
-    return len({*best}) == len(best) and right >= 0.9 * len(texts)
+    indices, texts = coded(column.table, column.name)
+    table = np.zeros((len(texts) + 1, len(read.class_names)))
+    np.add.at(table, (indices[read.first], read.majority), 1)
+    table = table[: len(texts)]
+    different = len(np.unique(table.argmax(axis=1))) == len(texts)
+    return bool(different and table.max(axis=1).sum() >= 0.9 * read.n_rows)
 
 
-def _agreement(group: Sequence[_Column]) -> tuple[float, int]:
-    """Return Cohen's kappa over pairs of columns, and how many cells were compared."""
-    some = group[:: max(1, len(group) // 40)]
-    columns = [
-        c.table.texts(c.name).slice(0, _SAMPLE).to_numpy(zero_copy_only=False) for c in some
-    ]
-    same = expected = 0.0
-    total = 0
-    for one, other in combinations(columns, 2):
-        pairs = zip(one, other, strict=True)
-        both = [(a, b) for a, b in pairs if not {a, b} & {None, "-1"}]
-        if both:
-            left, right = zip(*both, strict=True)
-            total += len(both)
-            same += sum(a == b for a, b in both)
-            expected += sum(left.count(v) * right.count(v) for v in {*left}) / len(both)
-    if not total or expected >= total:
-        return 0.0, total
-    return (same - expected) / (total - expected), total
+def _groups(columns: Sequence[_Column]) -> list[list[_Column]]:
+    """Put columns together that could be people, the largest group first.
+
+    Texts whose values are for the most part those of a larger column, and numbers whose titles
+    are one stem with a number.
+    """
+    groups: list[tuple[set[str], list[_Column]]] = []
+    for column in sorted(columns, key=lambda c: -c.distinct):
+        values = (
+            {re.sub(r"\d+$", "", column.name)} if column.is_whole else {*(column.values or ())}
+        )
+        if column.is_whole and column.distinct > 20:
+            continue
+        for known, group in groups:
+            if column.is_whole == group[0].is_whole and len(values & known) >= _MOST * len(values):
+                known |= values
+                group.append(column)
+                break
+        else:
+            groups.append((values, [column]))
+    return sorted((group for _, group in groups if len(group) > 1), key=len, reverse=True)
+
+
+def _agreement(group: Sequence[_Column]) -> tuple[float, int, float]:
+    """Return Cohen's kappa over pairs of columns, cells compared, and the share of empty ones."""
+    table = group[0].table
+    texts, codes = together([coded(table, c.name) for c in group[:: max(1, len(group) // 40)]])
+    codes = np.where(codes == (texts.index("-1") if "-1" in texts else -1), -1, codes)
+    same = expected = compared = 0.0
+    for one, other in combinations(codes[:_SAMPLE].T, 2):
+        both = (one >= 0) & (other >= 0)
+        if both.any():
+            shares = [np.bincount(each[both], minlength=len(texts)) for each in (one, other)]
+            expected += float(shares[0] @ shares[1]) / both.sum()
+            same += np.count_nonzero(one[both] == other[both])
+            compared += both.sum()
+    agreed = (same - expected) / (compared - expected) if compared > expected else 0.0
+    return agreed, int(compared), float(np.mean(codes < 0))
