@@ -94,9 +94,12 @@ def test_a_named_index_is_a_column_and_columns_of_several_types_are_texts():
 
 
 def test_what_is_no_table():
-    for wrong in (np.zeros(3), 5, None, ["a"]):
-        with pytest.raises(TableError, match=r"is no table\. Give a path, a data frame"):
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    for wrong in (np.zeros(3), 5, None, ["a"], {"a": [1], "b": [1, 2]}, {"a": 1}, twice):
+        with pytest.raises(TableError, match=r"is no table \(.*Give a path, a data frame"):
             read_table(wrong)
+    with pytest.raises(TableError, match="half a letter"):
+        read_table(pd.DataFrame({"a": pd.Series(["\ud800"], dtype=object)}))
 
 
 def test_shards_come_in_natural_order(here):

@@ -12,7 +12,7 @@ import json
 import re
 import tokenize
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -108,18 +108,6 @@ def restore(cell: str) -> str:
     """
     escaped = cell.startswith("'") and _FORMULA.match(cell) and not _EITHER.fullmatch(cell)
     return cell[1:] if escaped else cell
-
-
-def match(text: str, known: Container[str]) -> str:
-    """Return the known text that a text stands for, with or without the apostrophe of a formula.
-
-    Examples
-    --------
-    >>> match("'=x", {"=x"}), match("'=x", {"=x", "'=x"}), match("=x", {"'=x"}), match("y", {"x"})
-    ('=x', "'=x", "'=x", 'y')
-    """
-    spellings = (text, restore(text), neutralize(text))
-    return next((each for each in spellings if each in known), text)
 
 
 def as_text(value: Any, separator: str = "|") -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
@@ -260,28 +261,28 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from texts and return their numbers."""
         texts = self._texts(X)
         options = {"sublinear_tf": True, "strip_accents": "unicode", "dtype": np.float32}
-        self.vectorizers_ = []
+        self.vectorizers_, counted = [], []
         for form in (
             {"ngram_range": (1, 2), "max_features": 30_000, "token_pattern": r"\b\w+\b"},
             {"analyzer": "char_wb", "ngram_range": (3, 4), "max_features": 20_000},
         ):
+            vectorizer = TfidfVectorizer(**form, **options)
             try:
-                self.vectorizers_.append(TfidfVectorizer(**form, **options).fit(texts))
+                counted.append(vectorizer.fit_transform(texts))
             except ValueError:  # not one word
                 continue
-        self.reduction_ = None
-        self.scale_ = 1.0
-        if self.vectorizers_:
-            matrix = self._count(texts)
-            most = min(self.n_components, matrix.shape[0], matrix.shape[1] - 1)
-            if most > 0:
-                reduction = TruncatedSVD(most, random_state=self.random_state)
-                with np.errstate(invalid="ignore"):  # all texts alike
-                    self.reduction_ = reduction.fit(matrix)
-        self.n_features_out_ = 1 if self.reduction_ is None else self.reduction_.n_components
-        found = self.transform(texts)
-        self.scale_ = float(np.sqrt(found.var(axis=0).sum())) or 1.0
-        return found / self.scale_
+            self.vectorizers_.append(vectorizer)
+        matrix = sp.hstack(counted, format="csr") if counted else sp.csr_array((len(texts), 1))
+        most = min(self.n_components, matrix.shape[0], matrix.shape[1] - 1)
+        found = np.zeros((len(texts), 1))
+        self.reduction_, self.scale_ = None, 1.0
+        if most > 0:
+            self.reduction_ = TruncatedSVD(most, random_state=self.random_state)
+            with np.errstate(invalid="ignore"):  # all texts alike
+                found = self.reduction_.fit(matrix).transform(matrix)
+            self.scale_ = float(np.sqrt(found.var(axis=0).sum())) or 1.0
+        self.n_features_out_ = found.shape[1]
+        return found.astype(np.float64) / self.scale_
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the numbers of texts."""
@@ -289,7 +290,8 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         texts = self._texts(X)
         if self.reduction_ is None:
             return np.zeros((len(texts), 1))
-        return self.reduction_.transform(self._count(texts)).astype(np.float64) / self.scale_
+        matrix = sp.hstack([each.transform(texts) for each in self.vectorizers_], format="csr")
+        return self.reduction_.transform(matrix).astype(np.float64) / self.scale_
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Name the numbers."""
@@ -300,8 +302,3 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [
             text[:_LONGEST] if isinstance(text, str) else "" for text in np.asarray(X).tolist()
         ]
-
-    def _count(self, texts: Sequence[str]) -> Any:
-        import scipy.sparse as sp
-
-        return sp.hstack([each.transform(texts) for each in self.vectorizers_], format="csr")

@@ -13,7 +13,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import islice
@@ -27,26 +27,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from appellate.tables import cells
-from appellate.tables.cells import TableError, as_text, match, name_some, restore
+from appellate.tables.cells import TableError, as_text, name_some, restore
 
 Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
 
-_ENDINGS: dict[str, Kind] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".txt": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".xlsx": "excel",
-    ".xls": "excel",
-    ".xlsb": "excel",
-    ".ods": "excel",
+_KINDS: dict[Kind, tuple[str, ...]] = {  # in a folder with several kinds the first counts
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather"),
+    "csv": (".csv", ".tsv", ".tab", ".txt"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
 }
 _STARTS: dict[bytes, Kind] = {
     b"PAR1": "parquet",
@@ -59,6 +49,8 @@ _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-
 _DELIMITERS = ("\t", ";", ",", "|")  # in this order where several part a file equally well
 _SAMPLE = 1 << 20  # letters in which the delimiter is looked for
 _BLOCK = 20_000  # rows that are Python objects at a time
+_HALF = re.compile("[\ud800-\udfff]")
+_HIDDEN = re.compile(r"[/\\\\][._][^/\\\\]*$")
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")  # of pandas, of Dask
 csv.field_size_limit(1 << 30)
 
@@ -155,9 +147,8 @@ class Table:
         found: list[str] = []
         for pattern in [patterns] if isinstance(patterns, str) else patterns:
             wanted = unicodedata.normalize("NFC", str(pattern)).strip()
-            exact = match(wanted, composed)
-            if exact in composed:
-                names = [composed[exact]]
+            if wanted in composed:
+                names = [composed[wanted]]
             else:
                 names = [composed[name] for name in fnmatch.filter(composed, wanted)]
             if not names and "," in wanted:
@@ -288,7 +279,7 @@ def _find_commas(table: Table, decimal: str | None) -> Table:
 
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if path == "-":
-        return replace(_read_bytes("the standard input", path, sys.stdin.buffer.read(), options))
+        return _read_bytes("the standard input", path, sys.stdin.buffer.read(), options)
     files, note = _list_files(path)
     try:
         tables = [_read_file(file, options) for file in files]
@@ -307,14 +298,13 @@ def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
     """Return the files that a path stands for, in natural order, and what is left out."""
     place = Path(path)
     if place.is_dir():
-        files = [file for file in place.rglob("*") if _is_shard(file.relative_to(place))]
-        kinds = [kind for kind in _ENDINGS.values() if any(_ending(f) == kind for f in files)]
-        if not kinds:
+        inside = [f for f in place.rglob("*") if _ending(f) and not _HIDDEN.search(str(f))]
+        found = [kind for kind in _KINDS if any(_ending(f) == kind for f in inside)]
+        if not found:
             raise TableError(f"'{path}' is a folder without a table. Name a file.")
-        left = [file.name for file in files if _ending(file) != kinds[0]]
-        files = [file for file in files if _ending(file) == kinds[0]]
-        note = (f"left out of the folder: {name_some(sorted(left))}.",) if left else ()
-        return sorted(files, key=_natural), note
+        left = sorted(f.name for f in inside if _ending(f) != found[0])
+        note = (f"left out of the folder: {name_some(left)}.",) if left else ()
+        return sorted((f for f in inside if _ending(f) == found[0]), key=_natural), note
     if place.exists():
         return [place], ()
     files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
@@ -326,13 +316,12 @@ def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
     raise TableError(f"there is no file {name_some([path])}. {guess}")
 
 
-def _is_shard(file: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in file.parts)
-    return not hidden and file.suffix.lower() in _ENDINGS
-
-
 def _ending(file: Path) -> Kind | None:
-    return _ENDINGS.get(file.suffix.lower())
+    return next((kind for kind, ends in _KINDS.items() if file.suffix.lower() in ends), None)
+
+
+def _kind(file: Path, start: bytes) -> Kind | None:
+    return next((kind for mark, kind in _STARTS.items() if start.startswith(mark)), _ending(file))
 
 
 def _natural(file: Path) -> list[Any]:
@@ -358,15 +347,12 @@ def _concatenate(tables: Sequence[Table]) -> Any:
 
 def _read_file(file: Path, options: Mapping[str, Any]) -> Table:
     with file.open("rb") as stream:
-        start = stream.read(8)
-        kind = next((kind for mark, kind in _STARTS.items() if start.startswith(mark)), None)
-        if (kind or _ending(file)) in ("parquet", "arrow"):
-            digest = hashlib.file_digest(stream, "sha256") if not stream.seek(0) else None
-            assert digest is not None
-            data = _read_columns(f"'{file}'", kind or "parquet", file)
-            return Table(f"'{file}'", data, digest.hexdigest(), kind or "parquet")
-        content = start + stream.read()
-    return _read_bytes(f"'{file}'", str(file), content, options)
+        kind = _kind(file, stream.read(8))
+        stream.seek(0)
+        if kind == "parquet" or kind == "arrow":
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return Table(f"'{file}'", _read_columns(f"'{file}'", kind, file), digest, kind)
+        return _read_bytes(f"'{file}'", str(file), stream.read(), options)
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
@@ -394,8 +380,7 @@ def _read_bytes(source: str, path: str, content: bytes, options: Mapping[str, An
     if not content.strip():
         raise TableError(f"{source} is empty. Give a table with a header and rows.")
     digest = hashlib.sha256(content).hexdigest()
-    kind = next((kind for mark, kind in _STARTS.items() if content.startswith(mark)), None)
-    kind = kind or _ending(Path(path)) or ("json" if content.lstrip()[:1] in b"{[" else "csv")
+    kind = _kind(Path(path), content) or ("json" if content.lstrip()[:1] in b"{[" else "csv")
     table = Table(source, None, digest, kind, path=path)
     if kind in ("parquet", "arrow"):
         return replace(table, data=_read_columns(source, kind, io.BytesIO(content)))
@@ -523,7 +508,7 @@ def _read_json(source: str, text: str) -> Any:
         records: Iterable[tuple[str, Any]] = ((f"entry {i}", v) for i, v in enumerate(values))
     else:
         lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
-        whole = _whole_object(text, lines[0][1])
+        whole = _whole_object(text)
         if whole is not None:
             return _from_columns(source, whole)
         records = ((f"line {i}", _parse(source, line, i)) for i, line in lines)
@@ -540,15 +525,12 @@ def _parse(source: str, text: str, line: int) -> Any:
             "objects."
         ) from error
     except (ValueError, RecursionError) as error:
-        said = (
-            "lists within lists without end"
-            if isinstance(error, RecursionError)
-            else "a number of too many digits"
-        )
+        deep = isinstance(error, RecursionError)
+        said = "lists within lists without end" if deep else "a number of too many digits"
         raise TableError(f"{source}, line {line or 1}: {said}. Correct it.") from error
 
 
-def _whole_object(text: str, first: str) -> dict[str, list[Any]] | None:
+def _whole_object(text: str) -> dict[str, list[Any]] | None:
     """Return the columns of a file that is one object, as pandas writes by default."""
     try:
         whole = json.loads(text)
@@ -586,7 +568,7 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
             name.encode()
             arrays[name] = _array(values)
         except UnicodeEncodeError as error:
-            rows = [i for i, value in enumerate(values) if _is_broken(value)]
+            rows = [i for i, value in enumerate(values) if _HALF.search(as_text(value))]
             where = f"row {rows[0]}" if rows else "title"
             raise TableError(
                 f"{source}, column '{cells.printable(name)}', {where}: half a letter (a lone "
@@ -595,19 +577,13 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
     return pa.table(arrays)
 
 
-def _array(values: Sequence[Any]) -> Any:
+def _array(values: Any) -> Any:
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError):
         return pa.array([as_text(value) or None for value in values], pa.string())
-
-
-def _is_broken(value: Any) -> bool:
-    try:
-        as_text(value).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
@@ -640,36 +616,33 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
 
 
 def _read_frame(source: Any) -> Table:
-    if isinstance(source, Mapping):
-        data = _from_columns("the table", source)
-    elif isinstance(source, list) and all(isinstance(row, dict) for row in source):
-        data = _from_records("the table", ((f"row {i}", row) for i, row in enumerate(source)))
-    else:
-        try:
-            frame = nw.from_native(source)
-        except TypeError as error:
-            raise TableError(
-                f"a {type(source).__name__} is no table. Give a path, a data frame of pandas, "
-                "polars or Arrow, a dict of lists, or a list of dicts."
-            ) from error
-        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-        named = getattr(getattr(source, "index", None), "name", None)
-        if named is not None and named not in frame.columns:
-            frame = nw.from_native(source.reset_index())
-        names = list(frame.columns)
-        data = pa.Table.from_arrays(
-            [_column(series) for series in frame.iter_columns()],
-            names=[as_text(name) for name in names],
-        )
+    try:
+        if isinstance(source, Mapping):
+            data = _from_columns("the table", source)
+        elif isinstance(source, list) and all(isinstance(row, dict) for row in source):
+            data = _from_records("the table", ((f"row {i}", row) for i, row in enumerate(source)))
+        else:
+            data = _open_frame(source)
+    except (pa.ArrowException, TypeError, nw.exceptions.NarwhalsError) as error:
+        raise TableError(
+            f"a {type(source).__name__} is no table ({str(error).splitlines()[0]}). Give a path, "
+            "a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
+        ) from error
     return Table("the table", data, _digest(data), "frame", native=source)
 
 
-def _column(series: Any) -> Any:
-    array: Callable[[], Any] = series.to_arrow
-    try:
-        return array()
-    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
-        return _from_columns("the table", {series.name: series.to_list()}).column(0)
+def _open_frame(source: Any) -> Any:
+    named = getattr(getattr(source, "index", None), "name", None)
+    reset = named is not None and named not in source.columns
+    frame = nw.from_native(source.reset_index() if reset else source)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    columns = {}
+    for series in frame.iter_columns():
+        try:
+            columns[as_text(series.name)] = series.to_arrow()
+        except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+            columns |= {as_text(series.name): series.to_list()}
+    return _from_columns("the table", columns)
 
 
 def _digest(data: Any) -> str:

@@ -295,11 +295,12 @@ class _Column:
 
     @cached_property
     def is_prose(self) -> bool:
-        some = list(self.values or ())[:5000]
-        if self.kind != "text" or not (self.distinct > 20 or self.distinct > 0.5 * self.filled):
+        most = self.distinct > 0.5 * self.filled
+        if self.kind != "text" or not (most or self.distinct > 20):
             return False
+        some = list(self.values or ())[:5000]
         words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
-        return bool(words >= 4 or (letters >= 40 and words >= 3))
+        return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
         """Tell whether texts have a form."""
