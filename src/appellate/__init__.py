@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from appellate.adapter import SoftLabelClassifier
     from appellate.aggd import AGGDClassifier
     from appellate.candidates import CandidateSets, as_candidates
+    from appellate.jury import JuryClassifier
     from appellate.lalo import LALOClassifier
     from appellate.neighbors import PLKNNClassifier
     from appellate.numerics.search import FaissNeighbors
@@ -28,6 +29,7 @@ __all__ = [
     "AGGDClassifier",
     "CandidateSets",
     "FaissNeighbors",
+    "JuryClassifier",
     "LALOClassifier",
     "PLCLClassifier",
     "PLCPClassifier",
@@ -46,6 +48,7 @@ _HOMES = {
     "AGGDClassifier": "aggd",
     "CandidateSets": "candidates",
     "FaissNeighbors": "numerics.search",
+    "JuryClassifier": "jury",
     "LALOClassifier": "lalo",
     "PLCLClassifier": "plcl",
     "PLCPClassifier": "plcp",
