@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Self
 
 import numba as nb
@@ -470,29 +469,41 @@ class Groups:
     def __init__(self, groups: ArrayLike, entries: CandidateEntries) -> None:
         self.entries = entries
         _, codes = np.unique(np.asarray(groups), return_inverse=True)
-        order = np.argsort(codes, kind="stable")
-        bounds = np.flatnonzero(np.diff(codes[order], prepend=-1, append=len(codes) + 1))
-        self.blocks = []
-        for start, stop in pairwise(bounds):
-            rows = order[start:stop]
-            spots = [np.arange(entries.indptr[i], entries.indptr[i + 1]) for i in rows]
-            labels = entries.labels[spots[0]]
-            for i, spot in zip(rows, spots, strict=True):
-                if not np.array_equal(entries.labels[spot], labels):
-                    raise ValueError(
-                        f"rows {rows[0]} and {i} are of one group, but have different candidates. "
-                        "Covering needs one set a group: fit with covering=False."
-                    )
-            if len(rows) >= len(labels) > 1:  # fewer rows cannot have all labels
-                self.blocks.append(np.array(spots))
+        self.order = np.argsort(codes, kind="stable")
+        sorted_codes = codes[self.order]
+        self.starts = np.searchsorted(sorted_codes, np.arange(sorted_codes[-1] + 2))
+        sets = entries.scatter(np.ones(len(entries), dtype=bool))[self.order]
+        strange = (sets[1:] != sets[:-1]).any(axis=1) & (np.diff(sorted_codes) == 0)
+        if strange.any():
+            one, two = self.order[np.flatnonzero(strange)[0] :][:2]
+            raise ValueError(
+                f"rows {one} and {two} are of one group, but have different candidates. "
+                "Covering needs one set a group: fit with covering=False."
+            )
 
     def cover(self, posterior: Values) -> Values:
-        """Raise the labels of a group that no row has: 30 times columns, then rows, to one."""
-        out = posterior.copy()
-        for block in self.blocks:
-            shares = out[block]  # (rows of the group, labels of its set)
-            for _ in range(_COVERING_STEPS):
-                shares = shares / np.minimum(np.maximum(shares.sum(axis=0), 1e-300), 1.0)
-                shares /= shares.sum(axis=1, keepdims=True)
-            out[block] = shares
+        """Raise the labels of a group that no row has: 30 times columns, then rows, to one.
+
+        A group of fewer rows than labels, which cannot have them all, is left as it is.
+        """
+        out = posterior.astype(np.float64)
+        _cover(out, self.order, self.starts, self.entries.indptr)
         return out
+
+
+@nb.njit(cache=True)
+def _cover(shares, order, starts, indptr):  # type: ignore[no-untyped-def]
+    for g in range(starts.size - 1):
+        rows = order[starts[g] : starts[g + 1]]
+        count = indptr[rows[0] + 1] - indptr[rows[0]]
+        if rows.size < count:
+            continue
+        for _ in range(_COVERING_STEPS):
+            factors = np.zeros(count)
+            for i in rows:
+                factors += shares[indptr[i] : indptr[i] + count]
+            factors = 1 / np.minimum(np.maximum(factors, 1e-300), 1.0)
+            for i in rows:
+                own = shares[indptr[i] : indptr[i] + count]
+                own *= factors
+                own /= own.sum()

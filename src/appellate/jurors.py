@@ -145,7 +145,8 @@ class KernelJuror:
     With B of `appellate.numerics.ridge.KernelSmoother` (smoother ``S = I - ridge B``), a fold f
     and the rest a, the regression on a alone has the output ``H = -B_ff^-1 B_fa Q_a`` on the
     fold, and ``B_aa - B_af B_ff^-1 B_fa`` in the place of B; leave-one-out is
-    ``Q - B Q / diag(B)``. With the fold's targets set to H both are read off one product.
+    ``Q - B Q / diag(B)``. With the fold's targets set to H both are read off one product. A
+    replica of one row says nothing of it.
 
     Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 (K - 1) / K^2 once.
     Memory: some 2 n^2.
@@ -163,22 +164,25 @@ class KernelJuror:
     def __init__(self, name: str, smoother: KernelSmoother, replicas: Replicas) -> None:
         self.name, self.smoother, self.replicas = name, smoother, replicas
         matrix = smoother.matrix
-        self.room = np.repeat(np.diag(matrix)[:, np.newaxis], replicas.shape[1], axis=1)
+        own = np.diag(matrix) if len(matrix) > 1 else np.array([np.inf])
+        self.room = np.repeat(own[:, np.newaxis], replicas.shape[1], axis=1)
         self.passing = []
         for k, rest, fold in replicas.held_out():
             across = matrix[np.ix_(fold, rest)]
             self.passing.append(la.solve(matrix[np.ix_(fold, fold)], across, assume_a="pos"))
             self.room[rest, k] -= np.einsum("fa,fa->a", self.passing[-1], across)
+            if len(rest) < 2:  # nothing is left without it
+                self.room[rest, k] = np.inf
 
     def listen(self, targets: Scores, seed: int = 0) -> Scores:  # noqa: D102
         self.heard = targets[:, 0]
-        if len(targets) < 2:
-            return np.zeros_like(targets)
         filled = targets.copy()
         for (k, rest, fold), passing in zip(self.replicas.held_out(), self.passing, strict=True):
             filled[fold, k] = -passing @ targets[rest, k]
         product = self.smoother.matrix @ filled.reshape(len(filled), -1)
-        return np.asarray(filled - product.reshape(filled.shape) / self.room[:, :, np.newaxis])
+        filled -= product.reshape(filled.shape) / self.room[:, :, np.newaxis]
+        filled[np.isinf(self.room)] = 0
+        return filled
 
     def models(self) -> list[Any]:  # noqa: D102
         return [self.smoother.regressor(self.heard)]
@@ -412,10 +416,10 @@ class NetworkExpert:
             adam.zero_grad()
             nn.functional.cross_entropy(net(features[rows]), goals[rows]).backward()
             adam.step()
-        return _fold_norms([part for part in net if not isinstance(part, nn.ReLU)])
+        return fold_norms([part for part in net if not isinstance(part, nn.ReLU)])
 
 
-def _fold_norms(parts: list[Any]) -> list[tuple[Any, Any]]:
+def fold_norms(parts: list[Any]) -> list[tuple[Any, Any]]:
     """Weights (inputs, outputs) and shift of every layer, batch norms drawn into the next."""
     layers: list[tuple[Any, Any]] = []
     factor: Any = None

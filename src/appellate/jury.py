@@ -34,6 +34,7 @@ from appellate.evidence import (
 )
 from appellate.jurors import Expert, Juror, KernelJuror, Replicas, Scores, make_folds, seat
 from appellate.kernel import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
+from appellate.landmarks import LandmarkBench
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
 
@@ -63,7 +64,7 @@ class Hearing(Protocol):
 
     def everywhere(
         self, temperatures: Sequence[float], weights: NDArray[Any]
-    ) -> tuple[Scores, Scores]:
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         ...
 
@@ -97,7 +98,7 @@ class ArrayHearing:
 
     def everywhere(
         self, temperatures: Sequence[float], weights: NDArray[Any]
-    ) -> tuple[Scores, Scores]:
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         own = [each[:, 0] for each in self.outputs]
         return mixture(self.honest, temperatures, weights), mixture(own, temperatures, weights)
@@ -294,8 +295,8 @@ class Judgement:
     ambiguity: float
     criteria: dict[Any, list[float]]
     history: list[Values]
-    honest: Scores
-    output: Scores
+    honest: NDArray[Any]
+    output: NDArray[Any]
     suspicion: Values
     seats: list[Seat]
 
@@ -555,6 +556,8 @@ class JuryClassifier(AppealClassifier):
         self.landmarks = landmarks
         self.cache_dir = cache_dir
 
+    _given: tuple[Any, Any] = None, None  # groups and evidence, during a fit
+
     def fit(
         self,
         X: Any,
@@ -594,14 +597,12 @@ class JuryClassifier(AppealClassifier):
         settings = {name: getattr(self, name) for name in APPROXIMATION}
         widths = len({width for width, _ in KERNELS})
         plan = {"n_matrices": 2 * len(KERNELS), "n_widths": widths, **settings}
-        if isinstance(X, np.ndarray):
-            X = X.astype(np.float64, copy=False)
         return plan_geometry(X, n_labels, {"rbf"}, **plan)
 
     def _disambiguate(
         self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
     ) -> Disambiguation:
-        rng = check_random_state(self.random_state)
+        rng, dtype = check_random_state(self.random_state), geometry.X.dtype
         groups, logs = self._given
         candidates = entries.scatter(np.ones(len(entries), dtype=bool))
         evidence = Evidence.of_sets(candidates)
@@ -612,18 +613,21 @@ class JuryClassifier(AppealClassifier):
         self.ambiguity_, self.criterion_ = judgement.ambiguity, judgement.criteria
         self.covering_ = covered
         self.weights_ = [(s.name, s.weight, s.temperature) for s in judgement.seats]
-        self.suspicion_, self.honest_output_ = judgement.suspicion, judgement.honest
-        history = [entries.gather(evidence.entries.scatter(v)) for v in judgement.history]
+        self.suspicion_, self.honest_output_ = judgement.suspicion, judgement.honest.astype(dtype)
+        history = [
+            entries.gather(evidence.entries.scatter(values)).astype(dtype)
+            for values in judgement.history
+        ]
         labels = [entries.argmax(self._costs(entries, values)) for values in history]
         self.label_history_ = np.array(labels)
         self.verdict_confidence_ = entries.scatter(history[0])
         return Disambiguation(
-            initial=entries.uniform(),
+            initial=entries.uniform(dtype),
             confidence=history[-1],
-            output=entries.gather(judgement.output),
+            output=entries.gather(judgement.output).astype(dtype),
             n_iter=len(history) - 1,
             ranking=history[-1],
-            state=judgement.output,
+            state=judgement.output.astype(dtype),
         )
 
     def _judge(
@@ -659,17 +663,19 @@ class JuryClassifier(AppealClassifier):
         return float(AMBIGUITIES.get(self.ambiguity, self.ambiguity))
 
     def _kernels(self, geometry: Geometry, replicas: Replicas) -> Bench:
-        jurors = []
-        for width, ridge in KERNELS:
-            smoother: Any = geometry.smoother("rbf", width, ridge)
-            jurors.append(
-                KernelJuror(f"kernel, width {width:g}, ridge {ridge:g}", smoother, replicas)
-            )
-        return ArrayBench(jurors, replicas)
+        names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]
+        if geometry.plan.kind == "nystroem":
+            return LandmarkBench(geometry, KERNELS, names, replicas)
+        if geometry.X.dtype != np.float64:
+            geometry = Geometry(geometry.matrix.astype(np.float64))
+        smoothers: list[Any] = [geometry.smoother("rbf", *kernel) for kernel in KERNELS]
+        pairs = zip(names, smoothers, strict=True)
+        return ArrayBench([KernelJuror(name, each, replicas) for name, each in pairs], replicas)
 
     def _further(self, geometry: Geometry, replicas: Replicas) -> tuple[list[Juror], list[Expert]]:
         """Members beside the kernels: those that sit in the rounds, and those heard last."""
-        if replicas.shape[1] < 2 or self.members == "kernel":
+        alone = geometry.plan.kind == "nystroem" or min(replicas.shape) < 2
+        if alone or self.members == "kernel":
             return [], []
         members = self.members
         if isinstance(members, str):
