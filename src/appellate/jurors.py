@@ -148,7 +148,7 @@ class KernelJuror:
     ``Q - B Q / diag(B)``. With the fold's targets set to H both are read off one product. A
     replica of one row says nothing of it.
 
-    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 (K - 1) / K^2 once.
+    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 / 2K once.
     Memory: some 2 n^2.
 
     Parameters
@@ -166,19 +166,23 @@ class KernelJuror:
         matrix = smoother.matrix
         own = np.diag(matrix) if len(matrix) > 1 else np.array([np.inf])
         self.room = np.repeat(own[:, np.newaxis], replicas.shape[1], axis=1)
-        self.passing = []
+        self.factors: list[tuple[Scores, Scores]] = []
         for k, rest, fold in replicas.held_out():
-            across = matrix[np.ix_(fold, rest)]
-            self.passing.append(la.solve(matrix[np.ix_(fold, fold)], across, assume_a="pos"))
-            self.room[rest, k] -= np.einsum("fa,fa->a", self.passing[-1], across)
+            lines = matrix[fold]
+            factor = la.cholesky(lines[:, fold], lower=True)  # L L' = B_ff
+            across = la.solve_triangular(factor, lines[:, rest], lower=True, check_finite=False)
+            self.room[rest, k] -= np.einsum("fa,fa->a", across, across)
             if len(rest) < 2:  # nothing is left without it
                 self.room[rest, k] = np.inf
+            self.factors.append((factor, across))
 
     def listen(self, targets: Scores, seed: int = 0) -> Scores:  # noqa: D102
-        self.heard = targets[:, 0]
-        filled = targets.copy()
-        for (k, rest, fold), passing in zip(self.replicas.held_out(), self.passing, strict=True):
-            filled[fold, k] = -passing @ targets[rest, k]
+        self.heard, filled = targets[:, 0], targets.copy()
+        for (k, rest, fold), (factor, across) in zip(
+            self.replicas.held_out(), self.factors, strict=True
+        ):
+            passed = across @ targets[rest, k]
+            filled[fold, k] = -la.solve_triangular(factor, passed, lower=True, trans="T")
         product = self.smoother.matrix @ filled.reshape(len(filled), -1)
         filled -= product.reshape(filled.shape) / self.room[:, :, np.newaxis]
         filled[np.isinf(self.room)] = 0

@@ -37,6 +37,8 @@ from appellate.kernel import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geom
 from appellate.landmarks import LandmarkBench
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.geometry import Geometry
+from appellate.numerics.kernels import GaussianKernel, mean_distance, squared_distances
+from appellate.numerics.ridge import KernelSmoother
 
 __all__ = ["JuryClassifier"]
 
@@ -47,6 +49,7 @@ _PROBES = 3  # rounds with every tau
 _PANELS = 2  # rounds with further members
 _ENOUGH = 0.95  # of the best criterion, for the later round
 _SILENT = 0.02  # weight below which a further member is not heard again
+_STILL = 1e-3  # mean change of a posterior that is settled
 _UNHEARD = 1e-4  # weight below which a member does not predict
 _EXPERT_TEMPERATURES = 0.1, 10.0
 _SEEDS = 2**30
@@ -110,11 +113,16 @@ class ArrayBench:
     def __init__(self, jurors: Sequence[Juror], replicas: Replicas) -> None:
         self.jurors, self.replicas = jurors, replicas
         self.names = [juror.name for juror in jurors]
+        self._last: tuple[Any, Any] = None, None
 
     def listen(self, targets: Sequence[Values], seed: int) -> ArrayHearing:
-        """Let all members learn from the targets of every replica."""
-        dense = self.replicas.scatter(targets)
-        return ArrayHearing([each.listen(dense, seed) for each in self.jurors], self.replicas)
+        """Let all members learn from the targets of every replica, if they are not the last."""
+        if self._last[0] is not targets:
+            dense = self.replicas.scatter(targets)
+            said = ArrayHearing([each.listen(dense, seed) for each in self.jurors], self.replicas)
+            self._last = targets, said
+        hearing: ArrayHearing = self._last[1]
+        return hearing
 
     def models(self) -> list[list[Any]]:
         """Return what scores new rows, for every member, after the last hearing."""
@@ -216,9 +224,9 @@ def deliberate(
 ) -> Deliberation:
     """Run the rounds of a jury and choose tau and round by the criterion.
 
-    Three rounds with each tau; then on with the best. Every round learns from the posterior of
-    the one before. Where the first round is the best, or nothing is proven, no posterior helps
-    and tau is not identified: label-first.
+    Three rounds with each tau; then on with the best until nothing moves. Every round learns
+    from the posterior of the one before. Where the first round is the best, or nothing is
+    proven, no posterior helps and tau is not identified: label-first.
     """
     if replicas.evidence.entries.counts.max() == 1:
         max_rounds = 1  # there is nothing to find out
@@ -238,6 +246,9 @@ def deliberate(
     tau = tau if tau in rounds else taus[0]
     for _ in range(_PROBES, max_rounds):
         run(tau)
+        moved = np.abs(rounds[tau][-1].posterior[0] - rounds[tau][-1].targets[0])
+        if moved.mean() < _STILL:
+            break
     chosen = choose_round([r.criterion for r in rounds[tau]])
     if not rounds[tau][chosen].proven:
         chosen = 0
@@ -666,9 +677,13 @@ class JuryClassifier(AppealClassifier):
         names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]
         if geometry.plan.kind == "nystroem":
             return LandmarkBench(geometry, KERNELS, names, replicas)
-        if geometry.X.dtype != np.float64:
-            geometry = Geometry(geometry.matrix.astype(np.float64))
-        smoothers: list[Any] = [geometry.smoother("rbf", *kernel) for kernel in KERNELS]
+        X = geometry.matrix.astype(np.float64, copy=False)
+        squared = squared_distances(X)
+        unit, smoothers = mean_distance(squared), []
+        for width, ridge in KERNELS:
+            kernel = GaussianKernel(width * unit)
+            gram = kernel.from_squared(squared.copy())
+            smoothers.append(KernelSmoother(gram, ridge, X, kernel))
         pairs = zip(names, smoothers, strict=True)
         return ArrayBench([KernelJuror(name, each, replicas) for name, each in pairs], replicas)
 
