@@ -12,15 +12,24 @@ Usage: python benchmarks/evidence.py [figures|never-worse|cost|large] [splits]
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import time
 
 import numpy as np
-from _common import make_data
+from _common import make_data, peak_bytes
+from scale import make_rows
+from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from appellate import AGGDClassifier, JuryClassifier, PLCPClassifier
-from appellate.datasets import load_labelme
+from appellate.datasets import (
+    load_fashion_mnist,
+    load_labelme,
+    make_long_tailed,
+    make_partial_labels,
+)
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
 from appellate.metrics import expected_calibration_error, paired_comparison
@@ -135,12 +144,107 @@ def cost(_):
     print(table(["5,000 rows", "seconds", "cost"], rows))
 
 
+LEVELS = {
+    "uniform": ("flip_probability", (0.1, 0.3, 0.6)),
+    "instance_dependent": ("flip_probability", (0.1, 0.3, 0.5)),
+    "pairwise": ("flip_probability", (0.3, 0.6, 0.9)),
+    "set_first": ("bag_size", (2, 4, 6)),
+}
+RIVALS = {
+    "PL-AGGD": lambda seed: AGGDClassifier(),
+    "PLCP": METHODS["PLCP(PL-AGGD)"],
+    "tau = 0": lambda seed: JuryClassifier("kernel", ambiguity=0.0, random_state=seed),
+    "tau = .5": lambda seed: JuryClassifier("kernel", ambiguity=0.5, random_state=seed),
+    "tau = 1": lambda seed: JuryClassifier("kernel", ambiguity=1.0, random_state=seed),
+}
+OURS = {"light auto": METHODS["light jury"], "full auto": METHODS["full jury"]}
+
+
+def rows_of(name):
+    """Features and truth; generated classes have a long tail, others are balanced."""
+    if name == "digits":
+        return load_digits(return_X_y=True)
+    if name == "Fashion-MNIST":
+        X, y = load_fashion_mnist(return_X_y=True)
+        chosen = np.random.RandomState(0).permutation(len(X))[:2000]
+        return X[chosen].reshape(len(chosen), -1).astype(float), y[chosen]
+    rng = np.random.RandomState(0)
+    y = rng.choice(8, size=1200, p=0.7 ** np.arange(8) / np.sum(0.7 ** np.arange(8)))
+    return 1.2 * rng.normal(size=(8, 10))[y] + rng.normal(size=(1200, 10)), y
+
+
+def never_worse(splits):
+    """Test accuracy of auto against the best rival of each cell, with p where it is below."""
+    head = ["data", "sets", "level", *RIVALS, *OURS, "tau", "light - best", "full - best"]
+    print(table(head, []), flush=True)
+    for name in ("digits", "Fashion-MNIST", "generated"):
+        X, y = rows_of(name)
+        for strategy, (option, levels) in LEVELS.items():
+            if strategy == "set_first" and name != "generated":
+                chosen = make_long_tailed(y, imbalance=10, random_state=0)
+                X, y = X[chosen], y[chosen]
+            for level in levels:
+                scores = {method: [] for method in (RIVALS | OURS)}
+                taus = []
+                for seed in range(splits):
+                    options = {option: level, "random_state": seed}
+                    if strategy == "instance_dependent":
+                        options["X"] = X
+                    sets = make_partial_labels(y, strategy=strategy, **options)
+                    train, test = split_rows(len(X), seed)
+                    for method, make in (RIVALS | OURS).items():
+                        model = make(seed).fit(X[train], sets[train])
+                        scores[method].append(np.mean(model.predict(X[test]) == y[test]))
+                    taus.append(model.ambiguity_)
+                cells = [name, strategy, f"{level:g}"]
+                cells += [f"{np.mean(each):.3f}" for each in scores.values()]
+                cells.append(f"{np.mean(taus):.2f}")
+                best = max(RIVALS, key=lambda method: np.mean(scores[method]))
+                for method in OURS:
+                    compared = paired_comparison(np.array(scores[method]), np.array(scores[best]))
+                    text = f"{compared.difference:+.3f}"
+                    if compared.difference < 0:
+                        text += f" (p {compared.t_pvalue:.2f})"
+                    cells.append(text)
+                print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def large(_):
+    """Every size in a process of its own."""
+    if "--child" in sys.argv:
+        n = int(sys.argv[-1])
+        X, candidates, truth = make_rows(n)
+        options = {"kernel_approximation": "nystroem", "n_landmarks": 512, "random_state": 0}
+        JuryClassifier("kernel", **options).fit(X[:300], candidates[:300])
+        started, cpu = time.perf_counter(), time.process_time()
+        model = JuryClassifier("kernel", **options).fit(X, candidates)
+        told = [time.perf_counter() - started, time.process_time() - cpu, peak_bytes() / 1e9]
+        test, _, answers = make_rows(20_000, seed=1)
+        told += [np.mean(model.predict(test) == answers), np.mean(model.transduction_ == truth)]
+        print(json.dumps([float(each) for each in told]))
+        return
+    rows, before = [], None
+    for n in SIZES:
+        command = [sys.executable, __file__, "large", "--child", str(n)]
+        told = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
+        growth = "" if before is None else f"{np.log10(told[1] / before):.2f}"
+        before = told[1]
+        cells = [f"{told[0]:.0f}", f"{told[1]:.0f}", f"{told[2]:.1f}", growth]
+        rows.append([f"{n:,}", *cells, f"{told[3]:.3f}", f"{told[4]:.3f}"])
+    head = ["rows", "seconds", "CPU seconds", "peak GB", "exponent", "test", "transductive"]
+    print(table(head, rows))
+
+
 def main():
     arguments = sys.argv[1:]
     what = arguments[0] if arguments else "figures"
-    splits = int(arguments[1]) if len(arguments) > 1 else SPLITS
+    splits = int(arguments[1]) if arguments[1:] and arguments[1].isdigit() else SPLITS
+    commands = {"figures": figures, "never-worse": never_worse, "cost": cost, "large": large}
+    if what == "large":
+        large(splits)
+        return
     with threadpool_limits(limits=1):
-        {"figures": figures, "cost": cost}[what](splits)
+        commands[what](splits)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from appellate import (
     landmarks,
 )
 from appellate.evidence import Evidence, estep
+from appellate.io import load_model, save_model
 from appellate.jurors import (
     ForestJuror,
     KernelJuror,
@@ -32,6 +33,7 @@ from appellate.jurors import (
     RegressorExpert,
     Replicas,
     SupervisedExpert,
+    Trees,
     fold_norms,
     make_folds,
     seat,
@@ -221,6 +223,16 @@ def test_forest_is_out_of_bag(data):
     assert np.mean(outputs[:, 0].argmax(axis=1) == noise.argmax(axis=1)) < 0.5
     told = forest.fit(X, noise).predict(X)
     assert np.mean(told.argmax(axis=1) == noise.argmax(axis=1)) > 0.9
+
+
+def test_trees_as_arrays(data):
+    X, candidates, _ = data
+    targets = candidates / candidates.sum(axis=1, keepdims=True)
+    single = X.astype(np.float32)
+    for forest in (RandomForestRegressor(7), ExtraTreesRegressor(7, max_depth=1)):
+        forest.set_params(random_state=0).fit(single, targets)
+        new = np.vstack([single, single + 0.05])
+        np.testing.assert_allclose(Trees.of(forest).predict(new), forest.predict(new), atol=1e-6)
 
 
 # -- choices ------------------------------------------------------------------------------
@@ -444,6 +456,20 @@ def test_docket_and_history():
     assert len(jury.label_history_) == jury.n_iter_ + 1
     Q = jury.verdict_confidence_
     np.testing.assert_array_equal(jury.verdict_, Q.argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    "members",
+    ["kernel", [SMALL_FOREST, Ridge(), LogisticRegression(), SUREClassifier()]]
+    + [["network"]] * (find_spec("torch") is not None),
+)
+def test_saved_and_loaded(data, members, tmp_path):
+    X, candidates, _ = data
+    jury = JuryClassifier(members, n_folds=3, max_rounds=2, random_state=0).fit(X, candidates)
+    same = load_model(save_model(jury, tmp_path / "model"))
+    np.testing.assert_array_equal(same.predict_proba(X), jury.predict_proba(X))
+    assert same.criterion_ == jury.criterion_
+    assert same.weights_ == jury.weights_
 
 
 def test_calibration_of_new_rows():

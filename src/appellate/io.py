@@ -35,6 +35,13 @@ META_FILE = "meta.json"
 #: Types that a model file may name beside those that skops knows from scikit-learn.
 TRUSTED_TYPES = (
     "appellate.aggd.AGGDClassifier",
+    "appellate.jurors.Decision",
+    "appellate.jurors.KnownLabels",
+    "appellate.jurors.Layers",
+    "appellate.jurors.LogShares",
+    "appellate.jurors.Trees",
+    "appellate.jury.JuryClassifier",
+    "appellate.jury.Seat",
     "appellate.lalo.LALOClassifier",
     "appellate.model_selection.search.PLCPClassifierCV",
     "appellate.model_selection.splits.CandidateKFold",

@@ -243,7 +243,64 @@ class ForestJuror:
         return out
 
     def models(self) -> list[Any]:  # noqa: D102
-        return [LogShares(self.heard)]
+        return [LogShares(Trees.of(self.heard))]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A fitted forest of regression trees as arrays, which a model file may hold.
+
+    Attributes
+    ----------
+    roots : ndarray of int, shape (T,)
+        First node of every tree.
+    left, right, feature : ndarray of int, shape (nodes,)
+        Children, a leaf being its own, and the column that is compared.
+    threshold : ndarray, shape (nodes,)
+        Rows at most as large go left.
+    value : ndarray, shape (nodes, l)
+        Output.
+    """
+
+    roots: NDArray[np.intp]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    feature: NDArray[np.intp]
+    threshold: NDArray[np.float64]
+    value: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, forest: Any) -> Trees:
+        """Copy a fitted forest of scikit-learn."""
+        trees = [each.tree_ for each in forest.estimators_]
+        roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
+        own = [np.arange(tree.node_count) for tree in trees]
+        left, right = (
+            np.concatenate(
+                [np.where(c < 0, o, c) + r for c, o, r in zip(children, own, roots, strict=True)]
+            )
+            for children in (
+                [tree.children_left for tree in trees],
+                [tree.children_right for tree in trees],
+            )
+        )
+        feature = np.concatenate([np.maximum(tree.feature, 0) for tree in trees])
+        threshold = np.concatenate([tree.threshold for tree in trees])
+        value = np.concatenate([tree.value[:, :, 0] for tree in trees]).astype(np.float32)
+        return cls(roots, left, right, feature, threshold, value)
+
+    def predict(self, X: NDArray[Any]) -> Scores:
+        """Mean output of all trees, (m, l)."""
+        out = np.zeros((len(X), self.value.shape[1]))
+        rows = np.arange(len(X))
+        for root in self.roots:
+            nodes, before = np.full(len(X), root), None
+            while before is None or (nodes != before).any():
+                before = nodes
+                small = X[rows, self.feature[nodes]] <= self.threshold[nodes]
+                nodes = np.where(small, self.left[nodes], self.right[nodes])
+            out += self.value[nodes]
+        return out / len(self.roots)
 
 
 def _grow(
