@@ -7,7 +7,9 @@ never-worse  digits, Fashion-MNIST and generated rows under four kinds of candid
 cost         5,000 generated rows: seconds as a ratio to one PLCP(PL-AGGD) fit.
 large        the light jury at n = 1e4, 1e5, 1e6: seconds, memory, growth.
 
-Usage: python benchmarks/evidence.py [figures|never-worse|cost|large] [splits]
+Usage: python benchmarks/evidence.py [figures|never-worse|cost|large] [splits] [rows]
+
+`rows` is the most that never-worse takes of a data set, 2000 by default.
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ def figures(splits):
         print(table(["method", *keys, "cost", "against PLCP, p"], rows), flush=True)
 
 
-def cost(_):
+def cost():
     """Seconds at 5,000 generated rows."""
     X, candidates = make_data(5000, 20)
     seconds = {}
@@ -160,25 +162,24 @@ RIVALS = {
 OURS = {"light auto": METHODS["light jury"], "full auto": METHODS["full jury"]}
 
 
-def rows_of(name):
+def rows_of(name, most):
     """Features and truth; generated classes have a long tail, others are balanced."""
-    if name == "digits":
-        return load_digits(return_X_y=True)
-    if name == "Fashion-MNIST":
-        X, y = load_fashion_mnist(return_X_y=True)
-        chosen = np.random.RandomState(0).permutation(len(X))[:2000]
-        return X[chosen].reshape(len(chosen), -1).astype(float), y[chosen]
-    rng = np.random.RandomState(0)
-    y = rng.choice(8, size=1200, p=0.7 ** np.arange(8) / np.sum(0.7 ** np.arange(8)))
-    return 1.2 * rng.normal(size=(8, 10))[y] + rng.normal(size=(1200, 10)), y
+    rng = np.random.RandomState(1000)
+    if name == "generated":
+        y = rng.choice(8, size=most, p=0.7 ** np.arange(8) / np.sum(0.7 ** np.arange(8)))
+        return rng.normal(size=(8, 10))[y] + rng.normal(size=(most, 10)), y
+    load = load_digits if name == "digits" else load_fashion_mnist
+    X, y = load(return_X_y=True)
+    chosen = rng.permutation(len(X))[:most]
+    return X[chosen].reshape(len(chosen), -1).astype(float), y[chosen]
 
 
-def never_worse(splits):
+def never_worse(splits, most):
     """Test accuracy of auto against the best rival of each cell, with p where it is below."""
     head = ["data", "sets", "level", *RIVALS, *OURS, "tau", "light - best", "full - best"]
     print(table(head, []), flush=True)
     for name in ("digits", "Fashion-MNIST", "generated"):
-        X, y = rows_of(name)
+        X, y = rows_of(name, most)
         for strategy, (option, levels) in LEVELS.items():
             if strategy == "set_first" and name != "generated":
                 chosen = make_long_tailed(y, imbalance=10, random_state=0)
@@ -209,7 +210,7 @@ def never_worse(splits):
                 print("| " + " | ".join(cells) + " |", flush=True)
 
 
-def large(_):
+def large():
     """Every size in a process of its own."""
     if "--child" in sys.argv:
         n = int(sys.argv[-1])
@@ -239,12 +240,17 @@ def main():
     arguments = sys.argv[1:]
     what = arguments[0] if arguments else "figures"
     splits = int(arguments[1]) if arguments[1:] and arguments[1].isdigit() else SPLITS
-    commands = {"figures": figures, "never-worse": never_worse, "cost": cost, "large": large}
     if what == "large":
-        large(splits)
+        large()
         return
+    most = int(arguments[2]) if len(arguments) > 2 else 2000
     with threadpool_limits(limits=1):
-        commands[what](splits)
+        if what == "never-worse":
+            never_worse(splits, most)
+        elif what == "cost":
+            cost()
+        else:
+            figures(splits)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,8 @@ def _bags(options: Mapping[str, Any], truth: NDArray[np.intp], draw: Draw) -> ND
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
         raise ValueError(f"bag_size={size!r} is no number of rows; give 1 or more.")
     bags = np.empty(n, dtype=np.intp)
-    bags[np.argsort(draw(n), kind="stable")] = np.arange(n) // int(size)
+    # The first n numbers of a seed may be those that y was drawn with: bags would be sorted.
+    bags[np.argsort(draw((2, n))[1], kind="stable")] = np.arange(n) // int(size)
     return bags
 
 
