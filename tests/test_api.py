@@ -20,7 +20,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.base",
-    "appellate.numerics.blocks",
     "appellate.confidence",
     "appellate.costs",
     "appellate.datasets",
