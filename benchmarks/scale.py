@@ -155,7 +155,7 @@ def fit_aggd(n):
 
 
 def neighbors():
-    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, all neighbours")
+    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, brute search")
     told = child("fit_aggd", 100_000)
     line("n = 100,000", told)
     print(f"  {told['recall']}")

@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from appellate.bases.soft_label import SoftLabelClassifier as SoftLabelClassifier
     from appellate.bases.sure import SUREClassifier as SUREClassifier
     from appellate.bases.svm import PLSVMClassifier as PLSVMClassifier
+    from appellate.candidates import Answers as Answers
     from appellate.candidates import CandidateSets as CandidateSets
+    from appellate.candidates import as_answers as as_answers
     from appellate.candidates import as_candidates as as_candidates
     from appellate.numerics.blocks import ParquetRows as ParquetRows
     from appellate.numerics.kernels import GaussianKernel as GaussianKernel
     from appellate.numerics.kernels import LinearKernel as LinearKernel
     from appellate.partner import PartnerClassifier as PartnerClassifier
     from appellate.plcp import PLCPClassifier as PLCPClassifier
+    from appellate.testimony import TestimonyClassifier as TestimonyClassifier
 
     __version__: str
 
 _HOMES = {
     "AGGDClassifier": "bases.aggd",
+    "Answers": "candidates",
     "CandidateSets": "candidates",
     "GaussianKernel": "numerics.kernels",
     "LALOClassifier": "bases.lalo",
@@ -42,6 +46,8 @@ _HOMES = {
     "PartnerClassifier": "partner",
     "SUREClassifier": "bases.sure",
     "SoftLabelClassifier": "bases.soft_label",
+    "TestimonyClassifier": "testimony",
+    "as_answers": "candidates",
     "as_candidates": "candidates",
     "available_bases": "bases",
     "make_base": "bases",

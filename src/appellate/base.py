@@ -299,7 +299,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             y = y.compute() if is_lazy(y) else y
             _warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
-        sets = as_candidates(_ravel_column(y) if np.ndim(y) == 2 else y)
+        sets = as_candidates(ravel_column(y) if getattr(y, "shape", ())[1:] == (1,) else y)
         check_length(sets, X.shape[0])
         if sets.ids is None and index is not None:
             sets = replace(sets, ids=index)
@@ -600,7 +600,7 @@ def _warn_of_orders(X: Any, y: Any) -> None:
     )
 
 
-def _ravel_column(y: Any) -> Any:
+def ravel_column(y: Any) -> Any:
     """Read an (n, 1) array or frame as a vector of labels, with scikit-learn's warning."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) != 2 or shape[1] != 1 or isinstance(y, CandidateSets) or sp.issparse(y):

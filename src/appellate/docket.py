@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.candidates.votes import is_missing
+from appellate.candidates.names import is_missing
 from appellate.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries
 

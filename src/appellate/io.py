@@ -28,7 +28,7 @@ from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
-from appellate.candidates.votes import scalars
+from appellate.candidates.names import scalars
 
 __all__ = ["ModelFileError", "load_model", "read_meta", "save_model"]
 

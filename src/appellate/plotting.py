@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from appellate.candidates import name_rows
-from appellate.candidates.votes import is_missing
+from appellate.candidates.names import is_missing
 from appellate.confidence import normalize_rows
 
 if TYPE_CHECKING:

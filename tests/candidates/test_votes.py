@@ -211,7 +211,7 @@ MISUSES: list[tuple[str, Any, type[Exception], str]] = [
         "items lacking in the table",
         lambda: as_candidates(VOTES, layout="long", items=["x", "y", "z", "w"]),
         ValueError,
-        r"^item 'w' of `items` not in the table",
+        r"^item 'w': no candidate",
     ),
     (
         "items lacking in `items`",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier, registry
+from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier, bases
 from appellate.experiments import methods, runner
 from appellate.experiments.controls import graph_confidence
 from appellate.experiments.methods import (
@@ -263,7 +263,7 @@ class Prior:
 
 
 def test_third_parties_run_alone_and_coupled(problem, monkeypatch):
-    monkeypatch.setitem(registry._OURS, "prior", f"{__name__}:Prior")
+    monkeypatch.setitem(bases._OURS, "prior", f"{__name__}:Prior")
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Prior.__module__])
     before, after = (execute(Run("small", m("prior"), 0, 0), problem) for m in (alone, coupled))
     assert (before.error, after.error) == (None, None)

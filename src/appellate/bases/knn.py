@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from appellate._compat import Interval, StrOptions
 from appellate._docs import share_docs
 from appellate.base import Model, PartialLabelClassifier, Result
-from appellate.confidence import normalize_entries, reduce_candidates
+from appellate.confidence import normalize_entries, normalize_rows, reduce_candidates
 from appellate.numerics.entries import Values
 from appellate.numerics.neighbors import NeighborSearch, found_all
 from appellate.problem import Problem
@@ -125,9 +125,7 @@ class VotesModel(Model):
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Shares of the votes; even where nobody votes."""
-        totals = scores.sum(axis=1, keepdims=True)
-        even = np.full_like(scores, 1 / scores.shape[1])
-        return np.where(totals > 0, scores / np.where(totals > 0, totals, 1), even)
+        return normalize_rows(scores)
 
 
 def _vote(

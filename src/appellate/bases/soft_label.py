@@ -24,7 +24,8 @@ from appellate.base import (
     check_supervision,
     check_weights,
 )
-from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
+from appellate.confidence import normalize_entries
+from appellate.numerics.entries import Values, order_of_appearance
 from appellate.problem import Problem
 
 
@@ -176,7 +177,8 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
             output = np.empty(entries.shape, dtype=problem.dtype)
             for seen, judged in splits:
                 output[judged] = pairs.fit(confidence, seen).predict(X[judged])
-            confidence = _condition(entries.gather(output), entries, confidence)
+            # Where no candidate has a chance, what was there stays.
+            confidence = normalize_entries(entries.gather(output), entries, confidence)
 
         def make() -> SoftLabelModel:
             return SoftLabelModel(output, pairs.fit(confidence, np.arange(problem.n_rows)))
@@ -284,13 +286,6 @@ class SoftLabelModel(Model):
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the scores, which are probabilities already."""
         return scores
-
-
-def _condition(values: Values, entries: CandidateEntries, previous: Values) -> Values:
-    """Normalise over the candidates; where no candidate has a chance, keep what was there."""
-    totals = entries.spread(entries.row_sum(values))
-    hopeless = totals <= 0
-    return np.where(hopeless, previous, values / np.where(hopeless, 1, totals))
 
 
 def _check_estimator(estimator: Any) -> None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from appellate.candidates.votes import naming, object_array
+from appellate.candidates.names import naming, object_array
 
 
 def open_labels(y: Any) -> tuple[Any, NDArray[Any] | None]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from appellate.candidates import name_rows
-from appellate.candidates.votes import listing, naming
+from appellate.candidates.names import listing, naming
 from appellate.datasets.asides import (
     COUNTER,
     LABELS,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from appellate.candidates import name_rows
-from appellate.candidates.votes import distinct_names, encode, is_missing, scalars
+from appellate.candidates.names import distinct_names, encode, is_missing, scalars
 from appellate.datasets.plans import Strategy, check_integer, check_options, make_plan
 from appellate.datasets.strategies import Draw, check_limits
 from appellate.datasets.summary import CandidateSummary, summarize_matrix

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.candidates.votes import scalars
+from appellate.candidates.names import scalars
 from appellate.datasets.confusions import confusion_scores
 from appellate.datasets.strategies import Draw, Fixed, Flip, OneOther, Plan, scale_to_mean
 

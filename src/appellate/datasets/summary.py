@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appellate.candidates import as_candidates, check_length
-from appellate.candidates.votes import encode
+from appellate.candidates.names import encode
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from appellate.candidates import CandidateSets, as_candidates, name_rows
-from appellate.candidates.votes import encode, name_array, scalars
+from appellate.candidates.names import encode, name_array, scalars
 from appellate.datasets.asides import LABELS, holds_labels
 from appellate.datasets.integrity import check_features, check_truth
 from appellate.datasets.spellings import read_lists

@@ -156,7 +156,7 @@ class CandidatesWithTruth(CandidateSets):
         """Return some rows, with their truth."""
         part = super().__getitem__(rows)
         chosen = np.atleast_1d(self.truth[rows[0] if isinstance(rows, tuple) else rows])
-        return CandidatesWithTruth(part.matrix, part.class_names, part.ids, chosen)
+        return CandidatesWithTruth(part.matrix, part.class_names, part.ids, part.answers, chosen)
 
 
 def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
@@ -192,7 +192,7 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
     if labels.ndim != 1:
         raise ValueError(f"truth has shape {labels.shape}; it needs one label a row.")
     check_length(sets, len(labels))
-    return CandidatesWithTruth(sets.matrix, sets.class_names, sets.ids, labels)
+    return CandidatesWithTruth(sets.matrix, sets.class_names, sets.ids, sets.answers, labels)
 
 
 # -- the scores ---------------------------------------------------------------------------

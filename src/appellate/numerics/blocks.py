@@ -39,9 +39,9 @@ __all__ = ["ParquetRows"]
 Part = tuple[Any, ...]
 Parts = Iterable[Part] | None
 Function = Callable[..., Any]
-_BLOCK_ROWS = 4096  # of a table that is given
+_BLOCK_ROWS = 4096  # of a table that is given, at most
 _BATCH_ROWS = 16_384  # of Parquet files
-_BLOCK_BYTES = 16 * 2**20  # of features that are stored
+_BLOCK_BYTES = 16 * 2**20
 _PIECE_BYTES = 32 * 2**20  # of one block under way, in double precision
 
 
@@ -184,7 +184,8 @@ class ArrayBlocks(Blocks):
     def __init__(self, matrix: Any, dtype: Any = None) -> None:
         self.matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
         self.shape, self.dtype = matrix.shape, np.dtype(dtype or matrix.dtype)
-        self.slices = list(gen_batches(self.shape[0], _BLOCK_ROWS))
+        most = _BLOCK_BYTES // max(1, self.shape[1] * self.dtype.itemsize)
+        self.slices = list(gen_batches(self.shape[0], max(1, min(_BLOCK_ROWS, most))))
 
     def read(self, rows: Any) -> NDArray[Any]:
         """Return some rows; a view where that is possible."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.candidates.votes import scalars
+from appellate.candidates.names import scalars
 from appellate.docket import Docket
 
 N_BINS = 20

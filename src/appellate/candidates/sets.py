@@ -1,46 +1,57 @@
-"""Read candidate labels from whatever a user has: the only door for labels.
+"""Read candidate labels and answers from whatever a user has: the only door for labels.
 
 `as_candidates` turns matrices, frames, lists, delimited strings, label vectors and tables of
-answers into one boolean matrix with class names. Everything behind it takes that matrix only.
+answers into one boolean matrix with class names; `as_answers` keeps who said what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, compress
 from sys import intern
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from appellate.candidates.answers import (
+    Answers,
+    answers_of_sets,
+    elect,
+    find_roles,
+    parse_rule,
+    read_counts,
+    read_long,
+    read_wide,
+    refuse_empty,
+)
 from appellate.candidates.containers import open_labels, plain_column, table_columns
-from appellate.candidates.votes import (
-    Rule,
+from appellate.candidates.names import (
     distinct_names,
     encode,
-    find_roles,
     is_missing,
     naming,
-    parse_rule,
-    read_annotators,
-    read_long,
-    refuse_empty,
+    object_array,
+    place_columns,
     scalars,
 )
 
-__all__ = ["CandidateSets", "as_candidates", "check_length", "name_rows"]
+__all__ = ["CandidateSets", "as_answers", "as_candidates", "check_length", "name_rows"]
 
-Layout = Literal["auto", "indicator", "sets", "labels", "annotators", "long"]
+Layout = Literal[
+    "auto", "indicator", "sets", "labels", "complementary", "annotators", "long", "counts"
+]
+Names = NDArray[Any] | None
 
-LAYOUTS = ("auto", "indicator", "sets", "labels", "annotators", "long")
+ANSWERS = ("annotators", "long", "counts")
 COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 TABLES = (
     'as_candidates(y, layout="annotators") reads one column per person, '
-    'as_candidates(y, layout="long") reads columns item, label[, annotator].'
+    'as_candidates(y, layout="long") reads columns item, label[, annotator], '
+    'as_candidates(y, layout="counts") reads one column of counts per label.'
 )
 
 
@@ -56,6 +67,8 @@ class CandidateSets:
         The label of each column.
     ids : ndarray of shape (n,) or None
         What the rows are called, if they have names of their own.
+    answers : Answers or None
+        Who said what, where the sets were made of answers.
 
     Examples
     --------
@@ -69,6 +82,7 @@ class CandidateSets:
     matrix: NDArray[np.bool_]
     class_names: NDArray[Any]
     ids: NDArray[Any] | None = None
+    answers: Answers | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -93,7 +107,8 @@ class CandidateSets:
             rows = rows[0]
         chosen = np.atleast_1d(np.arange(len(self))[rows])
         ids = None if self.ids is None else self.ids[chosen]
-        return CandidateSets(self.matrix[chosen], self.class_names, ids)
+        answers = None if self.answers is None else self.answers[chosen]
+        return CandidateSets(self.matrix[chosen], self.class_names, ids, answers)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the matrix, so that numpy and scikit-learn can look at it."""
@@ -127,7 +142,7 @@ def as_candidates(
         - a sequence or series of lists, tuples, sets or arrays of labels;
         - a sequence or series of strings such as ``"anna|bob"``;
         - a sequence or series of labels, one a row;
-        - a table of answers, see `layout`;
+        - a table of answers, see `layout`, or `Answers`;
         - `CandidateSets`, returned as they are.
 
         Data frames and series may come from any eager library that narwhals knows.
@@ -137,10 +152,13 @@ def as_candidates(
         sorted and otherwise in order of appearance.
     layout : str, default="auto"
         How to read `y`: ``"indicator"`` (0/1 matrix), ``"sets"`` (collections or delimited
-        strings), ``"labels"`` (one label a row; strings are not split), ``"annotators"`` (one
-        column per person; an empty cell is an answer not given) or ``"long"`` (one answer a
-        row, in columns item, label and, optionally, annotator, found by these names or else
-        by position). ``"auto"`` finds out, but for the two tables of answers.
+        strings), ``"labels"`` (one label a row; strings are not split), ``"complementary"``
+        (one label or several that a row does *not* have, in any of these forms),
+        ``"annotators"`` (one column per person; an empty cell is an answer not given),
+        ``"long"`` (one answer a row, in columns item, label and, optionally, annotator, found
+        by these names or else by position) or ``"counts"`` (one column a label: how often it
+        was given). ``"auto"`` finds out, but for the tables of answers and complementary
+        labels.
     separator : str or None, default="|"
         What parts the labels in a string; blanks around a label are dropped. With None a
         string is one label.
@@ -148,7 +166,8 @@ def as_candidates(
         Which answers become candidates: ``"union"`` all; ``"votes:k"`` those with at least k
         votes; ``"share:p"`` the fewest most-voted labels that together have the share p of
         the row's votes, with all that tie with the last. In a long table an annotator who
-        repeats an answer has one vote; without annotators every row is a vote.
+        repeats an answer has one vote; without annotators every row is a vote. The rule only
+        says what is called a candidate: the answers are kept.
     missing : object or list, default=None
         Value, or list of values, that marks an answer not given, beside None, NaN, NA and
         blank strings; for instance -1.
@@ -160,7 +179,7 @@ def as_candidates(
     -------
     CandidateSets
         Matrix, class names and row ids: the index of a pandas object unless it merely counts
-        the rows, or the items of a long table.
+        the rows, or the items of a long table. Made of answers, they keep them in `answers`.
 
     Raises
     ------
@@ -185,34 +204,121 @@ def as_candidates(
     >>> as_candidates(answers, layout="annotators", rule="share:0.5").sets()
     [('cat',), ('cow', 'dog')]
     """
-    vote = _check_options(layout, separator, rule, missing, items)
+    election = parse_rule(rule)
+    _check_options(layout, separator, items)
+    answered = isinstance(y, Answers) or layout in ANSWERS
+    if not answered and (rule != "union" or missing is not None):
+        option = f"rule={rule!r}" if rule != "union" else f"missing={missing!r}"
+        raise ValueError(f"{option} is for tables of answers, not for layout={layout!r}. {TABLES}")
     names = None if classes is None else distinct_names(classes, "classes")
+    if isinstance(y, CandidateSets) and layout not in ("auto", "indicator", "complementary"):
+        raise TypeError(f"y already is CandidateSets; it has no layout={layout!r}.")
+    if answered:
+        answers = _read_answers(y, layout, names, missing, items, None)
+        sets = CandidateSets(
+            elect(answers.votes(), election), answers.class_names, answers.ids, answers
+        )
+        named = scalars(answers.ids) if answers.ids is not None and layout == "long" else None
+        refuse_empty(sets.matrix, rule=election, items=named)
+        return sets
     if isinstance(y, CandidateSets):
-        if layout not in ("auto", "indicator"):
-            raise TypeError(f"y already is CandidateSets; it has no layout={layout!r}.")
-        return y if names is None else _arrange(y, names)
-    source, ids = open_labels(y)
-    if layout == "auto":
-        layout = _guess(source)
-    if layout == "indicator":
-        sets = _read_indicator(source, names, ids)
-    elif layout == "sets":
-        sets = _read_sets(source, separator, names, ids)
-    elif layout == "labels":
-        sets = _read_labels(source, names, ids)
+        sets = y if names is None else _arrange(y, names)
     else:
-        columns, titles = table_columns(source)
-        extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
-        if layout == "annotators":
-            sets = CandidateSets(*read_annotators(columns, names, vote, extra), ids)
-        else:
-            answers = find_roles(columns, titles)
-            sets = CandidateSets(*read_long(answers, names, vote, extra, items))
+        sets = _read(y, layout, separator, names)
+    if layout == "complementary":
+        sets = CandidateSets(~sets.matrix, sets.class_names, sets.ids)
     refuse_empty(sets.matrix)
     return sets
 
 
-def check_length(sets: CandidateSets, n_samples: int) -> None:
+def as_answers(
+    y: Any,
+    *,
+    layout: Layout = "annotators",
+    classes: Sequence[Any] | NDArray[Any] | None = None,
+    separator: str | None = None,
+    missing: Any = None,
+    items: Sequence[Any] | NDArray[Any] | None = None,
+) -> Answers:
+    """Read who said what of which row; rows without any answer are allowed.
+
+    Parameters
+    ----------
+    y : object
+        A table of answers, see `layout`; or anything that `as_candidates` reads: a label a
+        row is the answer of an unknown person, a candidate set is what one named.
+    layout : str, default="annotators"
+        One column per person; ``"long"``: one answer a row, a column ``weight`` may say how
+        often it was given; ``"counts"``: one column a label, of whole numbers or weights,
+        scipy sparse matrices too; ``"labels"``: one label a row, which may be missing.
+        ``"auto"`` finds out: frames with columns item and label are long, those of text are
+        of annotators, all else is read by `as_candidates`.
+    classes, missing, items
+        As in `as_candidates`; `items` may name rows that nobody answered.
+    separator : str, default=None
+        Between the labels of a cell where people may name several; a cell may also be a list
+        or a set of labels.
+
+    Returns
+    -------
+    Answers
+        Whole numbers, not Python objects.
+
+    Examples
+    --------
+    >>> as_answers([("x", "cat", "ann"), ("x", "dog", "bob"), ("y", "dog", "bob")], layout="long")
+    Answers(2 rows, 3 answers of 2 people, 2 classes)
+    >>> as_answers([[9, 1, 0], [0, 0, 0]], layout="counts").votes()
+    array([[9., 1., 0.],
+           [0., 0., 0.]])
+    >>> as_answers([["cat|dog", "cat"], ["dog", None]], separator="|").sizes
+    array([2, 2, 1, 1], dtype=int32)
+    """
+    _check_options(layout, separator, items)
+    names = None if classes is None else distinct_names(classes, "classes")
+    if isinstance(y, CandidateSets):
+        y = y if names is None else _arrange(y, names)
+        return y.answers or answers_of_sets(y.matrix, y.class_names, y.ids)
+    with_gaps = layout == "labels"
+    if layout == "auto" and not isinstance(y, Answers):
+        layout = _guess(open_labels(y)[0], table="annotators")
+    if isinstance(y, Answers) or layout in ANSWERS or with_gaps:
+        return _read_answers(y, layout, names, missing, items, separator)
+    sets = _read(y, layout, separator or "|", names)
+    return answers_of_sets(sets.matrix, sets.class_names, sets.ids)
+
+
+def _read_answers(
+    y: Any, layout: str, names: Names, missing: Any, items: Any, separator: str | None
+) -> Answers:
+    if isinstance(y, Answers):
+        return y if names is None else y.rename(names)
+    source, ids = open_labels(y)
+    if layout == "counts":
+        return read_counts(source, names, ids)
+    extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
+    if layout == "labels":
+        column = source if isinstance(source, np.ndarray) else object_array(source)
+        answers = read_wide([column], None, names, extra, separator)
+        return replace(answers, person_names=None, ids=ids)
+    columns, titles = table_columns(source)
+    if layout == "annotators":
+        return replace(read_wide(columns, titles, names, extra, separator), ids=ids)
+    return read_long(find_roles(columns, titles), names, extra, separator, items)
+
+
+def _read(y: Any, layout: str, separator: str | None, names: Names) -> CandidateSets:
+    source, ids = open_labels(y)
+    if layout in ("auto", "complementary"):
+        layout = _guess(source)
+    if layout == "indicator":
+        return _read_indicator(source, names, ids)
+    if layout == "sets":
+        return _read_sets(source, separator, names, ids)
+    return _read_labels(source, names, ids)
+
+
+def check_length(sets: CandidateSets | Answers, n_samples: int) -> None:
     """Check that there is one candidate set for every row of X.
 
     Raises
@@ -238,26 +344,24 @@ def name_rows(rows: Sequence[int] | NDArray[np.intp]) -> str:
     return naming("row", rows)
 
 
-def _check_options(layout: str, separator: Any, rule: str, missing: Any, items: Any) -> Rule:
-    if layout not in LAYOUTS:
-        raise ValueError(f"unknown layout {layout!r}. Use one of {', '.join(map(repr, LAYOUTS))}.")
+def _check_options(layout: str, separator: Any, items: Any) -> None:
+    if layout not in get_args(Layout):
+        words = ", ".join(map(repr, get_args(Layout)))
+        raise ValueError(f"unknown layout {layout!r}. Use one of {words}.")
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise ValueError(f"separator {separator!r} is no string. Use for instance '|', or None.")
-    vote = parse_rule(rule)
-    if layout not in ("annotators", "long") and (rule != "union" or missing is not None):
-        option = f"rule={rule!r}" if rule != "union" else f"missing={missing!r}"
-        raise ValueError(f"{option} is for tables of answers, not for layout={layout!r}. {TABLES}")
     if layout != "long" and items is not None:
         raise ValueError(f'`items` is for layout="long", not for layout={layout!r}.')
-    return vote
 
 
-def _guess(source: Any) -> Layout:
-    """Find out how y is laid out, or say why that is not possible."""
+def _guess(source: Any, table: Layout | None = None) -> Layout:
+    """Find out how y is laid out, or say why that is not possible; `table`: what tables are."""
     if isinstance(source, nw.DataFrame):
         named = {"item", "label"} <= set(source.columns)
         if not named and all(plain_column(c).dtype.kind in "biuf" for c in source.iter_columns()):
             return "indicator"
+        if table is not None:
+            return "long" if named else table
         raise ValueError(
             f"y is a table, but not of 0/1 columns. Say how to read it: {TABLES} "
             "Or give one column of it."
@@ -265,6 +369,8 @@ def _guess(source: Any) -> Layout:
     if sp.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         if source.dtype.kind in "biuf":
             return "indicator"
+        if table is not None:
+            return table
         raise ValueError(f"y is a table, but not of 0 and 1. Say how to read it: {TABLES}")
     if isinstance(source, np.ndarray) and source.dtype.kind not in "OUT":
         return "labels"
@@ -356,14 +462,10 @@ def _refuse_entries(
 
 def _arrange(sets: CandidateSets, names: NDArray[Any]) -> CandidateSets:
     """Bring the columns into the order of the names, with empty columns for new ones."""
-    place = {name: j for j, name in enumerate(scalars(names))}
-    titles = scalars(sets.class_names)
-    strange = [repr(title) for title in titles if title not in place]
-    if strange:
-        raise ValueError(f"{naming('column', strange)} not in `classes`. Add or rename them.")
     matrix = np.zeros((len(sets), len(names)), dtype=bool)
-    matrix[:, [place[title] for title in titles]] = sets.matrix
-    return CandidateSets(matrix, names, sets.ids)
+    matrix[:, place_columns(sets.class_names, names)] = sets.matrix
+    answers = None if sets.answers is None else sets.answers.rename(names)
+    return CandidateSets(matrix, names, sets.ids, answers)
 
 
 def _split(source: Any, separator: str | None) -> list[Any]:
@@ -415,10 +517,10 @@ def _read_sets(
         labels = list(chain.from_iterable(rows))
     lengths = np.fromiter(map(len, rows), dtype=np.intp, count=len(rows))
     owner = np.repeat(np.arange(len(rows)), lengths)
-    codes, names = coded = encode(labels, classes, owner)
-    if coded.missing().size:
+    codes, names = encode(labels, classes, owner)
+    if (codes < 0).any():
         raise ValueError(
-            f"{name_rows(owner[coded.missing()])}: an empty label (None, NaN or nothing between "
+            f"{name_rows(owner[codes < 0])}: an empty label (None, NaN or nothing between "
             "two separators, as in 'anna||bob'). Correct the rows."
         )
     if classes is None and names.dtype.kind == "U" and _is_object(source):
@@ -434,11 +536,11 @@ def _read_labels(
     if not isinstance(source, list) and len(source.shape) != 1:
         raise ValueError('layout="labels" takes one label a row. Select one column of y.')
     rows = np.arange(len(source))
-    coded = encode(_check_floats(source), names, rows)
-    _refuse_missing(coded.missing())
-    matrix = np.zeros((len(rows), len(coded.names)), dtype=bool)
-    matrix[rows, coded.codes] = True
-    return CandidateSets(matrix, coded.names, ids)
+    codes, names = encode(_check_floats(source), names, rows)
+    _refuse_missing(np.flatnonzero(codes < 0))
+    matrix = np.zeros((len(rows), len(names)), dtype=bool)
+    matrix[rows, codes] = True
+    return CandidateSets(matrix, names, ids)
 
 
 def _is_object(source: Any) -> bool:
