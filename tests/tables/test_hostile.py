@@ -84,4 +84,4 @@ def test_hostile_files(tmp_path, make, cases):
             for name in table.names:
                 assert back.data.column(name).to_pylist() == table.data.column(name).to_pylist()
     assert read or make is make_bytes
-    assert all(message.endswith(".") and "\x1b" not in message for message in said)
+    assert [m for m in said if not m.endswith((".", "?")) or "\x1b" in m] == []

@@ -77,7 +77,9 @@ def features(
     """
     names = (*roles.features, *roles.text)
     if not names:
-        why = "; ".join(f"'{name}': {reason}" for name, reason in list(roles.ignore.items())[:5])
+        why = "; ".join(
+            f"{name_some([n])}: {reason}" for n, reason in list(roles.ignore.items())[:5]
+        )
         raise TableError(
             f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
             "columns with features=, or give embeddings=."

@@ -348,11 +348,12 @@ def _concatenate(tables: Sequence[Table]) -> Any:
 def _read_file(file: Path, options: Mapping[str, Any]) -> Table:
     with file.open("rb") as stream:
         kind = _kind(file, stream.read(8))
+        source = f"'{cells.printable(str(file))}'"
         stream.seek(0)
         if kind == "parquet" or kind == "arrow":
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return Table(f"'{file}'", _read_columns(f"'{file}'", kind, file), digest, kind)
-        return _read_bytes(f"'{file}'", str(file), stream.read(), options)
+            return Table(source, _read_columns(source, kind, file), digest, kind)
+        return _read_bytes(source, str(file), stream.read(), options)
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
