@@ -39,6 +39,13 @@ def test_roles_are_printed_as_a_table():
     ]
 
 
+def test_many_columns_alike_share_a_line():
+    r = crowds.rng()
+    pixels = {f"p{i}": r.random(9) for i in range(64)}
+    shown = str(find_roles(read_table({**pixels, "c": ["a|b", "b", "a"] * 3})))
+    assert shown.splitlines()[1] == "p0 ... p63 (64)  feature     numbers"
+
+
 def test_what_is_given_counts():
     table = read_table(crowds.titanic())
     roles = find_roles(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -121,22 +121,29 @@ class Roles:
         return asdict(self)
 
     def __str__(self) -> str:
-        """Print a table of columns, roles and reasons."""
+        """Print a table of columns, roles and reasons; many alike share a line."""
         lines = []
-        for role in (*_LAYOUTS, "id", "truth", "image", "text", "features"):
+        for role in (*_LAYOUTS, *_SINGLE, "text", "features", "ignore"):
             value = getattr(self, role)
-            for name in [value] if isinstance(value, str) else value or ():
-                lines.append((name, _SINGULAR.get(role, role), self.reasons.get(name, "")))
-        lines += [(name, "set aside", reason) for name, reason in self.ignore.items()]
-        shown = [tuple(printable(cell)[:60] for cell in line[:2]) + line[2:] for line in lines]
-        widths = [max(len(line[j]) for line in shown) for j in (0, 1)]
-        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in shown)
+            names = [value] if isinstance(value, str) else list(value or ())
+            for reason, group in groupby(names, lambda name: self.reasons.get(name, "")):
+                alike = [printable(name)[:60] for name in group]
+                if len(alike) > 12:
+                    alike = [f"{alike[0]} ... {alike[-1]} ({len(alike)})"]
+                lines += [(name, _SINGULAR.get(role, role), reason) for name in alike]
+        widths = [max(len(line[j]) for line in lines) for j in (0, 1)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in lines)
 
 
 _LAYOUTS = ("candidates", "annotators", "long", "counts")
 _SINGLE = ("id", "truth", "image")
 _KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
-_SINGULAR = {"annotators": "annotator", "counts": "count", "features": "feature"}
+_SINGULAR = {
+    "annotators": "annotator",
+    "counts": "count",
+    "features": "feature",
+    "ignore": "set aside",
+}
 
 
 def find_roles(
