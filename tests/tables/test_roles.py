@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from appellate.tables import TableError, find_roles, read_table, write_table
@@ -57,6 +58,8 @@ def test_what_is_given_counts():
     roles = find_roles(table, ignore="age,sex")
     assert roles.features == ("alone", "embarked")
     assert roles.ignore == {"age": "given", "sex": "given"}
+    frame = pd.DataFrame(crowds.titanic())
+    assert find_roles(table, ignore=frame.columns[3:5]).features == ("alone", "embarked")
     roles = find_roles(table, features="PassengerId")
     assert roles.id is None
     assert roles.features == ("PassengerId",)

@@ -218,7 +218,7 @@ def find_roles(
     given = {
         role: table.find([columns] if role in _SINGLE else columns, role)
         for role, columns in named.items()
-        if columns is not None and columns not in (True, False, "", (), [])
+        if not (columns is None or isinstance(columns, bool)) and len(columns)
     }
     if len(given.keys() & {*_LAYOUTS}) > 1:
         raise TableError(
