@@ -509,9 +509,16 @@ class JuryClassifier(AppealClassifier):
     n_ties_ : int
         Training rows whose label was not the only best candidate.
 
+    References
+    ----------
+    Dividing by label frequency where data are long-tailed: Menon et al. (2021), Long-tail learning
+    via logit adjustment, ICLR; for partial labels and networks, Hong et al. (2023), Long-tailed
+    partial label learning via dynamic rebalancing, ICLR. Here the reason is another, the origin
+    of the sets, and it is found from the data whether to divide.
+
     Examples
     --------
-    >>> from appellate.jury import JuryClassifier
+    >>> from appellate import JuryClassifier
     >>> from appellate.testing import make_clusters
     >>> X, candidates, truth = make_clusters()
     >>> jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
