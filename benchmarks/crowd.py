@@ -148,15 +148,15 @@ def measures(p, answered, truth, tested, y_test):
 
 
 def compare(name, rivals):
-    from appellate.testimony import LeaveOneOutRidge
+    from appellate.testimony import Regressions
 
     X, answers, truth, X_test, y_test = load(name)
     results = ours(X, answers, X_test) | rivals(name, X, answers)
-    ridge, answered = LeaveOneOutRidge(X, 1.0, 0.05), answers.votes() > 0
+    regressions, answered = Regressions(X), answers.votes() > 0
     for method, (p, seconds, tested) in results.items():
         if tested is None:
             labels = np.eye(p.shape[1])[p.argmax(axis=1)]
-            tested = ridge.model(labels).decision(X_test).argmax(axis=1)
+            tested = regressions.model(labels).decision(X_test).argmax(axis=1)
         yield method, measures(p, answered, truth, tested, y_test), seconds
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from appellate import TestimonyClassifier, as_answers
 from appellate.testimony import (
-    LeaveOneOutRidge,
+    Regressions,
     answer_likelihood,
     audit_temperature,
     choose_ridge,
@@ -192,7 +192,7 @@ def test_the_ridge_leaves_rows_out_as_refitting_does():
     truth, _ = crowd(n=25)
     X = features(truth, 3)
     targets = np.eye(3)[truth]
-    left_out = LeaveOneOutRidge(X, 1.0, 0.05).leave_one_out(targets)
+    left_out = Regressions(X).leave_one_out(targets, 0.05)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     width = np.mean([np.linalg.norm(Z[i] - Z[j]) for i in range(25) for j in range(i)])
     for i in range(25):
@@ -264,11 +264,12 @@ def test_people_are_found_to_be_alike_or_not():
 def test_the_ridge_is_that_which_predicts_the_answers_best():
     truth, table = crowd(n=150, accuracy=0.5)
     X = np.hstack([features(truth, 3, signal=1.5), np.random.default_rng(0).normal(size=(150, 8))])
-    chosen = choose_ridge(X, read(table, 3), 1.0)
-    assert chosen.ridge > 0.05
-    model = TestimonyClassifier().fit(X, read(table, 3))
-    assert model.regularization_ == chosen.ridge
-    given = TestimonyClassifier(regularization=chosen.ridge).fit(X, read(table, 3))
+    answers = read(table, 3)
+    chosen = choose_ridge(Regressions(X), answers, vote_shares(answers)[0])
+    assert chosen > 0.05
+    model = TestimonyClassifier().fit(X, answers)
+    assert model.regularization_ == chosen
+    given = TestimonyClassifier(regularization=chosen).fit(X, answers)
     np.testing.assert_allclose(given.confidence_, model.confidence_)
 
 
@@ -334,7 +335,7 @@ def test_random_answers_are_not_believed(answers, l):
     for row in table:
         row[rng.choice(20, answers, replace=False)] = rng.integers(l, size=answers)
     said = read(table, l)
-    for p in (hear(said, LeaveOneOutRidge(rng.normal(size=(500, 5)), 1.0, 0.05)).posterior,
+    for p in (hear(said, Regressions(rng.normal(size=(500, 5)))).posterior,
               crowd_posterior(said)):  # fmt: skip
         loss = -np.log(p[np.arange(500), truth]).mean()
         assert loss < np.log(l) + 0.02
