@@ -152,7 +152,7 @@ def compare(name, rivals):
 
     X, answers, truth, X_test, y_test = load(name)
     results = ours(X, answers, X_test) | rivals(name, X, answers)
-    regressions, answered = Regressions(X), answers.votes() > 0
+    regressions, answered = Regressions(X, answers.shape[1]), answers.votes() > 0
     for method, (p, seconds, tested) in results.items():
         if tested is None:
             labels = np.eye(p.shape[1])[p.argmax(axis=1)]

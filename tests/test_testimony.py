@@ -192,7 +192,7 @@ def test_the_ridge_leaves_rows_out_as_refitting_does():
     truth, _ = crowd(n=25)
     X = features(truth, 3)
     targets = np.eye(3)[truth]
-    left_out = Regressions(X).leave_one_out(targets, 0.05)
+    left_out = Regressions(X, 3).leave_one_out(targets, 0.05)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     width = np.mean([np.linalg.norm(Z[i] - Z[j]) for i in range(25) for j in range(i)])
     for i in range(25):
@@ -265,7 +265,7 @@ def test_the_ridge_is_that_which_predicts_the_answers_best():
     truth, table = crowd(n=150, accuracy=0.5)
     X = np.hstack([features(truth, 3, signal=1.5), np.random.default_rng(0).normal(size=(150, 8))])
     answers = read(table, 3)
-    chosen = choose_ridge(Regressions(X), answers, vote_shares(answers)[0])
+    chosen = choose_ridge(Regressions(X, 3), answers, vote_shares(answers)[0])
     assert chosen > 0.05
     model = TestimonyClassifier().fit(X, answers)
     assert model.regularization_ == chosen
@@ -335,8 +335,8 @@ def test_random_answers_are_not_believed(answers, l):
     for row in table:
         row[rng.choice(20, answers, replace=False)] = rng.integers(l, size=answers)
     said = read(table, l)
-    for p in (hear(said, Regressions(rng.normal(size=(500, 5)))).posterior,
-              crowd_posterior(said)):  # fmt: skip
+    regressions = Regressions(rng.normal(size=(500, 5)), l)
+    for p in (hear(said, regressions).posterior, crowd_posterior(said)):
         loss = -np.log(p[np.arange(500), truth]).mean()
         assert loss < np.log(l) + 0.02
     assert credit(said, vote_shares(said)[0]) < 0.3

@@ -9,53 +9,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from appellate.bases import available_bases, make_base
-    from appellate.bases.aggd import AGGDClassifier
-    from appellate.bases.knn import PLKNNClassifier
-    from appellate.bases.lalo import LALOClassifier
-    from appellate.bases.plcl import PLCLClassifier
-    from appellate.bases.soft_label import SoftLabelClassifier
-    from appellate.bases.sure import SUREClassifier
-    from appellate.bases.svm import PLSVMClassifier
-    from appellate.candidates import Answers, CandidateSets, as_answers, as_candidates
-    from appellate.numerics.search import FaissNeighbors
-    from appellate.partner import PartnerClassifier
-    from appellate.plcp import PLCPClassifier
-    from appellate.testimony import TestimonyClassifier
+    from appellate.bases import available_bases as available_bases
+    from appellate.bases import make_base as make_base
+    from appellate.bases.aggd import AGGDClassifier as AGGDClassifier
+    from appellate.bases.knn import PLKNNClassifier as PLKNNClassifier
+    from appellate.bases.lalo import LALOClassifier as LALOClassifier
+    from appellate.bases.plcl import PLCLClassifier as PLCLClassifier
+    from appellate.bases.soft_label import SoftLabelClassifier as SoftLabelClassifier
+    from appellate.bases.sure import SUREClassifier as SUREClassifier
+    from appellate.bases.svm import PLSVMClassifier as PLSVMClassifier
+    from appellate.candidates import Answers as Answers
+    from appellate.candidates import CandidateSets as CandidateSets
+    from appellate.candidates import as_answers as as_answers
+    from appellate.candidates import as_candidates as as_candidates
+    from appellate.numerics.blocks import ParquetRows as ParquetRows
+    from appellate.numerics.kernels import GaussianKernel as GaussianKernel
+    from appellate.numerics.kernels import LinearKernel as LinearKernel
+    from appellate.partner import PartnerClassifier as PartnerClassifier
+    from appellate.plcp import PLCPClassifier as PLCPClassifier
+    from appellate.testimony import TestimonyClassifier as TestimonyClassifier
 
     __version__: str
-
-__all__ = [
-    "AGGDClassifier",
-    "Answers",
-    "CandidateSets",
-    "FaissNeighbors",
-    "LALOClassifier",
-    "PLCLClassifier",
-    "PLCPClassifier",
-    "PLKNNClassifier",
-    "PLSVMClassifier",
-    "PartnerClassifier",
-    "SUREClassifier",
-    "SoftLabelClassifier",
-    "TestimonyClassifier",
-    "__version__",
-    "as_answers",
-    "as_candidates",
-    "available_bases",
-    "make_base",
-]
 
 _HOMES = {
     "AGGDClassifier": "bases.aggd",
     "Answers": "candidates",
     "CandidateSets": "candidates",
-    "FaissNeighbors": "numerics.search",
+    "GaussianKernel": "numerics.kernels",
     "LALOClassifier": "bases.lalo",
+    "LinearKernel": "numerics.kernels",
     "PLCLClassifier": "bases.plcl",
     "PLCPClassifier": "plcp",
     "PLKNNClassifier": "bases.knn",
     "PLSVMClassifier": "bases.svm",
+    "ParquetRows": "numerics.blocks",
     "PartnerClassifier": "partner",
     "SUREClassifier": "bases.sure",
     "SoftLabelClassifier": "bases.soft_label",
@@ -65,6 +52,7 @@ _HOMES = {
     "available_bases": "bases",
     "make_base": "bases",
 }
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -34,15 +34,15 @@ from scipy.stats import beta as beta_distribution
 from sklearn.utils.validation import check_is_fitted
 
 from appellate._compat import Interval, StrOptions, fit_context
-from appellate.appeal import AppealClassifier
-from appellate.base import _ravel_column
-from appellate.candidates import Answers, as_answers, check_length
+from appellate._docs import share_docs
+from appellate.base import AppealClassifier, Model, ravel_column
+from appellate.bases.ridge import KERNEL_CONSTRAINT
+from appellate.candidates import Answers, CandidateSets, as_answers, check_length
 from appellate.candidates.names import encode, name_array, place_columns, scalars
 from appellate.costs import cost_matrix, expected_costs
 from appellate.docket import Docket, frame_backend, free_separator, row_index
-from appellate.numerics.geometry import Geometry
-from appellate.numerics.plan import Plan
-from appellate.numerics.ridge import Regressor, Smoother
+from appellate.numerics.smoothers import Regressor
+from appellate.problem import Kernel, Problem
 
 __all__ = ["TestimonyClassifier", "crowd_posterior", "majority_vote"]
 
@@ -55,7 +55,6 @@ SHARED_ERRORS = 0.4  # how much of a further answer repeats the errors of the ot
 SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
 _SAMPLE = 50_000  # opinions that beta is found from
 _TRIED_ROWS = 4_000  # that the ridge is chosen on
-_EXACT_ROWS, _LANDMARKS = 20_000, 1_000
 _GAIN = 5.0  # nats by which features must predict the answers better, to be heard at all
 _FEW_PAIRS, _AUDITED = 50, 20
 _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
@@ -344,51 +343,58 @@ def _inside(values: Any) -> Any:
 class Regressions:
     """Kernel ridge regressions on z-scored features, and what they say of rows left out.
 
-    Gaussian kernel, exact up to 20,000 rows, by way of 1,000 landmarks beyond. Ridges are
-    compared on 4,000 rows at most.
+    Ridges are compared on 4,000 rows at most.
 
     Parameters
     ----------
     X : ndarray, shape (n, q)
         Features.
-    bandwidth : float
-        Width in mean distances.
+    n_labels : int
+        l.
+    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
+        Of the regressions.
     ridges : tuple of float
         Weights of the squared norm to choose from.
     """
 
     def __init__(
-        self, X: NDArray[Any], bandwidth: float = 1.0, ridges: tuple[float, ...] = RIDGES
+        self,
+        X: NDArray[Any],
+        n_labels: int,
+        kernel: Kernel = "rbf",
+        ridges: tuple[float, ...] = RIDGES,
     ) -> None:
         rows = np.asarray(X, dtype=np.float64)
         deviation = rows.std(axis=0)
-        self.bandwidth, self.ridges = bandwidth, ridges
         self.centre, self.deviation = rows.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
-        self.rows = (rows - self.centre) / self.deviation
+        self.kernel, self.ridges, self.n_labels = kernel, ridges, n_labels
+        rows = (rows - self.centre) / self.deviation
         self.sample = np.arange(0, len(rows), -(-len(rows) // _TRIED_ROWS))
-        self._kept: tuple[float, Smoother] | None = None
-        self._some = Geometry(self.rows[self.sample])
-        self._all = self._some if len(self.sample) == len(rows) else self._lay_out()
+        self._some = self._problem(rows[self.sample])
+        self._all = self._some if len(self.sample) == len(rows) else self._problem(rows)
+        self._ridge: float | None = None
 
-    def _lay_out(self) -> Geometry:
-        large = len(self.rows) > _EXACT_ROWS
-        return Geometry(self.rows, Plan("nystroem", n_landmarks=_LANDMARKS) if large else None)
+    def _problem(self, rows: Matrix) -> Problem:
+        every = CandidateSets(np.ones((len(rows), self.n_labels), bool), np.arange(self.n_labels))
+        return Problem(rows, every, kernels=[(self.kernel, self.ridges[0])])
 
     def try_out(self, targets: Matrix, ridge: float) -> Matrix:
         """Leave-one-out output on the sample, whose targets are given, (m, l)."""
-        return _leave_one_out(self._some.smoother("rbf", self.bandwidth, ridge), targets)
+        return self._leave_one_out(self._some, targets, ridge)
 
     def leave_one_out(self, targets: Matrix, ridge: float) -> Matrix:
         """Output on every row of the regression on all the others, (n, l)."""
-        return _leave_one_out(self._smoother(ridge), targets)
+        if self._all is not self._some and ridge != self._ridge:
+            self._all.forget_smoothers()  # one large matrix at a time
+            self._ridge = ridge
+        return self._leave_one_out(self._all, targets, ridge)
 
-    def _smoother(self, ridge: float) -> Smoother:
-        if self._all is not self._some and self._all.plan.kind == "exact":
-            if self._kept is None or self._kept[0] != ridge:
-                self._kept = None  # one large matrix at a time
-                self._kept = ridge, self._lay_out().smoother("rbf", self.bandwidth, ridge)
-            return self._kept[1]
-        return self._all.smoother("rbf", self.bandwidth, ridge)
+    def _leave_one_out(self, problem: Problem, targets: Matrix, ridge: float) -> Matrix:
+        if len(targets) == 1:
+            return np.zeros_like(targets)
+        own = problem.smoother(self.kernel, ridge).diagonal[:, np.newaxis]
+        output = problem.on_candidates(self.kernel, ridge)(targets.ravel()).reshape(targets.shape)
+        return np.asarray((output - own * targets) / np.maximum(1 - own, np.finfo(float).eps))
 
     def model(self, targets: Matrix) -> TestimonyModel:
         """The regression whose leave-one-out probabilities are nearest to the targets.
@@ -398,16 +404,13 @@ class Regressions:
         some = targets[self.sample]
         ridge = min(self.ridges, key=lambda r: scale_of(self.try_out(some, r), some)[1])
         scale = scale_of(self.leave_one_out(targets, ridge), targets)[0]
-        regressor = self._smoother(ridge).regressor(targets)
-        return TestimonyModel(regressor, self.centre, self.deviation, scale)
-
-
-def _leave_one_out(smoother: Smoother, targets: Matrix) -> Matrix:
-    return np.zeros_like(targets) if len(targets) == 1 else smoother.leave_one_out(targets)
+        smoother = self._all.smoother(self.kernel, ridge)
+        output, regressor = smoother.regress(self._all.entries, targets.ravel())
+        return TestimonyModel(output, regressor, self.centre, self.deviation, scale)
 
 
 @dataclass(frozen=True)
-class TestimonyModel:
+class TestimonyModel(Model):
     """What remains for new rows."""
 
     regressor: Regressor
@@ -420,6 +423,22 @@ class TestimonyModel:
     def decision(self, X: NDArray[Any]) -> Matrix:
         """Scores whose softmax are probabilities, (m, l)."""
         return self.scale * self.regressor.predict((X - self.centre) / self.deviation)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Softmax of the scores."""
+        return np.asarray(softmax(scores, axis=1))
+
+
+@dataclass(frozen=True)
+class CrowdModel(Model):
+    """What remains of a fit without features: nothing for new rows."""
+
+    def decision(self, X: Any) -> Matrix:
+        """Say why there is no score."""
+        raise ValueError(
+            "this model was fitted without features (X=None): transduction_ has the labels of "
+            "the training rows, but there is nothing to predict new rows from."
+        )
 
 
 @dataclass(frozen=True)
@@ -582,6 +601,7 @@ def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
 # -- the classifier ------------------------------------------------------------------------------
 
 
+@share_docs
 class TestimonyClassifier(AppealClassifier):
     """Labels of rows that several people answered for, and a model for new rows.
 
@@ -591,8 +611,8 @@ class TestimonyClassifier(AppealClassifier):
 
     Parameters
     ----------
-    bandwidth : float, default=1.0
-        Width of the Gaussian kernel, in mean distances of rows; features are z-scored.
+    <kernel>
+        Features are z-scored.
     regularization : float or "auto", default="auto"
         Ridge of the regression; ``"auto"`` takes the one of .05, .5 and 5 whose output best
         predicts the answers, and for new rows the posterior.
@@ -661,7 +681,7 @@ class TestimonyClassifier(AppealClassifier):
 
     _parameter_constraints = {
         **AppealClassifier._parameter_constraints,
-        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "kernel": KERNEL_CONSTRAINT,
         "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "within_answers": ["boolean"],
         "ordered": ["boolean"],
@@ -670,13 +690,13 @@ class TestimonyClassifier(AppealClassifier):
     def __init__(
         self,
         *,
-        bandwidth: float = 1.0,
+        kernel: Kernel = "rbf",
         regularization: float | str = "auto",
         within_answers: bool = False,
         ordered: bool = False,
         cost: Any = None,
     ) -> None:
-        self.bandwidth = bandwidth
+        self.kernel = kernel
         self.regularization = regularization
         self.within_answers = within_answers
         self.ordered = ordered
@@ -714,7 +734,7 @@ class TestimonyClassifier(AppealClassifier):
             rows = np.asarray(self._check_rows(X, reset=True))
             check_length(answers, len(rows))
             ridges = RIDGES if isinstance(self.regularization, str) else (self.regularization,)
-            regressions = Regressions(rows[known], self.bandwidth, ridges)
+            regressions = Regressions(rows[known], len(self.classes_), self.kernel, ridges)
         self.temperature_, self.audit_ = 1.0, None
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
@@ -724,7 +744,8 @@ class TestimonyClassifier(AppealClassifier):
         if regressions is not None:
             hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
         posterior = certain(_tempered(hearing.posterior, self.temperature_), certainly)
-        self._model = None if regressions is None else regressions.model(posterior)
+        self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
+        self.training_output_ = posterior
         unheard = None if rows is None else rows[~known]
         self.confidence_ = self._fill(posterior, known, unheard)
         self.verdict_confidence_ = self._fill(crowd.posterior, known, None)
@@ -785,7 +806,8 @@ class TestimonyClassifier(AppealClassifier):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "give answers, candidate sets, or one label a row."
             )
-        answers = as_answers(_ravel_column(y), layout="auto")
+        self.__dict__.pop("_model", None)
+        answers = as_answers(ravel_column(y), layout="auto")
         n = len(answers)
         for name, given in (("decisions", decisions), ("audited", audited)):
             if given is not None and len(given) != n:
@@ -802,7 +824,7 @@ class TestimonyClassifier(AppealClassifier):
         self.ids_ = row_index(X) if answers.ids is None else answers.ids
         self.answers_, self.classes_ = answers, answers.class_names
         self.candidates_ = answers.votes() > 0
-        self.cost_ = cost_matrix(self.cost, self.classes_)
+        self.cost_, self._cost_followed = cost_matrix(self.cost, self.classes_), self.cost
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
         return answers, decided, drawn & (decided >= 0)
 
@@ -820,7 +842,7 @@ class TestimonyClassifier(AppealClassifier):
         out = np.tile(posterior.mean(axis=0), (len(known), 1))
         out[known] = posterior
         if unheard is not None and len(unheard):
-            out[~known] = self._probabilities(self._decision(unheard))
+            out[~known] = self._model.probabilities(self._model.decision(unheard))
         return out
 
     def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
@@ -828,17 +850,6 @@ class TestimonyClassifier(AppealClassifier):
         scores = posterior if self.cost_ is None else -expected_costs(posterior, self.cost_)
         shut = (allowed == 0) & (allowed > 0).any(axis=1, keepdims=True)
         return np.argmax(np.where(shut, -np.inf, scores), axis=1)
-
-    def _decision(self, X: NDArray[Any]) -> Matrix:
-        if self._model is None:
-            raise ValueError(
-                "this model was fitted without features (X=None): transduction_ has the labels of "
-                "the training rows, but there is nothing to predict new rows from."
-            )
-        return self._model.decision(X)
-
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(softmax(scores, axis=1))
 
 
 def _tempered(posterior: Matrix, temperature: float) -> Matrix:

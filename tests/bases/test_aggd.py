@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from appellate import AGGDClassifier
+from appellate.candidates import as_candidates
+from appellate.problem import Problem
 from tests.literal import graph, neighbors, propagate, smoother
 from tests.problems import random_candidates, random_confidence
 
@@ -36,16 +38,12 @@ def test_equals_the_literal_alternation(data, weights):
 
 def test_starts_from_what_the_graph_rebuilds_best(data):
     """Without supervision the first confidence minimises |(I - W) P|^2 on the feature graph."""
-    from appellate.numerics.entries import CandidateEntries
-    from appellate.numerics.geometry import Geometry
-
     X, candidates = data
     unit, near = neighbors(X, 5)
     W = graph(unit, np.zeros_like(candidates, dtype=float), near, 1.0, 0.0)
     expected = propagate(W, candidates, np.zeros(candidates.shape), 0.0)
-    entries, geometry = CandidateEntries(candidates), Geometry(X)
-    result = AGGDClassifier(n_neighbors=5)._disambiguate(geometry, entries, None)
-    ours = entries.scatter(result.initial)
+    problem = Problem(X, as_candidates(candidates))
+    ours = problem.entries.scatter(AGGDClassifier(n_neighbors=5)._solve(problem, None).initial)
     residuals = [np.sum(((np.eye(16) - W) @ P) ** 2) for P in (ours, expected)]
     assert residuals[0] == pytest.approx(residuals[1], abs=1e-5)
 

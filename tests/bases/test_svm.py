@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from appellate.bases.svm import PLSVMClassifier
+from appellate import GaussianKernel
+from appellate.bases.svm import MarginModel, PLSVMClassifier
 from appellate.confidence import blur, initial_confidence
 from tests.problems import random_candidates, solve_qp
 
@@ -58,11 +59,11 @@ def test_equals_the_pseudo_code(data, regularization, bandwidth):
         gaussian(X, X, bandwidth), candidates, regularization, n_epochs=6, seed=7
     )
     model = PLSVMClassifier(
-        regularization=regularization, bandwidth=bandwidth, n_epochs=6, random_state=7
+        regularization=regularization, kernel=GaussianKernel(bandwidth), n_epochs=6, random_state=7
     ).fit(X, candidates)
     steps = regularization * 6 * len(X)
     np.testing.assert_array_equal(
-        np.rint(model._regressor.coefficients * steps), np.rint(coefficients * steps)
+        np.rint(model._model.regressor.coefficients * steps), np.rint(coefficients * steps)
     )
     np.testing.assert_allclose(
         model.decision_function(new), gaussian(new, X, bandwidth) @ coefficients, atol=1e-9
@@ -82,7 +83,7 @@ def test_linear_is_the_linear_kernel(data):
     coefficients = literal_pegasos(X @ X.T, candidates, 0.01, n_epochs=5, seed=3)
     model = PLSVMClassifier(kernel="linear", regularization=0.01, n_epochs=5, random_state=3)
     model.fit(X, candidates)
-    np.testing.assert_allclose(model._regressor.coefficients, X.T @ coefficients, atol=1e-9)
+    np.testing.assert_allclose(model._model.regressor.coefficients, X.T @ coefficients, atol=1e-9)
     np.testing.assert_allclose(
         model.decision_function(new), new @ X.T @ coefficients, rtol=1e-9, atol=1e-9
     )
@@ -124,7 +125,7 @@ def test_approaches_the_optimum_of_the_convex_case(kernel):
         model = PLSVMClassifier(
             kernel=kernel, regularization=regularization, n_epochs=n_epochs, random_state=0
         ).fit(X, np.eye(l, dtype=bool)[labels])
-        W = model._regressor.coefficients
+        W = model._model.regressor.coefficients
         norm = np.sum(W * (K @ W)) if kernel == "rbf" else np.sum(W**2)
         F = model.training_output_
         rival = np.where(np.eye(l, dtype=bool)[labels], -np.inf, F).max(axis=1)
@@ -182,7 +183,7 @@ def test_probabilities_keep_the_order_of_all_margins(data):
 @pytest.mark.parametrize("l", [1, 2, 5, 500])
 def test_a_full_margin_is_nearly_certain_among_any_number_of_labels(l):
     ahead = np.eye(l)[:1]
-    probability = PLSVMClassifier()._probabilities(ahead)[0, 0]
+    probability = MarginModel(None, None).probabilities(ahead)[0, 0]
     assert probability == pytest.approx(0.99 if l > 1 else 1)
 
 
@@ -228,7 +229,7 @@ def test_memory(kernel, matrices):
 
 
 def test_rows_in_single_precision_are_not_copied(monkeypatch):
-    monkeypatch.setattr("appellate.numerics.features._BLOCK_BYTES", 2**18)
+    monkeypatch.setattr("appellate.numerics.blocks._BLOCK_ROWS", 128)
     rng = np.random.RandomState(0)
     X = rng.normal(size=(5000, 400)).astype(np.float32)
     candidates, model = random_candidates(rng, 5000, 4), PLSVMClassifier(n_epochs=1)

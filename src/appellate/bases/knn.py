@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -10,13 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate._compat import Interval, StrOptions
-from appellate.base import Disambiguation, PartialLabelClassifier
-from appellate.confidence import normalize_entries, reduce_candidates
-from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
-from appellate.numerics.search import NeighborSearch, found_all
+from appellate._docs import share_docs
+from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.confidence import normalize_entries, normalize_rows, reduce_candidates
+from appellate.numerics.entries import Values
+from appellate.numerics.neighbors import NeighborSearch, found_all
+from appellate.problem import Problem
 
 
+@share_docs
 class PLKNNClassifier(PartialLabelClassifier):
     """Partial-label k nearest neighbours (PL-KNN).
 
@@ -34,33 +37,18 @@ class PLKNNClassifier(PartialLabelClassifier):
         Neighbours that vote; all others where there are fewer.
     weights : {"uniform", "distance"}, default="uniform"
         One vote each, or ``1 - d_i / sum of d`` as in the original paper.
-    neighbors : object or None, default=None
-        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
-        of scikit-learn's neighbour transformers, such as
-        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
-        tells its recall on a sample.
-    cost : None, str, dict or (l, l) matrix, default=None
-        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
-        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
-        training row among its candidates. None: the most likely one.
+    <neighbors>
+    <cost>
 
     Attributes
     ----------
-    classes_ : ndarray, shape (l,)
-        Class names.
-    cost_ : ndarray, shape (l, l), or None
-        Cost of every predicted label (column) where another (row) is true.
-    candidates_ : ndarray of bool, shape (n, l)
-        Candidate sets of the training rows.
+    <classes>
     confidence_ : ndarray, shape (n, l)
         Share of the votes of each candidate.
     training_output_ : ndarray, shape (n, l)
         One-hot winner among all labels.
     transduction_ : ndarray, shape (n,)
         Label of every training row: the candidate with the most votes.
-    n_ties_ : int
-        Training rows whose label was not the only best candidate. Ties among all labels, which
-        the training output breaks for the first class, are more.
     n_iter_ : int
         Always 1.
 
@@ -98,51 +86,63 @@ class PLKNNClassifier(PartialLabelClassifier):
         self.neighbors = neighbors
         self.cost = cost
 
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
-        initial = entries.uniform(geometry.X.dtype)
-        votes_for = reduce_candidates(entries, initial, supervision)
-        votes = self._vote(*geometry.neighbors(self.n_neighbors, self.neighbors), votes_for)
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        entries, initial = problem.entries, problem.uniform()
+        votes_for = reduce_candidates(entries, initial, start)
+        found = problem.neighbors(self.n_neighbors, self.neighbors)
+        votes = _vote(*found, votes_for, by_distance=self.weights == "distance")
+        candidate_votes = entries.gather(votes)
         winners = np.zeros_like(votes)
         winners[np.arange(len(votes)), votes.argmax(axis=1)] = 1
-        candidate_votes = entries.gather(votes)
-        return Disambiguation(
+
+        def make() -> VotesModel:
+            k = min(self.n_neighbors, problem.n_rows)
+            search = NeighborSearch(self.neighbors, problem.matrix, k)
+            return VotesModel(winners, search, votes_for, self.weights == "distance")
+
+        return Result(
             initial=initial,
             confidence=normalize_entries(candidate_votes, entries),
             output=entries.gather(winners),
+            n_iter=1,
+            model=make,
             ranking=candidate_votes,
-            state=(winners, votes_for),
         )
 
-    def _conclude(
-        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
-    ) -> NDArray[Any]:
-        winners, self._votes_for = result.state
-        k = min(self.n_neighbors, len(geometry.matrix))
-        self._search = NeighborSearch(self.neighbors, geometry.matrix, k)
-        return np.asarray(winners)
 
-    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        found = found_all(self.neighbors, *self._search.ask(X))
-        return self._vote(*found, self._votes_for)
+@dataclass(frozen=True)
+class VotesModel(Model):
+    """Training rows that vote for all their candidates."""
 
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        totals = scores.sum(axis=1, keepdims=True)
-        even = np.full_like(scores, 1 / scores.shape[1])
-        return np.where(totals > 0, scores / np.where(totals > 0, totals, 1), even)
+    search: NeighborSearch
+    votes_for: sp.csr_array
+    by_distance: bool
 
-    def _vote(
-        self, distances: NDArray[Any], indices: NDArray[np.intp], votes_for: sp.csr_array
-    ) -> NDArray[Any]:
-        """Add up the votes of the neighbours, (m, l)."""
-        m, k = indices.shape
-        weights = np.ones((m, k), dtype=votes_for.dtype)
-        if self.weights == "distance" and k > 1:
-            totals = distances.sum(axis=1, keepdims=True)
-            weights -= distances / np.where(totals > 0, totals, 1)
-        ballots = sp.csr_array(
-            (weights.ravel(), indices.ravel(), np.arange(m + 1) * k),
-            shape=(m, votes_for.shape[0]),
-        )
-        return np.asarray((ballots @ votes_for).toarray())
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Count the votes of the nearest training rows, (m, l)."""
+        found = found_all(self.search.search, *self.search.ask(X))
+        return _vote(*found, self.votes_for, by_distance=self.by_distance)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Shares of the votes; even where nobody votes."""
+        return normalize_rows(scores)
+
+
+def _vote(
+    distances: NDArray[Any],
+    indices: NDArray[np.intp],
+    votes_for: sp.csr_array,
+    *,
+    by_distance: bool,
+) -> NDArray[Any]:
+    """Add up the votes of the neighbours, (m, l)."""
+    m, k = indices.shape
+    weights = np.ones((m, k), dtype=votes_for.dtype)
+    if by_distance and k > 1:
+        totals = distances.sum(axis=1, keepdims=True)
+        weights -= distances / np.where(totals > 0, totals, 1)
+    ballots = sp.csr_array(
+        (weights.ravel(), indices.ravel(), np.arange(m + 1) * k),
+        shape=(m, votes_for.shape[0]),
+    )
+    return np.asarray((ballots @ votes_for).toarray())

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from appellate._compat import Interval
-from appellate.base import Disambiguation
+from appellate._docs import share_docs
+from appellate.base import Result
 from appellate.bases.ridge import KernelClassifier
-from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
+from appellate.numerics.entries import Values
+from appellate.problem import Kernel, Problem
 
 
+@share_docs
 class PLCLClassifier(KernelClassifier):
     """Partial label learning with a complementary classifier (PL-CL).
 
@@ -30,8 +32,8 @@ class PLCLClassifier(KernelClassifier):
 
     Cost: two factorisations and inverses (the models' ridges differ), O(n^3); then
     O(n k^3 + k nnz) a turn and step. Memory: at most three n x n matrices, and for each of the
-    two ridges n^2 c^2 / l numbers with c candidates a row. Nystroem features
-    (`kernel_approximation`) make both linear in n.
+    two ridges n^2 c^2 / l numbers with c candidates a row. Nystroem features (`GaussianKernel`)
+    make both linear in n.
 
     Parameters
     ----------
@@ -48,50 +50,21 @@ class PLCLClassifier(KernelClassifier):
         Weight of the confidences in the graph and of the graph in the confidences (alpha_4).
     regularization : float, default=0.03
         Weight of the squared norm of the coefficients (lambda).
-    kernel : {"rbf", "linear"}, default="rbf"
-        Gaussian or linear.
-    bandwidth : float, default=1.0
-        Width of the Gaussian kernel as a multiple of the mean distance of all pairs of
-        training rows.
+    <kernel>
     max_iter : int, default=8
         Turns.
-    neighbors : object or None, default=None
-        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or one
-        of scikit-learn's neighbour transformers, such as
-        `appellate.FaissNeighbors`; None: exactly. The logger ``"appellate"``
-        tells its recall on a sample.
-    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
-        The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
-        grows linearly with the rows. Auto decides from the number of rows and the free memory;
-        the logger ``"appellate"`` says what was chosen and what it costs.
-    n_landmarks : int or None, default=None
-        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
-        many as fit into memory.
-    landmarks : {"uniform", "k-means++"}, default="uniform"
-        How the landmarks are chosen among the rows.
-    cache_dir : str, path or None, default=None
-        Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.
-    cost : None, str, dict or (l, l) matrix, default=None
-        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
-        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
-        training row among its candidates. None: the most likely one.
+    <neighbors>
+    <cost>
 
     Attributes
     ----------
-    classes_ : ndarray, shape (l,)
-        Class names.
-    cost_ : ndarray, shape (l, l), or None
-        Cost of every predicted label (column) where another (row) is true.
-    candidates_ : ndarray of bool, shape (n, l)
-        Candidate sets of the training rows.
+    <classes>
     confidence_ : ndarray, shape (n, l)
         Final confidence P, rows on the simplex over the candidates.
     training_output_ : ndarray, shape (n, l)
         Output of the final ordinary model on the training rows.
     transduction_ : ndarray, shape (n,)
         Label of every training row: the largest training output among its candidates.
-    n_ties_ : int
-        Training rows whose label was not the only best candidate.
     n_iter_ : int
         Turns taken.
 
@@ -108,9 +81,6 @@ class PLCLClassifier(KernelClassifier):
     >>> PLCLClassifier(n_neighbors=2).fit(X, y).transduction_
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
-
-    _n_ridges = 2
-    _n_matrices = 5  # its two ridges, and the partner's
 
     _parameter_constraints = {
         **KernelClassifier._parameter_constraints,
@@ -132,14 +102,9 @@ class PLCLClassifier(KernelClassifier):
         feature_weight: float = 1.0,
         confidence_weight: float = 1.0,
         regularization: float = 0.03,
-        kernel: str = "rbf",
-        bandwidth: float = 1.0,
+        kernel: Kernel = "rbf",
         max_iter: int = 8,
         neighbors: Any = None,
-        kernel_approximation: str = "auto",
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -149,45 +114,41 @@ class PLCLClassifier(KernelClassifier):
         self.confidence_weight = confidence_weight
         self.regularization = regularization
         self.kernel = kernel
-        self.bandwidth = bandwidth
         self.max_iter = max_iter
         self.neighbors = neighbors
-        self.kernel_approximation = kernel_approximation
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.cache_dir = cache_dir
         self.cost = cost
 
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
-        complementary_ridge = self.regularization / self.complementary_weight
-        smooth_complement = geometry.candidate_map(
-            self.kernel, self.bandwidth, complementary_ridge, entries
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        return [*super()._kernels(), (self.kernel, self._complementary_ridge)]
+
+    @property
+    def _complementary_ridge(self) -> float:
+        return self.regularization / self.complementary_weight
+
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        smooth_complement = problem.on_candidates(
+            self.kernel, self._complementary_ridge, keep=False
         )
-        smooth = self._smoother(geometry).on_candidates(entries)
-        graph = geometry.graph(self.n_neighbors, self.neighbors)
-        propagation = graph.propagation(entries)
-        weights = graph.weights(entries)
-        initial = supervision
-        if initial is None:
-            initial = propagation.initial_confidence(weights, geometry.X.dtype)
-        confidence = initial
-        output = smooth(confidence)
+        smooth = problem.on_candidates(self.kernel, self.regularization)
+        graph = problem.graph(self.n_neighbors, self.neighbors)
+        weights = graph.weights()
+        if start is None:
+            start = graph.propagate(weights, problem.uniform()).values
+        confidence, output = start, smooth(start)
         # 1 - Q is zero outside the candidates and S 1 = 1, so it stands for Q in every step.
         complement = np.ones_like(confidence)
         complement_output = smooth_complement(complement)
         for _ in range(self.max_iter):
             weights = graph.weights(
-                entries, confidence, self.feature_weight, self.confidence_weight, weights
+                confidence, self.feature_weight, self.confidence_weight, weights
             )
             complement = self._update_complement(complement_output, confidence)
             target = (output + self.agreement * complement) / (1 + self.agreement)
             fidelity = (1 + self.agreement) / self.confidence_weight
-            confidence = propagation.solve(weights, target, fidelity, confidence).values
+            confidence = graph.propagate(weights, confidence, target, fidelity).values
             output = smooth(confidence)
             complement_output = smooth_complement(complement)
-        return Disambiguation(initial, confidence, output, self.max_iter)
+        return self._result(problem, start, confidence, output, self.max_iter)
 
     def _update_complement(self, complement_output: Values, confidence: Values) -> Values:
         """``Q = clip((alpha_1 M(Q) + alpha_2 (1 - P)) / (alpha_1 + alpha_2), 1 - Y, 1)``."""

@@ -1,159 +1,114 @@
-"""What the kernel ridge classifiers share: their smoother and their prediction."""
+"""What the kernel ridge classifiers share: kernel, ridge and the final regression."""
 
 from __future__ import annotations
 
-import logging
-import os
-from numbers import Integral, Real
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from appellate._compat import Interval, StrOptions
-from appellate.base import Disambiguation, PartialLabelClassifier
-from appellate.numerics.entries import CandidateEntries
-from appellate.numerics.geometry import Geometry
-from appellate.numerics.plan import linear_plan, make_plan
-from appellate.numerics.ridge import Smoother
+from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.numerics.entries import Values
+from appellate.numerics.kernels import GaussianKernel, LinearKernel
+from appellate.numerics.smoothers import Regressor
+from appellate.problem import Kernel, Problem
 
-logger = logging.getLogger("appellate")
-
-#: Constraints of the parameters that say how a kernel is represented.
-APPROXIMATION_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel_approximation": [StrOptions({"auto", "exact", "nystroem"})],
-    "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
-    "landmarks": [StrOptions({"uniform", "k-means++"})],
-    "cache_dir": [str, os.PathLike, None],
-}
-APPROXIMATION = {
-    "kernel_approximation": "auto",
-    "n_landmarks": None,
-    "landmarks": "uniform",
-    "cache_dir": None,
-}
+#: What every parameter `kernel` takes.
+KERNEL_CONSTRAINT: list[Any] = [StrOptions({"rbf", "linear"}), GaussianKernel, LinearKernel]
 
 
-def plan_geometry(
-    X: Any,
-    n_labels: int,
-    kernels: set[str],
-    *,
-    kernel_approximation: str,
-    n_ridges: int = 1,
-    **settings: Any,
-) -> Geometry:
-    """Lay out training rows for Gaussian or linear kernels; say what was chosen and its cost.
+@dataclass(frozen=True)
+class RidgeModel(Model):
+    """A ridge regression on the final confidence, or on what a label is *not*.
 
-    `settings` are those of `appellate.numerics.plan.make_plan`; `n_ridges` is the number of
-    different ridges of linear kernels. The message goes to the logger ``"appellate"``: as a
-    warning where an approximation was chosen that nobody asked for, which Python shows by
-    default, else as information.
+    Attributes
+    ----------
+    regressor : Regressor
+        Scores new rows.
+    complement : bool
+        Whether it regresses on one minus the confidence, and so do its scores.
+    confidence : ndarray, shape (n, l)
+        The targets.
+    leverage : ndarray, shape (n,)
+        Diagonal of the smoother.
     """
-    local = getattr(X, "local", True)
-    if kernel_approximation == "exact" and "rbf" in kernels and not local:
-        raise ValueError(
-            "kernel_approximation='exact' needs the rows in memory, but X is a Dask collection. "
-            "Pass X.compute(), or kernel_approximation='auto'."
-        )
-    linear = None
-    if "linear" in kernels and n_ridges:
-        common = ("cache_dir", "n_matrices", "n_outputs")
-        options = {name: settings[name] for name in common if name in settings}
-        if "rbf" in kernels:
-            options["n_outputs"] = 0  # counted below
-        linear = linear_plan(X.shape, n_labels, X.dtype, local=local, n_ridges=n_ridges, **options)
-        if "rbf" not in kernels:
-            return Geometry(X, linear)
-    kind = kernel_approximation
-    plan = make_plan(X.shape, n_labels, X.dtype, kind=kind, local=local, beside=linear, **settings)
-    unasked = plan.kind == "nystroem" and kernel_approximation == "auto"
-    level = logging.WARNING if unasked else logging.INFO
-    if logger.isEnabledFor(level):
-        logger.log(level, "%s", plan)
-    return Geometry(X, plan)
+
+    regressor: Regressor
+    complement: bool
+    confidence: NDArray[Any]
+    leverage: NDArray[Any]
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Score new rows by the regression, (m, l)."""
+        scores = self.regressor.predict(X)
+        return 1 - scores if self.complement else scores
+
+    def leave_one_out(self) -> NDArray[Any]:
+        """Score every training row by the regression on all the other rows, (n, l)."""
+        if len(self.leverage) < 2:
+            raise ValueError("leave-one-out needs two training rows or more; got n_samples = 1.")
+        own = self.leverage[:, np.newaxis]
+        room = np.maximum(1 - own, np.finfo(own.dtype).eps)
+        scores: NDArray[Any] = (self.training_output - own * self.confidence) / room
+        return scores
+
+    def light(self) -> RidgeModel:
+        """Return what predicts, alone."""
+        nothing = np.empty(0)
+        return replace(self, training_output=None, confidence=nothing, leverage=nothing)
 
 
 class KernelClassifier(PartialLabelClassifier):
     """Base class of the methods whose model is a ridge regression on the confidence.
 
-    A subclass has the parameters `kernel`, `bandwidth` and `regularization`, may have those
-    of `APPROXIMATION`, and implements `_disambiguate`; its final model regresses the final
-    confidence.
+    A subclass has the parameters `kernel` and `regularization`, and implements `_solve`.
     """
 
-    kernel: str
-    bandwidth: float
+    kernel: Kernel
     regularization: float
-    kernel_approximation: str = "auto"
-    n_landmarks: int | None = None
-    landmarks: str = "uniform"
-    cache_dir: Any = None
-    _n_ridges = 1
-    _n_matrices = 3  # of size n x n at most, coupled with a partner, for the exact kernel
 
     _parameter_constraints = {
         **PartialLabelClassifier._parameter_constraints,
-        "kernel": [StrOptions({"rbf", "linear"})],
-        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "kernel": KERNEL_CONSTRAINT,
         "regularization": [Interval(Real, 0, None, closed="neither")],
-        **APPROXIMATION_CONSTRAINTS,
     }
 
-    def _geometry(self, X: Any, n_labels: int) -> Geometry:
-        settings = {name: getattr(self, name) for name in APPROXIMATION}
-        return plan_geometry(
-            X,
-            n_labels,
-            {self.kernel},
-            n_matrices=self._n_matrices,
-            n_ridges=self._n_ridges,
-            **settings,
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        return [(self.kernel, self.regularization)]
+
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features where the kernel is linear."""
+        tags = super().__sklearn_tags__()
+        linear = self.kernel == "linear" or isinstance(self.kernel, LinearKernel)
+        tags.input_tags.sparse = linear
+        return tags
+
+    def _result(
+        self,
+        problem: Problem,
+        initial: Values,
+        confidence: Values,
+        output: Values,
+        n_iter: int,
+        *,
+        complement: bool = False,
+        **details: Any,
+    ) -> Result:
+        """Wrap up a disambiguation; the model regresses on the final confidence."""
+        make = partial(self._regress, problem, confidence, complement)
+        return Result(initial, confidence, output, n_iter, make, details=details)
+
+    def _regress(self, problem: Problem, confidence: Values, complement: bool) -> RidgeModel:
+        smoother = problem.smoother(self.kernel, self.regularization)
+        output, regressor = smoother.regress(problem.entries, confidence, complement=complement)
+        return RidgeModel(
+            1 - output if complement else output,
+            regressor,
+            complement,
+            problem.entries.scatter(confidence),
+            smoother.diagonal,
         )
-
-    def _smoother(self, geometry: Geometry) -> Smoother:
-        return geometry.smoother(self.kernel, self.bandwidth, self.regularization)
-
-    def _conclude(
-        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
-    ) -> NDArray[Any]:
-        smoother = self._smoother(geometry)
-        output, self._regressor = smoother.regress(entries, result.confidence)
-        self._leverage = smoother.diagonal.copy()  # a view would keep the n x n matrix alive
-        return output
-
-    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        return self._regressor.predict(X)
-
-    def leave_one_out_decision(self) -> NDArray[Any]:
-        """Score every training row by the regression on all the other rows, (n, l).
-
-        In closed form from the training output, the final confidence T and the diagonal of
-        the smoother, ``(output_i - S_ii T_i) / (1 - S_ii)``; nothing is refitted.
-
-        Only the regression leaves the row out: the confidences of the other rows were found
-        with this row's candidates among the data. Scores made of it are therefore a little
-        kinder than those of new rows.
-
-        Returns
-        -------
-        ndarray, shape (n, l)
-            Larger is likelier, as in `decision_function`.
-
-        Examples
-        --------
-        >>> from appellate import SUREClassifier
-        >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
-        >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
-        >>> model = SUREClassifier().fit(X, y)
-        >>> model.classes_[model.leave_one_out_decision().argmax(axis=1)]
-        array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
-        """
-        check_is_fitted(self)
-        if len(self._leverage) < 2:
-            raise ValueError("leave-one-out needs two training rows or more; got n_samples = 1.")
-        own = self._leverage[:, np.newaxis]
-        room = np.maximum(1 - own, np.finfo(own.dtype).eps)
-        scores: NDArray[Any] = (self.training_output_ - own * self.confidence_) / room
-        return scores

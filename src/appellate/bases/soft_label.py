@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import has_fit_parameter
 
-from appellate._compat import Interval
-from appellate.base import Disambiguation, PartialLabelClassifier
-from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
-from appellate.numerics.geometry import Geometry
+from appellate._compat import Interval, fit_context
+from appellate._docs import share_docs
+from appellate.base import (
+    Model,
+    PartialLabelClassifier,
+    Result,
+    check_supervision,
+    check_weights,
+)
+from appellate.confidence import normalize_entries
+from appellate.numerics.entries import Values, order_of_appearance
+from appellate.problem import Problem
 
 
-class SoftLabelClassifier(PartialLabelClassifier):
+@share_docs
+class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
     """Make a classifier that takes sample weights learn from candidate sets.
 
     Row i is given to the classifier once for each candidate j, with label j and weight
@@ -56,22 +66,16 @@ class SoftLabelClassifier(PartialLabelClassifier):
         Number of such models, at most one a row. All pairs of a row are in one fold.
     random_state : int, RandomState instance or None, default=None
         Makes the folds, and replaces the `random_state` of the classifier if it has one.
-    cost : None, str, dict or (l, l) matrix, default=None
-        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
-        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
-        training row among its candidates. None: the most likely one.
+    <cost>
 
     Attributes
     ----------
     estimator_ : object
         The classifier fitted on the final pairs; its labels are integers. A
         `DummyClassifier` where only one label is left.
-    classes_ : ndarray, shape (l,)
-        Class names.
-    cost_ : ndarray, shape (l, l), or None
-        Cost of every predicted label (column) where another (row) is true.
-    candidates_ : ndarray of bool, shape (n, l)
-        Candidate sets of the training rows.
+    label_columns_ : ndarray of int
+        Label k of that classifier is the class ``classes_[label_columns_[k]]``.
+    <classes>
     confidence_ : ndarray, shape (n, l)
         Final confidence, rows on the simplex over the candidates.
     training_output_ : ndarray, shape (n, l)
@@ -79,8 +83,6 @@ class SoftLabelClassifier(PartialLabelClassifier):
         labels that a model has not seen.
     transduction_ : ndarray, shape (n,)
         Label of every training row: the candidate of the largest confidence.
-    n_ties_ : int
-        Training rows whose label was not the only best candidate.
     n_iter_ : int
         Rounds run.
 
@@ -125,42 +127,83 @@ class SoftLabelClassifier(PartialLabelClassifier):
         self.random_state = random_state
         self.cost = cost
 
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, *, supervision: ArrayLike | None = None, **params: Any) -> Self:
+        """Fit to training rows and their candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features, as the classifier takes them: sparse, or with NaN, if it does.
+        y : array-like
+            Candidate sets, see `PartialLabelClassifier.fit`.
+        supervision : array-like, shape (n, l), default=None
+            Confidence to start from.
+        **params
+            ``sample_weight``, shape (n,): the weight of every row, which its pairs share. With
+            scikit-learn's metadata routing it is there if the classifier requests it.
+
+        Returns
+        -------
+        self
+        """
+        weights = params.pop("sample_weight", None)
+        if params:
+            raise TypeError(
+                f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
+            )
+        problem, start = self._open(X, y), None
+        if weights is not None:
+            problem.sample_weight = check_weights(weights, problem.n_rows)
+        if supervision is not None:
+            start = check_supervision(supervision, problem.entries, problem.dtype)
+        self._keep(problem, self._solve(problem, start))
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say that the weights of rows go to the classifier."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
         _check_estimator(self.estimator)
+        X, entries = problem.matrix, problem.entries
         rng = check_random_state(self.random_state)
-        splits = self._splits(len(geometry.X), rng)
-        pairs = _Pairs(self._prototype(rng), geometry.matrix, entries)
-        initial = entries.uniform(geometry.X.dtype) if supervision is None else supervision
-        confidence = initial
+        splits = self._splits(problem.n_rows, rng)
+        pairs = _Pairs(self._prototype(rng), problem)
+        initial = confidence = problem.uniform(start)
         for _ in range(self.n_rounds):
-            output = np.empty(entries.shape, dtype=geometry.X.dtype)
+            output = np.empty(entries.shape, dtype=problem.dtype)
             for seen, judged in splits:
-                output[judged] = pairs.fit(confidence, seen).predict(geometry.matrix[judged])
-            confidence = _condition(entries.gather(output), entries, confidence)
-        return Disambiguation(
+                output[judged] = pairs.fit(confidence, seen).predict(X[judged])
+            # Where no candidate has a chance, what was there stays.
+            confidence = normalize_entries(entries.gather(output), entries, confidence)
+
+        def make() -> SoftLabelModel:
+            return SoftLabelModel(output, pairs.fit(confidence, np.arange(problem.n_rows)))
+
+        return Result(
             initial=initial,
             confidence=confidence,
             output=entries.gather(output),
             n_iter=self.n_rounds,
+            model=make,
             ranking=confidence,
-            state=(pairs, output),
         )
 
-    def _conclude(
-        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
-    ) -> NDArray[Any]:
-        pairs, output = result.state
-        self._model = pairs.fit(result.confidence, np.arange(len(geometry.X)))
-        self.estimator_ = self._model.estimator
-        return np.asarray(output)
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
+        known: LabelModel = self._model.known  # type: ignore[attr-defined]
+        self.estimator_, self.label_columns_ = known.estimator, known.columns
 
-    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        return self._model.predict(X)
-
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return scores  # probabilities already
+    def __sklearn_tags__(self) -> Any:
+        """Take the features that the classifier takes."""
+        tags, estimator = super().__sklearn_tags__(), self.estimator
+        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type):
+            theirs = get_tags(estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = theirs.sparse, theirs.allow_nan
+        return tags
 
     def _splits(
         self, n: int, rng: np.random.RandomState
@@ -190,27 +233,29 @@ class _Pairs:
     data whatever the classes are called.
     """
 
-    def __init__(self, prototype: Any, X: NDArray[Any], entries: CandidateEntries) -> None:
-        candidates = entries.scatter(np.ones(len(entries), dtype=bool))
-        self.prototype, self.X, self.entries = prototype, X, entries
-        self.columns = order_of_appearance(candidates)
+    def __init__(self, prototype: Any, problem: Problem) -> None:
+        self.prototype, self.X, entries = prototype, problem.matrix, problem.entries
+        self.entries, self.weights = entries, problem.sample_weight
+        self.columns = order_of_appearance(problem.candidates)
         self.codes = np.argsort(self.columns)[entries.labels]
         self.order = np.lexsort((self.codes, entries.rows))
 
-    def fit(self, confidence: Values, seen: NDArray[np.intp]) -> _LabelModel:
+    def fit(self, confidence: Values, seen: NDArray[np.intp]) -> LabelModel:
         """Fit a clone on the pairs of the rows `seen`, weighted by the confidence."""
-        is_seen = np.zeros(len(self.X), dtype=bool)
+        if self.weights is not None:
+            confidence = confidence * self.weights[self.entries.rows]
+        is_seen = np.zeros(self.entries.shape[0], dtype=bool)
         is_seen[seen] = True
         used = self.order[(is_seen[self.entries.rows] & (confidence > 0))[self.order]]
         labels, targets = np.unique(self.codes[used], return_inverse=True)
         one_label = len(labels) == 1  # which many classifiers refuse
         model = DummyClassifier(strategy="prior") if one_label else clone(self.prototype)
         model.fit(self.X[self.entries.rows[used]], targets, sample_weight=confidence[used])
-        return _LabelModel(model, self.columns[labels], self.entries.shape[1])
+        return LabelModel(model, self.columns[labels], self.entries.shape[1])
 
 
 @dataclass(frozen=True)
-class _LabelModel:
+class LabelModel:
     """A fitted classifier and the columns, among all l, of the labels that it knows."""
 
     estimator: Any
@@ -219,7 +264,7 @@ class _LabelModel:
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
         """Probabilities of all labels, (m, l)."""
-        out = np.zeros((len(X), self.n_labels), dtype=X.dtype)
+        out = np.zeros((X.shape[0], self.n_labels), dtype=X.dtype)
         out[:, self.columns] = self.estimator.predict_proba(X)
         if not np.isfinite(out).all():
             raise ValueError(
@@ -228,11 +273,19 @@ class _LabelModel:
         return out
 
 
-def _condition(values: Values, entries: CandidateEntries, previous: Values) -> Values:
-    """Normalise over the candidates; where no candidate has a chance, keep what was there."""
-    totals = entries.spread(entries.row_sum(values))
-    hopeless = totals <= 0
-    return np.where(hopeless, previous, values / np.where(hopeless, 1, totals))
+@dataclass(frozen=True)
+class SoftLabelModel(Model):
+    """Probabilities of new rows by the classifier fitted on the final pairs."""
+
+    known: LabelModel
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Predict probabilities, (m, l)."""
+        return self.known.predict(X)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores, which are probabilities already."""
+        return scores
 
 
 def _check_estimator(estimator: Any) -> None:

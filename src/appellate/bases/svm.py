@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,17 +14,20 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions
-from appellate.base import Disambiguation, PartialLabelClassifier
-from appellate.bases.ridge import APPROXIMATION, APPROXIMATION_CONSTRAINTS, plan_geometry
+from appellate._docs import share_docs
+from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.bases.ridge import KERNEL_CONSTRAINT
 from appellate.confidence import reduce_candidates
-from appellate.numerics.entries import CandidateEntries, Values, order_of_appearance
-from appellate.numerics.features import StoredFeatures
-from appellate.numerics.geometry import Geometry
+from appellate.numerics.blocks import ArrayBlocks, product
+from appellate.numerics.entries import Values, order_of_appearance
+from appellate.numerics.kernels import LinearKernel, read_kernel
 from appellate.numerics.nystroem import Basis
-from appellate.numerics.ridge import Regressor
 from appellate.numerics.simplex import project_entries
+from appellate.numerics.smoothers import Regressor
+from appellate.problem import Kernel, Problem
 
 
+@share_docs
 class PLSVMClassifier(PartialLabelClassifier):
     """Partial-label support vector machine (PL-SVM), trained by Pegasos.
 
@@ -53,49 +57,24 @@ class PLSVMClassifier(PartialLabelClassifier):
         Weight of the squared norm of the coefficients (lambda).
     n_epochs : int, default=20
         Visits of every row; T is `n_epochs` times n.
-    kernel : {"rbf", "linear"}, default="rbf"
-        Gaussian or linear. Neither has a bias: centre the features for the linear one.
-    bandwidth : float, default=1.0
-        Width of the Gaussian kernel as a multiple of the mean distance of all pairs of
-        training rows.
+    <kernel>
+        Neither has a bias: centre the features for the linear one.
     output : {"margin", "one-hot"}, default="margin"
         What is handed to PLCP as training output: the margins F, whose scale depends on
         `regularization`, or 1 at the largest of all labels and 0 elsewhere.
     random_state : int, RandomState instance or None, default=None
         Order of the visits.
-    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
-        The Gaussian kernel matrix itself, or the linear version on Nystroem features by way of
-        landmarks, whose cost grows linearly with the rows. Auto decides from the number of
-        rows and the free memory; the logger ``"appellate"`` says what was chosen and what it
-        costs. Rows are visited in random order, so the features are always in memory.
-    n_landmarks : int or None, default=None
-        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
-        many as fit into memory.
-    landmarks : {"uniform", "k-means++"}, default="uniform"
-        How the landmarks are chosen among the rows.
-    cache_dir : str, path or None, default=None
-        Folder for the Nystroem features that a partner shares.
-    cost : None, str, dict or (l, l) matrix, default=None
-        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
-        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
-        training row among its candidates. None: the most likely one.
+    <cost>
 
     Attributes
     ----------
-    classes_ : ndarray, shape (l,)
-        Class names.
-    cost_ : ndarray, shape (l, l), or None
-        Cost of every predicted label (column) where another (row) is true.
-    candidates_ : ndarray of bool, shape (n, l)
-        Candidate sets of the training rows.
+    <classes>
     confidence_ : ndarray, shape (n, l)
         Margins projected onto the simplex over the candidates.
     training_output_ : ndarray, shape (n, l)
         Margins of the training rows, or their one-hot winner among all labels.
     transduction_ : ndarray, shape (n,)
         Label of every training row: the candidate with the largest margin.
-    n_ties_ : int
-        Training rows whose label was not the only best candidate.
     n_iter_ : int
         Epochs run.
 
@@ -125,11 +104,9 @@ class PLSVMClassifier(PartialLabelClassifier):
         **PartialLabelClassifier._parameter_constraints,
         "regularization": [Interval(Real, 0, None, closed="neither")],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
-        "kernel": [StrOptions({"rbf", "linear"})],
-        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "kernel": KERNEL_CONSTRAINT,
         "output": [StrOptions({"margin", "one-hot"})],
         "random_state": ["random_state"],
-        **APPROXIMATION_CONSTRAINTS,
     }
 
     def __init__(
@@ -137,82 +114,48 @@ class PLSVMClassifier(PartialLabelClassifier):
         *,
         regularization: float = 1e-3,
         n_epochs: int = 20,
-        kernel: str = "rbf",
-        bandwidth: float = 1.0,
+        kernel: Kernel = "rbf",
         output: str = "margin",
         random_state: Any = None,
-        kernel_approximation: str = "auto",
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.regularization = regularization
         self.n_epochs = n_epochs
         self.kernel = kernel
-        self.bandwidth = bandwidth
         self.output = output
         self.random_state = random_state
-        self.kernel_approximation = kernel_approximation
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.cache_dir = cache_dir
         self.cost = cost
 
-    def _geometry(self, X: Any, n_labels: int) -> Geometry:
-        if self.kernel == "linear":
-            return Geometry(X)
-        settings = {name: getattr(self, name) for name in APPROXIMATION}
-        return plan_geometry(X, n_labels, {self.kernel}, at_hand=self._at_hand, **settings)
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        return [] if self._is_linear() else [(self.kernel, None)]
 
-    @property
-    def _at_hand(self) -> bool:
-        """Whether all Nystroem features must be in memory: rows are visited in random order."""
-        return self.kernel == "rbf"
+    def _is_linear(self) -> bool:
+        return isinstance(read_kernel(self.kernel), LinearKernel)
 
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
-        initial = entries.uniform(geometry.X.dtype)
-        candidates = reduce_candidates(entries, initial, supervision).toarray() > 0
-        regressor, margins = self._train(geometry, candidates)
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        entries, initial = problem.entries, problem.uniform()
+        candidates = reduce_candidates(entries, initial, start).toarray() > 0
+        if self._is_linear() or problem.representation(self.kernel).kind == "nystroem":
+            regressor, margins = self._train_on_features(problem, candidates)
+        else:
+            regressor, margins = self._train_on_kernel(problem, candidates)
         output = margins if self.output == "margin" else _one_hot(margins)
         ranking = entries.gather(margins)
-        return Disambiguation(
+        return Result(
             initial=initial,
             confidence=project_entries(ranking, entries),
             output=entries.gather(output),
             n_iter=self.n_epochs,
+            model=lambda: MarginModel(output, regressor),
             ranking=ranking,
-            state=(regressor, output),
         )
 
-    def _conclude(
-        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
-    ) -> NDArray[Any]:
-        self._regressor, output = result.state
-        return np.asarray(output)
-
-    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        return self._regressor.predict(X)
-
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        rivals = max(scores.shape[1] - 1, 1)
-        return np.asarray(softmax(scores * scores.dtype.type(np.log(99 * rivals)), axis=1))
-
-    def _train(
-        self, geometry: Geometry, candidates: NDArray[np.bool_]
+    def _train_on_kernel(
+        self, problem: Problem, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run Pegasos; return the model and its margins of the training rows, (n, l)."""
-        if self.kernel == "rbf" and geometry.plan.kind == "exact":
-            return self._train_on_kernel(geometry, candidates)
-        return self._train_on_features(geometry, candidates)
-
-    def _train_on_kernel(
-        self, geometry: Geometry, candidates: NDArray[np.bool_]
-    ) -> tuple[Regressor, NDArray[Any]]:
         n, l = candidates.shape
-        X, (kernel, gram) = geometry.matrix, geometry.gram("rbf", self.bandwidth)
+        X, (kernel, gram) = problem.matrix, problem.gram(self.kernel)
         scores, coefficients = np.zeros((l, n)), np.zeros((n, l))
         labels, ridge = order_of_appearance(candidates), self.regularization
         for order, step in self._epochs(n):
@@ -223,19 +166,19 @@ class PLSVMClassifier(PartialLabelClassifier):
         return Regressor(kernel, X, coefficients, np.zeros(l, dtype=X.dtype)), margins
 
     def _train_on_features(
-        self, geometry: Geometry, candidates: NDArray[np.bool_]
+        self, problem: Problem, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run the linear version on the rows, or on their Nystroem features as they lie."""
         basis: Basis | None = None
-        if self.kernel == "rbf":
-            basis = geometry.basis(self.bandwidth)
+        if self._is_linear():
+            features: Any = ArrayBlocks(problem.matrix)
+            q = problem.matrix.shape[1]
+            scale, shift, common = np.ones(q), np.zeros(q), 0.0
+        else:
+            basis = problem.basis(self.kernel)
             features, scale, common = basis.features, np.sqrt(basis.strengths), basis.common
             shift = basis.offset * scale
-        else:
-            X = geometry.matrix
-            features = StoredFeatures(X.shape, X.dtype, matrix=X)
-            scale, shift, common = np.ones(X.shape[1]), np.zeros(X.shape[1]), 0.0
-        (n, l), dtype = candidates.shape, geometry.X.dtype
+        (n, l), dtype = candidates.shape, problem.dtype
         labels, ridge = order_of_appearance(candidates), self.regularization
         space = (features.toarray(), scale, shift, common)
         coefficients, steps = np.zeros((len(shift), l)), np.zeros(l)
@@ -244,7 +187,7 @@ class PLSVMClassifier(PartialLabelClassifier):
         coefficients /= ridge * self.n_epochs * n
         steps /= ridge * self.n_epochs * n
         level = shift @ coefficients + common * steps
-        margins = features.product(coefficients.T * scale, level).astype(dtype)
+        margins = product(features, coefficients.T * scale, level).astype(dtype)
         intercept = np.zeros(l, dtype=dtype)
         if basis is None:
             return Regressor(None, None, coefficients.astype(dtype), intercept), margins
@@ -256,6 +199,22 @@ class PLSVMClassifier(PartialLabelClassifier):
         rng = check_random_state(self.random_state)
         for epoch in range(self.n_epochs):
             yield rng.permutation(n), epoch * n
+
+
+@dataclass(frozen=True)
+class MarginModel(Model):
+    """Margins of new rows."""
+
+    regressor: Regressor
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Score new rows by their margins, (m, l)."""
+        return self.regressor.predict(X)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Softmax of the margins, .99 for a label that is ahead of all others by 1."""
+        rivals = max(scores.shape[1] - 1, 1)
+        return np.asarray(softmax(scores * scores.dtype.type(np.log(99 * rivals)), axis=1))
 
 
 def _one_hot(margins: NDArray[Any]) -> NDArray[Any]:

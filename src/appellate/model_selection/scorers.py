@@ -48,6 +48,15 @@ class Scorer:
         """Score a fitted estimator on rows and their candidate sets."""
         return self.function(estimator, X, y)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep but the name of a scorer of ours, so that files need to name no function."""
+        return {"name": self.name} if _SCORERS.get(self.name) == self else dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what there is, or what the name says."""
+        known = len(state) == 1
+        self.__dict__.update(_SCORERS[state["name"]].__dict__ if known else state)
+
     def __repr__(self) -> str:
         """Name the scorer and warn of one that uses the truth."""
         return f"<scorer {self.name}{', uses the truth' if self.uses_truth else ''}>"
@@ -63,7 +72,8 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
         - ``"approximated_accuracy"``: mean share of the predicted label in the probability
           of the candidates, on held-out rows.
         - ``"candidate_likelihood"``: mean log-probability of the candidate sets of held-out
-          rows, at the best temperature (`appellate.metrics.candidate_likelihood`).
+          rows, at the best temperature (`appellate.metrics.candidate_likelihood`); of a
+          classifier whose scores are probabilities, such as a network, by their logarithms.
         - ``"leave_one_out_covering"``, ``"leave_one_out_likelihood"``: covering rate and
           candidate likelihood of the **training** rows of the estimator, each left out of
           the regression in closed form. They are quick and need no folds, but only the
@@ -197,7 +207,11 @@ def _approximated(estimator: Any, X: Any, y: Any) -> float:
 
 
 def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
-    return candidate_likelihood(y, estimator.decision_function(X), classes=estimator.classes_)
+    scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
+    shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances
+    if np.allclose(scores, shown, rtol=0, atol=1e-6):  # the classifier scores by probabilities
+        return candidate_likelihood(y, chances, classes=estimator.classes_, probabilities=True)
+    return candidate_likelihood(y, scores, classes=estimator.classes_)
 
 
 def _leave_one_out_covering(estimator: Any, X: Any, y: Any) -> float:
