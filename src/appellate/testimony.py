@@ -660,8 +660,15 @@ class TestimonyClassifier(AppealClassifier):
 
     Notes
     -----
-    Cost: the kernel, n^3 once (n m^2 beyond 20,000 rows), then nine rounds of A l for A
-    answers. `appellate.testimony` gives the formulas, function by function.
+    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 20,000 rows), then
+    nine rounds of A l for A answers. `appellate.testimony` gives the formulas, function by
+    function. People are like one another as far as their answers say, and features are heard
+    only where they predict answers; the model of the crowd alone is that of [1]_.
+
+    References
+    ----------
+    .. [1] Dawid, Skene (1979). Maximum likelihood estimation of observer error-rates using the
+       EM algorithm. Journal of the Royal Statistical Society C 28.
 
     Examples
     --------
