@@ -73,6 +73,37 @@ def test_a_machine_beside_the_crowd(labelme):
     assert np.mean(joined.transduction_ == data.y_true) > before + 0.02
 
 
+def test_figures_of_the_guide(labelme):
+    data, model = labelme
+    outcome = model.docket(output="dict")["outcome"]
+    counts = [np.sum(outcome == word) for word in ("upheld", "overturned", "outside the answers")]
+    assert np.abs(np.subtract(counts, [874, 97, 29])).max() <= 5
+    right = model.transduction_ == data.y_true
+    assert right[outcome == "overturned"].mean() == pytest.approx(0.75, abs=0.02)
+    assert right[outcome == "outside the answers"].mean() == pytest.approx(0.90, abs=0.04)
+    people, table = model.annotators_, data.answers.table()
+    busy = np.flatnonzero(people["answers"] >= 10)
+    hits = (table == data.y_true[:, None]) & (table >= 0)
+    true = (hits.sum(axis=0) / (table >= 0).sum(axis=0))[busy]
+    for key, figure in (("accuracy", 0.77), ("agreement", 0.62)):
+        assert np.corrcoef(people[key][busy], true)[0, 1] == pytest.approx(figure, abs=0.02)
+    outside = ~data.candidates[np.arange(1000), data.y_true]
+    order = np.argsort(-model.suspicion_)
+    assert [outside[order[:k]].sum() for k in (20, 50)] == pytest.approx([18, 39], abs=1)
+    audited, rng = np.zeros(1000, dtype=bool), np.random.default_rng(0)
+    audited[rng.choice(1000, 30, replace=False)] = True
+    reviewed = audited.copy()
+    reviewed[order[:20]] = True
+    decisions = np.where(reviewed, data.y_true.astype(object), None)
+    again = TestimonyClassifier().fit(data.X, data.answers, decisions=decisions, audited=audited)
+    found = [again.audit_[key] for key in ("accuracy", "low", "high")]
+    assert found == pytest.approx([0.77, 0.60, 0.89], abs=0.01)
+    assert again.temperature_ == pytest.approx(2.2, abs=0.1)
+    after = np.mean((again.transduction_ == data.y_true)[~reviewed])
+    assert [right[~reviewed].mean(), after] == pytest.approx([0.878, 0.885], abs=0.004)
+    assert again.score(data.X_test, data.y_test) == pytest.approx(0.865, abs=0.004)
+
+
 def test_an_audit_of_labelme_is_honest(labelme):
     data, plain = labelme
     audited = np.zeros(1000, dtype=bool)
