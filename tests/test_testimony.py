@@ -11,6 +11,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils.estimator_checks import check_estimator
 
 from appellate import TestimonyClassifier, as_answers
+from appellate.io import load_model, save_model
 from appellate.testimony import (
     Regressions,
     answer_likelihood,
@@ -532,6 +533,24 @@ def test_frames_go_in_and_come_out(library):
     assert set(docket["outcome"]) <= {"upheld", "overturned", "outside the answers"}
     assert model.annotators_["person"].tolist() == [f"w{j}" for j in range(6)]
     assert model.annotators_["confusion"].shape == (6, 3, 3)
+
+
+@pytest.mark.parametrize("with_features", [True, False])
+def test_a_model_is_saved_with_its_answers(with_features, tmp_path):
+    pytest.importorskip("skops")
+    truth, table = crowd(n=30)
+    X = features(truth, 3)
+    model = TestimonyClassifier().fit(X if with_features else None, read(table, 3))
+    save_model(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert np.array_equal(again.answers_.table(), model.answers_.table())
+    assert np.array_equal(again.confidence_, model.confidence_)
+    assert (
+        again.docket(output="dict")["votes"].tolist()
+        == model.docket(output="dict")["votes"].tolist()
+    )
+    if with_features:
+        assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_what_cannot_be_done_is_said():
