@@ -254,7 +254,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         columns = self._predict_columns(X)
         if _is_label_vector(y):
             return float(accuracy_score(y, self.classes_[columns], sample_weight=sample_weight))
-        sets = _read_sets(y, self.classes_)
+        sets = read_sets(y, self.classes_)
         check_length(sets, len(columns))
         covered = sets.matrix[np.arange(len(columns)), columns]
         weights = None if sample_weight is None else np.asarray(sample_weight)
@@ -621,7 +621,7 @@ def ravel_column(y: Any) -> Any:
     return np.asarray(y).ravel()
 
 
-def _read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
+def read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
     """Read candidate sets in the columns of known classes; others are nobody's prediction."""
     try:
         return as_candidates(y, classes=classes)
