@@ -30,7 +30,7 @@ MODULES = [
     "appellate.metrics",
     "appellate.model_selection",
     "appellate.plotting",
-    "appellate.report",
+    "appellate.review",
     "appellate.testing",
 ]
 # Examples of these would say nothing.

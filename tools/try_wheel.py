@@ -64,7 +64,7 @@ FIT = (
 )
 USES = {
     "none": FIT,
-    "all": FIT + "import appellate.cli.app, appellate.io, appellate.report, appellate.plotting",
+    "all": FIT + "import appellate.cli.app, appellate.io, appellate.review, appellate.plotting",
     "bench": "import numpy as np; from appellate.metrics import compare_methods; "
     "compare_methods(np.arange(12.0).reshape(4, 3))",
     "cli": "from appellate.cli.app import run; assert run(['--version']) == 0; "

@@ -206,15 +206,15 @@ class Docket:
         path : str or path
             The file to write.
         **options
-            Title, neighbours, texts and pictures, see `appellate.report.write_page`.
+            Title, neighbours, texts and pictures, see `appellate.review.page_data`.
 
         Returns
         -------
         Path
             The file.
         """
-        report = importlib.import_module("appellate.report")  # it lies above this module
-        written: Path = report.write_page(self, path, **options)
+        review = importlib.import_module("appellate.review")  # it lies above this module
+        written: Path = review.write_page(review.page_data(self, **options), path)
         return written
 
     def _repr_html_(self) -> str:
