@@ -39,6 +39,7 @@ NO_EXAMPLE = {
     "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
     "appellate.deep.load_model": "save_model has one for both",
     "appellate.io.ModelFileError": "an error",
+    "appellate.review.DecisionError": "an error",
     "appellate.model_selection.Scorer": "made by get_scorer, which has one",
 }
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from appellate.cli.app import run
-from appellate.review import make_server, page_data, write_page
+from appellate.review import page_data, write_page
 from appellate.review.decisions import neutralize, parse, restore
+from appellate.review.server import make_server
 from tests.cli.tables import HOSTILE, read_rows, write_table
 from tests.review.conftest import SIZES
 from tests.review.dockets import make_docket

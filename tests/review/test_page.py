@@ -13,8 +13,9 @@ import pytest
 
 from appellate import PLCPClassifier, SUREClassifier
 from appellate._palette import DARK, LIGHT, contrast
-from appellate.review import page_data, read_page, render_page, write_page
+from appellate.review import page_data, write_page
 from appellate.review.data import pack, summarize, unpack
+from appellate.review.page import read_page, render_page
 from tests.cli.tables import HOSTILE
 from tests.review.dockets import make_docket
 

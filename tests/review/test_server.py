@@ -11,8 +11,9 @@ import threading
 import numpy as np
 import pytest
 
-from appellate.review import make_server, page_data, write_page
+from appellate.review import page_data, write_page
 from appellate.review.decisions import parse
+from appellate.review.server import make_server
 from tests.review.dockets import make_docket
 
 pytest.importorskip("jinja2")

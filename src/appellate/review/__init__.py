@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from appellate.review.data import page_data
 from appellate.review.decisions import DecisionError, Decisions, read_decisions
-from appellate.review.page import read_page, render_page, write_page
-from appellate.review.server import make_server, serve
+from appellate.review.page import write_page
+from appellate.review.server import serve
 
 __all__ = [
     "DecisionError",
     "Decisions",
-    "make_server",
     "page_data",
     "read_decisions",
-    "read_page",
-    "render_page",
     "serve",
     "write_page",
 ]

@@ -161,6 +161,15 @@ class Decisions:
         The label as a text; empty where a reviewer said none and named no other.
     unknown : int
         Decisions on ids that the table does not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate.candidates import as_candidates
+    >>> decisions = Decisions(np.array([0, 2]), ["other", "none"], np.array([1, -1]), ["dog", ""])
+    >>> sets, kept = decisions.apply(as_candidates(["cat|dog", "cat", "dog"]))
+    >>> sets.matrix[0].tolist(), kept.tolist()
+    ([False, True], [True, True, False])
     """
 
     rows: NDArray[np.intp]
@@ -242,15 +251,13 @@ def read_decisions(
     names = None if ids is None else [str(name) for name in ids]
     rows = Rows(names, [str(name) for name in classes], starts, labels.tolist(), data)
     source = f"'{path}'"
-    latest: dict[str, Record] = {}
-    for number, record in enumerate(parse(_content(Path(path)), source)):
-        if record["id"] in rows.places:
-            reason = rows.refusal(record)
-            if reason:
-                raise DecisionError(f"{source}, decision {number + 1}: {reason}")
-        latest.pop(record["id"], None)
-        latest[record["id"]] = record
+    latest = {record["id"]: record for record in parse(_content(Path(path)), source)}
+    if not latest:
+        raise DecisionError(f"{source} has no decisions. Decide on some rows first.")
     known = [r for r in latest.values() if r["id"] in rows.places and r["decision"] != "clear"]
+    for record in known:
+        if reason := rows.refusal(record):
+            raise DecisionError(f"{source}, decision on {record['id']!r}: {reason}")
     unknown = [name for name in latest if name not in rows.places]
     if unknown and len(unknown) == len(latest):
         raise DecisionError(

@@ -43,6 +43,7 @@ def write_page(data: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
     >>> import tempfile
     >>> from appellate import PLCPClassifier, SUREClassifier
     >>> from appellate.review import page_data
+    >>> from appellate.review.page import read_page
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
     >>> docket = PLCPClassifier(SUREClassifier()).fit(X, y).docket(output="docket")

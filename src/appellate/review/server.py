@@ -51,6 +51,11 @@ def serve(
         that is started again knows the pages that are still open.
     ready : callable, default=no-op
         Called with the address, token included, once the server listens.
+
+    Examples
+    --------
+    >>> serve("birds", ready=print)  # doctest: +SKIP
+    http://127.0.0.1:8088/?token=...
     """
     with make_server(Path(folder), host, port, token) as server:
         ready(server.address())
