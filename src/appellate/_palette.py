@@ -3,7 +3,8 @@
 ``verdict`` is what the base said, ``appeal`` what came out. An ``overturned`` label has the
 appeal's colour, because it is the appeal's; an ``upheld`` one is grey. Verdict and appeal differ
 in lightness too, so that they stay apart in grey print. Every text colour has a contrast of at
-least 4.5 on paper, ground and mark, and ``edge`` one of at least 3.
+least 4.5 on paper, ground and mark, and ``edge`` one of at least 3. In `BOTH` the same words have
+the same hues, of a middle lightness.
 """
 
 from __future__ import annotations
@@ -43,6 +44,16 @@ DARK = {
     "good": "#62c793",
     "bad": "#ff9a90",
     "warn": "#3a2f17",
+}
+#: For plots that may stand on white or on black: Okabe and Ito's colours, told apart with any
+#: colour vision.
+BOTH = {
+    "verdict": "#D55E00",
+    "appeal": "#0072B2",
+    "overturned": "#0072B2",
+    "upheld": "#7F7F7F",
+    "truth": "#009E73",
+    "rival": "#7F7F7F",
 }
 
 

@@ -110,6 +110,22 @@ def test_answers_are_sorted_by_row(docket):
     assert (found["person"].tolist(), found["label"].tolist()) == ([1, 0, 1], [4, 2, 5])
 
 
+def test_names_that_occur_twice_can_be_told_apart():
+    data = page_data(make_docket(4, 2, ids=["a", "b", "a", 7]))
+    assert data["ids"] == ["a #0", "b", "a #2", "7"]
+
+
+def test_lists_and_numpy_numbers_do(docket):
+    page = page_data(
+        docket,
+        neighbors=[[1, 2]] * 200,
+        suspicion=[0.5] * 200,
+        features=[{"name": "x", "importance": np.float64(0.5)}],
+        annotators=[{"name": "ann", "answers": np.int64(3)}],
+    )
+    assert "0.50" in render_page(page)
+
+
 def sentences(page):
     head = re.search(r"<header.*?</header>", page, re.S)[0]
     return " ".join(html.unescape(re.sub("<[^>]*>", " ", head)).split())

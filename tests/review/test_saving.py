@@ -78,7 +78,7 @@ def test_three_decisions_around_a_killed_server(make, visit):
     server = make()
     page = visit(server.start(), allowed=AWAY)
     page.keyboard.press("a")
-    status(page, "all saved")
+    status(page, "All saved")
     server.kill()
     page.keyboard.press("n")
     status(page, "1 not saved: the server does not answer")
@@ -88,7 +88,7 @@ def test_three_decisions_around_a_killed_server(make, visit):
     assert page.locator("#status").bounding_box() == bar, "wherever the page is"
     server.start()
     page.keyboard.press("a")
-    status(page, "all saved")
+    status(page, "All saved")
     records = server.decided()
     assert [r["decision"] for r in records] == ["accept", "none", "accept"]
     assert len({r["key"] for r in records}) == 3
@@ -105,7 +105,7 @@ def test_unsaved_decisions_outlive_the_window(make, browser):
     page.goto(server.start())
     ready(page)
     page.keyboard.press("a")
-    status(page, "all saved")
+    status(page, "All saved")
     server.kill()
     page.keyboard.press("n")
     page.keyboard.press("u")
@@ -116,7 +116,7 @@ def test_unsaved_decisions_outlive_the_window(make, browser):
     page = context.new_page()
     page.goto(address)
     ready(page)
-    status(page, "all saved")
+    status(page, "All saved")
     assert [r["decision"] for r in server.decided()[:3]] == ["accept", "none", "clear"]
     assert len(server.decided()) == 4
     assert page.locator("#progress").inner_text().startswith("2 of 30")
@@ -130,7 +130,7 @@ def test_the_servers_file_is_the_only_source(make, browser):
     page.goto(one.start())
     ready(page)
     page.keyboard.press("a")
-    status(page, "all saved")
+    status(page, "All saved")
     one.kill()
     page.keyboard.press("a")
     status(page, "1 not saved")
@@ -143,7 +143,7 @@ def test_the_servers_file_is_the_only_source(make, browser):
     other.kill()
     page.goto(one.start())
     ready(page)
-    status(page, "all saved")
+    status(page, "All saved")
     assert len(one.decided()) == 2
     (one.folder / "decisions.csv").unlink()
     page.reload()
@@ -169,7 +169,7 @@ def test_two_windows(make, browser):
         status(page, "2 not saved")
     server.start()
     for page in pages:
-        status(page, "all saved")
+        status(page, "All saved")
     assert len(server.decided()) == 4
     context.close()
 
@@ -188,7 +188,7 @@ def test_a_docket_written_anew_under_unsaved_decisions(make, visit, named):
     page.reload()
     ready(page)
     if named:
-        status(page, "all saved")
+        status(page, "All saved")
     else:
         status(page, "2 decisions on another version of this table are kept aside")
         page.keyboard.press("e")
@@ -232,7 +232,7 @@ def test_two_hundred_decisions_and_three_kills(make, visit):
             server.kill()
         if i in (55, 110, 170):
             server.start()
-    status(page, "all saved", timeout=30_000)
+    status(page, "All saved", timeout=30_000)
     records = server.decided()
     assert len(records) == 200
     assert len({r["key"] for r in records}) == 200

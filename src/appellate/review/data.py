@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -116,7 +117,7 @@ def page_data(
     owner, labels = np.nonzero(docket.candidates)
     starts = np.searchsorted(owner, np.arange(n + 1))
     classes = [str(name) for name in scalars(docket.class_names)]
-    ids = None if docket.ids is None else [str(i) for i in np.asarray(docket.ids).tolist()]
+    ids = None if docket.ids is None else _unique(np.asarray(docket.ids).tolist())
     decided = {int(i): tuple(decision) for i, decision in (decisions or {}).items()}
     excluded = [i for i, (_, label) in decided.items() if not label]
     reviewed = [i for i, (_, label) in decided.items() if label]
@@ -138,18 +139,21 @@ def page_data(
         "decisions": {str(i): list(decision) for i, decision in decided.items()},
         "summary": summarize(docket, excluded, reviewed),
     }
-    optional = {
+    columns = {
+        "neighbors": neighbors,
+        "votes": votes,
+        "suspicion": suspicion,
+        "outside": outside,
+    }
+    optional: dict[str, Any] = {
         "audit": [int(i) for i in audit] or None,
         "texts": None if texts is None else list(texts),
         "images": None if images is None else list(images),
         "groups": None if groups is None else [str(group) for group in groups],
-        "neighbors": neighbors,
+        **{name: None if value is None else np.asarray(value) for name, value in columns.items()},
         "answers": None if answers is None else _answers(answers, n),
         "annotators": None if annotators is None else [dict(each) for each in annotators],
-        "votes": votes,
         "weights": None if weights is None else np.asarray(weights)[owner, labels],
-        "suspicion": suspicion,
-        "outside": outside,
         "features": None if features is None else [dict(each) for each in features],
         "scores": None if scores is None else [dict(each) for each in scores],
         "warnings": list(warnings) or None,
@@ -298,6 +302,13 @@ def _reliability(docket: Docket, contested: NDArray[np.bool_], after: NDArray[An
         ]
         for b in np.unique(bins)
     ]
+
+
+def _unique(ids: Sequence[Any]) -> list[str]:
+    """Return names as texts; those that occur more than once get the number of their row."""
+    names = [str(name) for name in ids]
+    counts = Counter(names)
+    return [f"{name} #{i}" if counts[name] > 1 else name for i, name in enumerate(names)]
 
 
 def _answers(answers: Mapping[str, Any], n: int) -> dict[str, Any]:

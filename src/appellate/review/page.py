@@ -153,7 +153,13 @@ class _Finder(HTMLParser):
 
 def as_json(value: Any) -> str:
     """Write JSON that cannot end the element it stands in, nor break a line of script."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(
+        value,
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+        default=lambda number: number.item(),  # of numpy
+    )
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     # A lone surrogate cannot be written as UTF-8.

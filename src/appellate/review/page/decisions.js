@@ -63,7 +63,6 @@ async function flush() { // one after the other, each again until the server has
   if (sending || !unsaved.size) return;
   sending = true;
   clearTimeout(retry);
-  trouble ||= "";
   while (unsaved.size) {
     const [key, record] = unsaved.entries().next().value;
     try {
@@ -72,7 +71,7 @@ async function flush() { // one after the other, each again until the server has
       if (answer.ok) { forget(key); trouble = ""; } else if ([400, 422].includes(answer.status)) {
         forget(key);
         decisions.delete(rowOf.get(record.id));
-        refused = reason;
+        refused = "Refused: " + reason;
         draw(true);
       } else { trouble = reason || String(answer.status); break; }
     } catch { trouble = "the server does not answer"; break; }
@@ -118,13 +117,13 @@ function showStatus() {
   const parts = [];
   if (late) parts.push(`${waiting} not saved: ${trouble || "the server is slow"}. ` + (forgetful
     ? "Keep this window open." : "Kept in this browser and sent again."));
-  if (refused) parts.push("Refused: " + refused);
+  if (refused) parts.push(refused);
   if (strays.length) parts.push(
     `${strays.length} decisions on another version of this table are kept aside (Files).`);
   const alarm = late || refused || (forgetful && decisions.size);
-  if (!alarm && server) parts.push(waiting ? "saving" : done ? "all saved in decisions.csv" : "");
+  if (!alarm && server) parts.push(waiting ? "Saving" : done ? "All saved in decisions.csv." : "");
   if (!server && done) parts.push(forgetful ? "Not kept by this browser: export them (Files)."
-    : "kept in this browser: export them (Files)");
+    : "Kept in this browser: export them (Files).");
   $("status").classList.toggle("alarm", Boolean(alarm));
   $("saved").textContent = parts.filter(Boolean).join(" ");
   $("dismiss").hidden = !refused;

@@ -51,9 +51,11 @@ function drawRounds(i) { // ends where the bars end, its lines are named
   }
   names.sort((p, q) => p.at - q.at);
   names.forEach((each, k) => { if (k) each.at = Math.max(each.at, names[k - 1].at + 13); });
-  const over = Math.max(0, (names.at(-1)?.at ?? 0) - 116);
+  names.toReversed().forEach((each, k, all) => {
+    each.at = Math.min(each.at, k ? all[k - 1].at - 13 : 116);
+  });
   for (const each of names) art.append(s("text", { class: "t c-" + each.role, x: 246,
-    y: each.at + 4 - over }, cut(each.name, 18)));
+    y: each.at + 4 }, cut(each.name, 18)));
   return art;
 }
 function near(i) {
@@ -111,7 +113,7 @@ function actions(i) {
   const d = decisions.get(i);
   const act = (key, word, more, go, pressed) => button({ "data-key": key,
     "aria-pressed": pressed === undefined ? null : pressed ? "true" : "false" },
-  go, word, h("span", { class: "word" }, more), " ", h("kbd", {}, key));
+  go, word, h("span", { class: "no".includes(key) ? "word soon" : "word" }, more), " ", h("kbd", {}, key));
   return h("div", { class: "review", role: "group", "aria-label": "Review" },
     act("a", overturned(i) ? "Accept" : "Confirm", overturned(i) ? " appeal" : "",
       () => decide(i, "accept", classes[appeal(i)]), Boolean(d && d.kind === "accept")),

@@ -3,11 +3,12 @@ const rank = new Map(data.suggested.map((row, place) => [row, place]));
 const collator = new Intl.Collator(undefined, { numeric: true });
 const byText = (value) => (a, b) => collator.compare(value(a), value(b)) || a - b;
 const byNumber = (value, sign) => (a, b) => sign * (value(a) - value(b)) || a - b;
-const urgency = (i) => (rank.has(i) ? rank.get(i) : 1e6 + (changed(i) ? 0 : 1e6) + margin[i]);
+const urgency = Float64Array.from({ length: n }, (_, i) => 1e6 + (changed(i) ? 0 : 1e6) + margin[i]);
+for (const [i, at] of rank) urgency[i] = at;
 const place = (i) => (changed(i) ? 0 : 1);
 const byVerdict = byText((i) => classes[verdict(i)]), byAppeal = byText((i) => classes[appeal(i)]);
 const orders = {
-  review: ["worth a look first", byNumber(urgency, 1)],
+  review: ["worth a look first", byNumber((i) => urgency[i], 1)],
   table: ["as in the table", (x, y) => x - y],
   "margin-up": ["closest first", byNumber((i) => margin[i], 1)],
   "margin-down": ["clearest first", byNumber((i) => margin[i], -1)],

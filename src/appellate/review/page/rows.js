@@ -31,7 +31,7 @@ for (const [i, [, label]] of Object.entries(data.decisions))
   settled.set(Number(i), label ? "reviewed" : "excluded");
 const excluded = (i) => settled.get(i) === "excluded";
 const outcomeOf = (i) => settled.get(i) || (overturned(i) ? "overturned" : "upheld");
-const changed = (i) => outcomeOf(i) === "overturned";
+const changed = (i) => overturned(i) && !settled.has(i);
 const close = (i) => contested(i) && !settled.has(i) && margin[i] < data.close * WHOLE;
 const suspected = (i) => suspicion !== null && suspicion[i] >= data.suspect * WHOLE;
 const nameOf = (i) => (data.ids ? data.ids[i] : String(i));

@@ -61,6 +61,7 @@ $("clear").addEventListener("click", () => { clearFilters(); table.focus({ preve
 $("empty-clear").addEventListener("click", () => { clearFilters(); table.focus({ preventScroll: true }); });
 $("gallery").addEventListener("click", () => setGallery(!gallery));
 $("gallery").hidden = !data.images;
+document.documentElement.classList.toggle("texts", Boolean(data.texts));
 $("filters").addEventListener("click", () => {
   const on = document.documentElement.classList.toggle("filtering");
   $("filters").setAttribute("aria-expanded", String(on));
@@ -87,7 +88,9 @@ $("import").addEventListener("change", async () => {
 async function start() {
   for (const [i, [kind, label]] of Object.entries(data.decisions))
     decisions.set(Number(i), { kind, label, time: "" });
-  if (server) await fetchDecisions().catch((error) => { trouble = error.message; });
+  if (server) await fetchDecisions().catch((error) => {
+    refused = "Earlier decisions are not shown: " + error.message;
+  });
   recall();
   refresh(true);
   showStatus();
