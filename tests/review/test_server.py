@@ -160,7 +160,7 @@ def test_a_page_written_anew(serving, folder):
     (folder / "docket.html").unlink()
     assert ask(serving, "/")[0].status == 503
     (folder / "docket.html").write_text("<p>another page")
-    assert ask(serving, "/")[0].status == 400
+    assert ask(serving, "/")[0].status == 503
 
 
 @pytest.mark.parametrize(

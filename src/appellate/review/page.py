@@ -116,7 +116,7 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises
     ------
-    ValueError
+    PageError
         If the file is no such page, or one of another version.
     """
     finder = _Finder()
@@ -126,10 +126,14 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
     except ValueError:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(
+        raise PageError(
             f"'{path}' is no docket page of this version of Appellate. Write it anew with rectify."
         )
     return data
+
+
+class PageError(ValueError):
+    """A file that is no docket page of this version."""
 
 
 class _Finder(HTMLParser):

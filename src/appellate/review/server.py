@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from appellate.review.data import unpack
 from appellate.review.decisions import COLUMNS, KINDS, DecisionError, DecisionFile, Rows
-from appellate.review.page import read_page, render_page
+from appellate.review.page import PageError, read_page, render_page
 
 __all__ = ["DocketServer", "make_server", "serve"]
 
@@ -193,6 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, error.strerror or "not written")
         except DecisionError as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        except PageError as error:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except (ValueError, RecursionError):
             self._refuse(HTTPStatus.BAD_REQUEST, "not a request of the page")
 

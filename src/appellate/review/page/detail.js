@@ -174,7 +174,9 @@ function askLabel(i) {
   $("other").showModal();
   $("other-name").select();
 }
-$("other-form").addEventListener("submit", () => {
+$("other-form").addEventListener("submit", (event) => {
+  event.preventDefault(); // which would close later, and swallow the next key
+  $("other").close();
   const name = $("other-name").value.normalize("NFC").trim();
   if (!name) return;
   if (candidatesOf(asked).includes(name)) choose(asked, classOf.get(name));

@@ -28,7 +28,8 @@ function setGallery(on) {
 }
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const at = event.target, typing = at.closest("input");
+  // A dialog that was just closed still has the focus for a moment.
+  const at = event.target, typing = at.closest("input") && !at.closest("dialog:not([open])");
   if (event.key === "Escape") {
     if (trail.length) goBack();
     else if (document.documentElement.classList.contains("sheet")) closeSheet();
