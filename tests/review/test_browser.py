@@ -422,6 +422,7 @@ def test_the_page_and_python_neutralise_alike(visit, tmp_path):
         *HOSTILE[2:9],
         "-1.5",
         "-1,5",
+        "'-1.5",
         "+",
         "+1e5",
         "''=x",

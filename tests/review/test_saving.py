@@ -82,6 +82,7 @@ def test_three_decisions_around_a_killed_server(make, visit):
     server.kill()
     page.keyboard.press("n")
     status(page, "1 not saved: the server does not answer")
+    assert page.locator(".chip.unsaved").all_inner_texts() == ["✗ none"]
     bar = page.locator("#status").bounding_box()
     assert bar["y"] + bar["height"] == 720, "in sight"
     page.evaluate("document.getElementById('numbers').scrollIntoView()")
@@ -89,6 +90,7 @@ def test_three_decisions_around_a_killed_server(make, visit):
     server.start()
     page.keyboard.press("a")
     status(page, "All saved")
+    assert page.locator(".chip.unsaved").count() == 0
     records = server.decided()
     assert [r["decision"] for r in records] == ["accept", "none", "accept"]
     assert len({r["key"] for r in records}) == 3

@@ -58,8 +58,7 @@ _LONGEST = 1000  # characters of a label that a reviewer names
 
 _STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
 _FORMULA = re.compile(f"'*[{_STARTS}]")
-_ESCAPED = re.compile(f"'+[{_STARTS}]")
-_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"'*[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 
 Record = dict[str, str]
 
@@ -507,7 +506,7 @@ def neutralize(cell: str) -> str:
     >>> [neutralize(cell) for cell in ["=cmd()", "-1.5", "-1,5", "cat", "'=x"]]
     ["'=cmd()", '-1.5', '-1,5', 'cat', "''=x"]
     """
-    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+    return f"'{cell}" if _is_formula(cell) else cell
 
 
 def restore(cell: str) -> str:
@@ -515,10 +514,14 @@ def restore(cell: str) -> str:
 
     Examples
     --------
-    >>> [restore(cell) for cell in ["'=cmd()", "-1.5", "'tis", "''=x"]]
-    ['=cmd()', '-1.5', "'tis", "'=x"]
+    >>> [restore(cell) for cell in ["'=cmd()", "-1.5", "'tis", "''=x", "'-1.5"]]
+    ['=cmd()', '-1.5', "'tis", "'=x", "'-1.5"]
     """
-    return cell[1:] if _ESCAPED.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
+
+
+def _is_formula(cell: str) -> bool:
+    return bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)
 
 
 def write_whole(path: Path, text: str) -> None:

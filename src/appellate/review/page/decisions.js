@@ -62,6 +62,7 @@ async function fetchDecisions() { // the server's file is the only source
 async function flush() { // one after the other, each again until the server has it
   if (sending || !unsaved.size) return;
   sending = true;
+  const late = trouble;
   clearTimeout(retry);
   while (unsaved.size) {
     const [key, record] = unsaved.entries().next().value;
@@ -78,6 +79,7 @@ async function flush() { // one after the other, each again until the server has
     showStatus();
   }
   sending = false;
+  if (late || trouble) draw(true);
   if (!unsaved.size) since = 0; else retry = setTimeout(flush, 1500);
   showStatus();
 }

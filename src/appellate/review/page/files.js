@@ -1,12 +1,10 @@
 // ---- files: export and import; the same forms as appellate.review.decisions ------------------
 const COLUMNS = ["id", "decision", "label", "time", "candidates", "data", "key"];
 const KINDS = ["accept", "keep", "other", "none"];
-function neutralize(value) {
-  return /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) &&
-    !/^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$/.test(value) ? "'" + value : value;
-}
-const restore = (value) =>
-  (/^'+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) ? value.slice(1) : value);
+const isFormula = (value) => /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) &&
+  !/^'*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$/.test(value);
+const neutralize = (value) => (isFormula(value) ? "'" + value : value);
+const restore = (value) => (value.startsWith("'") && isFormula(value) ? value.slice(1) : value);
 function cell(value) {
   const safe = neutralize(String(value ?? ""));
   return /[",;\t\r\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;

@@ -143,7 +143,8 @@ function size() { // the list ends where the window ends
 }
 function chipOf(i) {
   const d = decisions.get(i);
-  if (d) return d.label ? ["done", "✓ " + cut(d.label, 60)] : ["none", "✗ none"];
+  if (d) return [(d.label ? "done" : "none") + (awaited.has(nameOf(i)) ? " unsaved" : ""),
+    d.label ? "✓ " + cut(d.label, 60) : "✗ none"];
   const outcome = outcomeOf(i);
   return [{ excluded: "none", reviewed: "done" }[outcome] || outcome, outcome];
 }
@@ -178,7 +179,9 @@ function makeLine(line) { // of the gallery
   }
   return row;
 }
+let awaited = new Set(); // names of rows whose decision is not saved
 function draw(force) {
+  awaited = new Set(trouble ? [...unsaved.values()].map((record) => record.id) : []);
   const { line, head, across } = shape, lines = Math.ceil(view.length / across);
   const first = Math.max(0, Math.floor(table.scrollTop / line) - 4);
   const last = Math.min(lines, Math.ceil((table.scrollTop + table.clientHeight - head) / line) + 4);
