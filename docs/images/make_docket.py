@@ -78,9 +78,7 @@ def show_page(model: PLCPClassifier, data: Digits) -> None:
             shown.goto(path.as_uri())
             shown.wait_for_selector("html[data-ready]")
             shown.locator("[data-show=overturned]").click()
-            target = Path(__file__).with_name(f"page-{name}.png")
-            shown.screenshot(path=target)
-            Image.open(target).quantize(128).save(target, optimize=True)
+            shown.screenshot(path=Path(__file__).with_name(f"page-{name}.png"))
         browser.close()
 
 

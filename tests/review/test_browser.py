@@ -618,6 +618,9 @@ def test_keyboard_only_from_first_to_last(rich, visit):
     for _ in range(4):
         page.keyboard.press("a")
     assert "4 of the 4 suggested" in page.locator("#progress").inner_text()
+    assert (
+        page.locator("#audit").inner_text() == "Of 1 reviewed rows drawn at random, 1 was right."
+    )
 
 
 def test_roles_and_one_live_region(ran, visit):

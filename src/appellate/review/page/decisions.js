@@ -107,6 +107,13 @@ function takeBack(i) { // this row's decision, else the last one
   say(`Took back ${gone.label ? cut(gone.label, 60) : "none of these"} on ${cut(nameOf(last), 60)}.`);
 }
 
+function sayAudit() { // rows drawn at random say how many labels are right
+  const seen = (data.audit || []).filter((i) => decisions.has(i));
+  const right = seen.filter((i) => decisions.get(i).label === classes[appeal(i)]).length;
+  $("audit").textContent = seen.length
+    ? `Of ${seen.length} reviewed rows drawn at random, ${right} ${right === 1 ? "was" : "were"} right.` : "";
+}
+
 // ---- the bar at the foot of the window ----------------------------------------------------
 let words = "";
 function say(text) { words = text; showStatus(); }
@@ -115,6 +122,7 @@ function showStatus() {
   $("done").style.width = (100 * done) / Math.max(n, 1) + "%";
   $("progress").textContent = `${count(done)} of ${count(n)} reviewed` +
     (data.suggested.length ? `, ${first} of the ${data.suggested.length} suggested` : "");
+  sayAudit();
   const waiting = unsaved.size, late = waiting && (trouble || Date.now() - since > 2000);
   const parts = [];
   if (late) parts.push(`${waiting} not saved: ${trouble || "the server is slow"}. ` + (forgetful

@@ -91,7 +91,8 @@ function image(i, cls, alt) {
   const source = data.images && data.images[i], address = source && addressOf(source);
   if (!address) return null;
   const node = h("img", { class: cls, alt });
-  node.addEventListener("load", () => node.classList.toggle("tiny", node.naturalWidth < 200));
+  node.addEventListener("load", () => node.classList.toggle("tiny",
+    node.naturalWidth < (cls === "thumb" ? 64 : 150)));
   node.src = address;
   return node;
 }
