@@ -9,7 +9,22 @@ PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.t
 # The pytest workers share the cores already.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test test-slow test-real data-home coverage lint bench docs dist clean
+define LINT
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+endef
+
+# What is not installed has no types: nothing can then be said of what derives from it.
+WITHOUT_TORCH := --allow-subclassing-any --allow-untyped-decorators --no-warn-unused-ignores
+
+# The tests of single parts. Those of whole programs, pages and large data are for `make test`.
+UNIT := tests/bases tests/candidates tests/metrics tests/model_selection tests/numerics \
+	$(filter-out tests/test_blocks.py tests/test_cluster.py tests/test_documents.py \
+	tests/test_estimators.py tests/test_examples.py tests/test_large.py \
+	tests/test_out_of_core.py, $(wildcard tests/test_*.py))
+
+.PHONY: help demo check test test-slow test-real data-home coverage lint bench docs dist clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -18,6 +33,11 @@ help: ## list the targets
 
 demo: $(VENV)/.stamp-demo ## run the demo, which writes to demo-output
 	$(BIN)/appellate demo --out demo-output
+
+check: $(VENV)/.stamp-check ## in three minutes: style, types, imports, unit tests; no torch, browser or cluster
+	$(LINT)
+	$(BIN)/mypy $(WITHOUT_TORCH)
+	$(PYTEST) -q $(UNIT)
 
 test: lint ## lint, tests, doctests and the site; with APPELLATE_DATA_HOME set, also on real data
 	$(PYTEST) $(if $(APPELLATE_DATA_HOME),-m "not slow")
@@ -42,10 +62,8 @@ data-home:
 		exit 1; }
 
 lint: $(VENV)/.stamp-dev ## style, types and import contracts
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(LINT)
 	$(BIN)/mypy
-	$(BIN)/lint-imports
 
 bench: $(VENV)/.stamp-dev ## run the benchmarks one after another
 	@set -e; for file in benchmarks/[!_]*.py; do \
@@ -86,11 +104,16 @@ $(VENV)/.stamp-demo: $(VENV)/.stamp-venv pyproject.toml constraints.txt
 	@$(PIP_INSTALL) --editable '.[cli,plot]'
 	@touch $@
 
-# What the developers need includes what the demo needs.
+$(VENV)/.stamp-check: $(VENV)/.stamp-venv pyproject.toml constraints.txt
+	@echo "Installing appellate[lint,test] into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[lint,test]'
+	@touch $(VENV)/.stamp-demo $@
+
+# What the developers need includes what the demo and the check need.
 $(VENV)/.stamp-dev: $(VENV)/.stamp-venv pyproject.toml constraints.txt
 	@echo "Installing appellate[dev] into $(VENV)"
 	@$(PIP_INSTALL) --editable '.[dev]'
-	@touch $(VENV)/.stamp-demo $@
+	@touch $(VENV)/.stamp-demo $(VENV)/.stamp-check $@
 
 $(VENV)/.stamp-docs: $(VENV)/.stamp-venv pyproject.toml constraints.txt
 	@echo "Installing appellate[docs] into $(VENV)"

@@ -20,9 +20,11 @@ import scipy.sparse as sp
 from _common import best_time, make_data, peak_bytes, solve_daqp
 
 from appellate import PLCPClassifier
+from appellate.bases import make_base
 from appellate.numerics.entries import CandidateEntries
-from appellate.numerics.geometry import Geometry
-from appellate.registry import make_base
+from appellate.numerics.graph import NeighborGraph
+from appellate.numerics.kernels import Gaussian, mean_distance, squared_distances
+from appellate.numerics.smoothers import KernelSmoother
 
 BASES = ("knn", "svm", "sure", "lalo", "aggd", "plcl")
 KERNEL_BASES = ("sure", "lalo", "aggd", "plcl")
@@ -64,13 +66,12 @@ def solve_clarabel(P, q, sums, upper):
 def solver_ratio():
     print("PL-AGGD, size of Lost: generic solvers / ours (at least 1000)")
     X, candidates = make_data(561, 16, 108)
-    entries, geometry = CandidateEntries(candidates), Geometry(X)
-    model = make_base("aggd")
-    start = entries.uniform()
-    graph = geometry.graph(10)
-    weights = graph.weights(entries, start, 1.0, 1.0)
-    output = model._smoother(geometry).on_candidates(entries)(start)
-    ours = graph.propagation(entries).solve(weights, output, 1.0, start).values
+    entries = CandidateEntries(candidates)
+    graph, start = NeighborGraph(X, 10, entries), entries.uniform()
+    weights = graph.weights(start, 1.0, 1.0)
+    kernel = Gaussian(mean_distance(squared_distances(X)))
+    output = KernelSmoother(kernel(X, X), 0.05, X, kernel).on_candidates(entries)(start)
+    ours = graph.propagate(weights, start, output, 1.0).values
     problem = propagation_problem(
         weights, graph.neighbors, candidates, entries.scatter(output), 1.0
     )

@@ -30,7 +30,7 @@ def main():
         def argmax(model=model, new=new):
             check_is_fitted(model)
             rows = validate_data(model, new, dtype=[np.float64, np.float32], reset=False)
-            return model.classes_[np.argmax(model._decision(rows), axis=1)]
+            return model.classes_[np.argmax(model._model.decision(rows), axis=1)]
 
         plain = best_time(lambda model=model, new=new: model.predict(new), REPEATS)
         before = best_time(argmax, REPEATS)

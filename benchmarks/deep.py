@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from appellate.deep import PiCOClassifier, PRODENClassifier
+from appellate.deep import Network, Optimizer, PiCOClassifier, PRODENClassifier
 from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, Scaling
 from appellate.deep.streams import Streams
@@ -23,16 +23,17 @@ N_CLASSES = 10
 
 def make_trainer(model, X, candidates, batch_size):
     """Prepare a trainer as `fit` does, to run single steps of it."""
-    model.set_params(batch_size=batch_size)
     start = torch.from_numpy(candidates / candidates.sum(axis=1, keepdims=True)).float()
     inputs, streams = ArrayInputs(X), Streams(0)
+    optimizer = Optimizer("sgd", batch_size=batch_size).settled(model._usual, inputs.row_shape)
     trainer = Trainer(
-        model._make_method(inputs.shape, start, streams),
+        model._plan(inputs.row_shape).make(start, streams),
         inputs,
         torch.from_numpy(candidates),
-        model._training_settings(),
+        optimizer,
+        model.n_epochs,
         streams=streams,
-        views=[make_augmentation("none") for _ in model._views()],
+        views=[make_augmentation("none") for _ in model._image_views],
         scaling=Scaling.of(inputs),
         device=torch.device("cpu"),
     )
@@ -95,11 +96,12 @@ def main():
     X = rng.integers(0, 256, size=(2048, 3, 32, 32), dtype=np.uint8)
     candidates = rng.random((len(X), N_CLASSES)) < 0.3
     candidates[np.arange(len(X)), rng.integers(N_CLASSES, size=len(X))] = True
-    options = {"network_options": {"width": 0.25}, "random_state": 0}
+    options = {"random_state": 0}
 
-    for network in ("convnet", "resnet18"):
+    for name in ("convnet", "resnet18"):
+        network = Network(name, width=0.25)
         compare(
-            f"PRODEN, {network} (at most 1.15)",
+            f"PRODEN, {name} (at most 1.15)",
             PRODENClassifier(network, **options),
             X,
             candidates,
@@ -107,7 +109,7 @@ def main():
             repeats,
         )
         compare(
-            f"PRODEN-PLCP, {network}",
+            f"PRODEN-PLCP, {name}",
             PRODENClassifier(network, partner="non-candidate", **options),
             X,
             candidates,
@@ -116,7 +118,7 @@ def main():
         )
     compare(
         "PiCO, resnet18 (at most 1.40)",
-        PiCOClassifier("resnet18", **options),
+        PiCOClassifier(network, **options),
         X,
         candidates,
         lambda method: ([method.query], [method.key]),
@@ -124,7 +126,7 @@ def main():
     )
     compare(
         "PiCO-PLCP, resnet18",
-        PiCOClassifier("resnet18", partner="non-candidate", **options),
+        PiCOClassifier(network, partner="non-candidate", **options),
         X,
         candidates,
         lambda method: ([method.base.query, method.partner], [method.base.key]),

@@ -58,21 +58,23 @@ def small_convnet(shape, n_outputs):
 PROBLEMS = {
     "fashion": {
         "rows": 3000,
-        "method": "PRODENClassifier",
+        "method": "PRODEN",
         "settings": {
             "network": "mlp",
             "network_options": {"hidden": (256, 128)},
             "n_epochs": 20,
+            "optimizer": "sgd",
             "batch_size": 128,
             "learning_rate": 0.02,
         },
     },
     "cifar10": {
         "rows": 2000,
-        "method": "PRODENClassifier",
+        "method": "PRODEN",
         "settings": {
             "network": small_convnet,
             "n_epochs": 8,
+            "optimizer": "sgd",
             "batch_size": 128,
             "learning_rate": 0.02,
             "augmentation": "crop_flip",
@@ -80,10 +82,11 @@ PROBLEMS = {
     },
     "fashion-pico": {
         "rows": 1500,
-        "method": "PiCOClassifier",
+        "method": "PiCO",
         "settings": {
             "network": small_convnet,
             "n_epochs": 12,
+            "optimizer": "sgd",
             "batch_size": 128,
             "learning_rate": 0.05,
             "queue_size": 1024,
@@ -102,6 +105,7 @@ TABLE_SETTINGS = {
     "optimizer": "adam",
     "learning_rate": 1e-3,
     "weight_decay": 0.0,
+    "schedule": "constant",
     "standardize": False,
 }
 TABLE_VARIANTS = ("independent", "plcp", "kernel")
@@ -161,8 +165,8 @@ def load_images(name):
 
 
 def run_images(job):
-    from appellate import deep
     from appellate.datasets import make_partial_labels
+    from appellate.deep.configuration import make_classifier
 
     problem, seed = PROBLEMS[job["problem"]], job["seed"]
     train, test = load_images(job["problem"].removesuffix("-pico"))
@@ -178,7 +182,7 @@ def run_images(job):
             random_state=np.random.default_rng([2, seed]),
         )
     settings = {**problem["settings"], **VARIANTS[job["variant"]]}
-    model = getattr(deep, problem["method"])(random_state=seed, **settings)
+    model = make_classifier(problem["method"], settings, random_state=seed)
     model.fit(train.images[rows], candidates)
     return judge(
         model.predict_heads(test.images),
@@ -193,7 +197,7 @@ def run_images(job):
 
 def run_table(job):
     from appellate import PLCPClassifier
-    from appellate.deep import PRODENClassifier
+    from appellate.deep.configuration import make_classifier
     from appellate.experiments.problems import load_problem
     from appellate.experiments.protocol import split_rows
 
@@ -203,11 +207,12 @@ def run_table(job):
         order = np.random.default_rng([3, split]).permutation(len(train))
         train, test = train[order[len(order) // 5 :]], train[order[: len(order) // 5]]
     X, candidates = problem.X[train], problem.candidates[train]
-    base = PRODENClassifier(random_state=split, **TABLE_SETTINGS)
     if job["variant"] == "kernel":
-        model = PLCPClassifier(base.set_params(warm_start=True), max_rounds=2)
+        base = make_classifier("PRODEN", TABLE_SETTINGS, random_state=split, warm_start=True)
+        model = PLCPClassifier(base, max_rounds=2)
     else:
-        model = base.set_params(**VARIANTS[job["variant"]])
+        settings = TABLE_SETTINGS | VARIANTS[job["variant"]]
+        model = make_classifier("PRODEN", settings, random_state=split)
     model.fit(X, candidates)
     scores = {}
     for head in HEADS:

@@ -19,12 +19,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from appellate import PLCPClassifier
+from appellate.bases.ridge import KernelClassifier
 from appellate.candidates import as_candidates
 from appellate.costs import cost_matrix
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
-from appellate.kernel import KernelClassifier
 from appellate.metrics import (
     mean_absolute_error,
     paired_comparison,

@@ -1,7 +1,7 @@
 """Many rows: time, memory, accuracy, each measurement in a process of its own.
 
 1. SURE-PLCP at n = 1e4, 1e5, 1e6 (q = 50, l = 20, m = 512): seconds, peak memory, growth.
-2. PL-AGGD-PLCP at n = 1e5 with approximate neighbours, and their recall.
+2. PL-AGGD-PLCP at n = 1e5 with a search for neighbours that is named, and its recall.
 3. What one would do instead: SGDClassifier and HistGradientBoostingClassifier on the candidate
    pairs as weighted duplicates, n = 1e5.
 4. Accuracy against the exact kernel at n = 10,000 over the number of landmarks: generated data
@@ -53,14 +53,18 @@ def make_rows(n, seed=0):
 
 def coupled(base, **options):
     from appellate import PLCPClassifier
-    from appellate.registry import make_base
+    from appellate.bases import make_base
 
     made = make_base(base) if isinstance(base, str) else base
+    if "kernel" in options and hasattr(made, "kernel"):
+        made.set_params(kernel=options["kernel"])
     return PLCPClassifier(made, random_state=0, **options)
 
 
 def nystroem(m=LANDMARKS, **options):
-    return {"kernel_approximation": "nystroem", "n_landmarks": m, **options}
+    from appellate import GaussianKernel
+
+    return {"kernel": GaussianKernel(approximation="nystroem", n_landmarks=m, **options)}
 
 
 def judge(model, started, cpu, truth, **more):
@@ -128,18 +132,19 @@ def growth():
 # -- 2. neighbours ------------------------------------------------------------------------
 
 
-def fit_aggd(n, share):
+def fit_aggd(n):
     import logging
 
-    from appellate.aggd import AGGDClassifier
-    from appellate.numerics.search import FaissNeighbors
+    from sklearn.neighbors import NearestNeighbors
+
+    from appellate.bases.aggd import AGGDClassifier
 
     said = []
     logger = logging.getLogger("appellate")
     logger.setLevel(logging.INFO)
     logger.addHandler(handler := logging.Handler())
     handler.emit = lambda record: said.append(record.getMessage())
-    base = AGGDClassifier(neighbors=FaissNeighbors(share=float(share)))
+    base = AGGDClassifier(neighbors=NearestNeighbors(algorithm="brute", n_jobs=-1))
     warm(AGGDClassifier())
     said.clear()
     X, candidates, truth = make_rows(int(n))
@@ -150,8 +155,8 @@ def fit_aggd(n, share):
 
 
 def neighbors():
-    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, Faiss neighbours")
-    told = child("fit_aggd", 100_000, 0.1)
+    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, brute search")
+    told = child("fit_aggd", 100_000)
     line("n = 100,000", told)
     print(f"  {told['recall']}")
 
@@ -188,14 +193,14 @@ def rivals():
 
 
 def fit_accuracy(data, kind, m, n=10_000):
-    from appellate import SUREClassifier
+    from appellate import GaussianKernel, SUREClassifier
 
     if data == "generated":
         X, candidates, truth = make_rows(10_000)
         test, _, answers = make_rows(10_000, seed=1)
     else:
         X, candidates, truth, test, answers = fashion(int(n))
-    base, options = "sure", {"kernel_approximation": "exact"}
+    base, options = "sure", {"kernel": GaussianKernel(approximation="exact")}
     if kind == "nystroem":
         options = nystroem(int(m))
     elif kind == "best":
@@ -221,10 +226,10 @@ def best_features(X, new, m):
 
     No m landmarks come closer to the kernel, in any unitarily invariant norm.
     """
-    from appellate.numerics.kernels import GaussianKernel, mean_distance, squared_distances
+    from appellate.numerics.kernels import Gaussian, mean_distance, squared_distances
 
     squared = squared_distances(X)
-    kernel = GaussianKernel(mean_distance(squared))
+    kernel = Gaussian(mean_distance(squared))
     gram = kernel.from_squared(squared)
     basis = np.random.default_rng(0).normal(size=(len(X), m + 200)).astype(np.float32)
     for _ in range(5):
@@ -270,7 +275,7 @@ def all_images():
     if "APPELLATE_DATA_HOME" not in os.environ:
         print("Fashion-MNIST is left out: APPELLATE_DATA_HOME is not set")
         return
-    from appellate.numerics.plan import default_landmarks
+    from appellate.numerics.memory import default_landmarks
 
     print("Fashion-MNIST, n = 60,000: SURE-PLCP on Nystroem features")
     for m in (1024, 2048, default_landmarks(60_000), 4096):

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from appellate.datasets import load_fashion_mnist, make_partial_labels
-from appellate.deep import PRODENClassifier
+from appellate.deep import Network, PRODENClassifier
 
 try:
     data = load_fashion_mnist(download_if_missing=False)
@@ -29,17 +29,14 @@ images = images.astype(np.float32)
 train, test = slice(0, 600), slice(600, None)
 candidates = make_partial_labels(labels[train], flip_probability=0.5, random_state=0)
 
-settings = {
-    "network_options": {"hidden": (64,)},
-    "n_epochs": 15,
-    "learning_rate": 0.005,
-    "optimizer": "adam",
-    "random_state": 0,
-}
+network = Network("mlp", hidden=(64,))
+settings = {"n_epochs": 15, "random_state": 0}
 X, X_test = images[train].reshape(600, -1), images[test].reshape(len(images) - 600, -1)
 models = {
-    "PRODEN": PRODENClassifier("mlp", **settings).fit(X, candidates),
-    "PRODEN-PLCP": PRODENClassifier("mlp", partner="non-candidate", **settings).fit(X, candidates),
+    "PRODEN": PRODENClassifier(network, **settings).fit(X, candidates),
+    "PRODEN-PLCP": PRODENClassifier(network, partner="non-candidate", **settings).fit(
+        X, candidates
+    ),
 }
 for name, model in models.items():
     print(f"{name:12} test accuracy {model.score(X_test, labels[test]):.3f}")

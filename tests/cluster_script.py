@@ -16,9 +16,10 @@ import time
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
-from appellate import PLCPClassifier, SUREClassifier
-from appellate.numerics.cluster import DaskFeatures
+from appellate import GaussianKernel, PLCPClassifier, SUREClassifier
+from appellate.numerics.blocks import DaskBlocks
 
 LABELS = 10
 
@@ -41,7 +42,7 @@ def make_rows(start, stop, q):
 
 def kill_at_a_pass(victim, told, number=3):
     """Kill one worker right before a pass over the features, which are there by then."""
-    passes, plain = itertools.count(1), DaskFeatures._map
+    passes, plain = itertools.count(1), DaskBlocks.map
 
     def kill_then_pass(self, *arguments):
         if next(passes) == number:
@@ -49,7 +50,7 @@ def kill_at_a_pass(victim, told, number=3):
             told["killed"] = victim
         return plain(self, *arguments)
 
-    DaskFeatures._map = kill_then_pass
+    DaskBlocks.map = kill_then_pass
 
 
 def main(n, q, limit):
@@ -58,8 +59,8 @@ def main(n, q, limit):
     X = da.map_blocks(make_block, chunks=(chunks, (q,)), dtype=np.float32)
     starts = np.concatenate([[0], np.cumsum(chunks)])
     candidates = np.concatenate([make_rows(a, b, q)[1] for a, b in itertools.pairwise(starts)])
-    options = {"n_landmarks": 64, "kernel_approximation": "nystroem", "max_rounds": 2}
-    model = PLCPClassifier(SUREClassifier(), **options)
+    base = SUREClassifier(kernel=GaussianKernel(approximation="nystroem", n_landmarks=64))
+    model = PLCPClassifier(base, max_rounds=2)
     told = {"size_of_X": n * q * 4, "limit": limit * 10**6}
     cluster = LocalCluster(
         n_workers=2,
@@ -79,7 +80,7 @@ def main(n, q, limit):
         told["lazy"] = isinstance(lazy, da.Array)
         predicted = lazy.compute()
     rows = X.compute(scheduler="sync")
-    reference = PLCPClassifier(SUREClassifier(), **options).fit(rows, candidates)
+    reference = clone(model).fit(rows, candidates)
     told["same_training"] = float(np.mean(model.transduction_ == reference.transduction_))
     told["same_new"] = float(np.mean(predicted == reference.predict(rows)))
     told["largest"] = float(np.abs(model.confidence_ - reference.confidence_).max())

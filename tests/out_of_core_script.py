@@ -38,16 +38,12 @@ def write_rows(path, n):
 
 def main(n, n_landmarks, limit, folder):
     resource.setrlimit(resource.RLIMIT_AS, (int(limit * 2**30),) * 2)
-    from appellate import PLCPClassifier, SUREClassifier
+    from appellate import GaussianKernel, PLCPClassifier, SUREClassifier
 
     candidates, truth = write_rows(folder / "X.npy", n)
     X = np.load(folder / "X.npy", mmap_mode="r")
-    model = PLCPClassifier(
-        SUREClassifier(),
-        kernel_approximation="nystroem",
-        n_landmarks=n_landmarks,
-        cache_dir=folder,
-    )
+    kernel = GaussianKernel(approximation="nystroem", n_landmarks=n_landmarks, cache_dir=folder)
+    model = PLCPClassifier(SUREClassifier(kernel=kernel))
     started, cpu = time.perf_counter(), time.process_time()
     model.fit(X, candidates)
     fitted, cpu = time.perf_counter(), time.process_time() - cpu

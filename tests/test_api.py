@@ -20,7 +20,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.base",
-    "appellate.blocks",
     "appellate.confidence",
     "appellate.costs",
     "appellate.datasets",
@@ -37,7 +36,6 @@ MODULES = [
 NO_EXAMPLE = {
     "appellate.base.BaseClassifier": "a protocol; docs/base_classifier.md meets it",
     "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
-    "appellate.deep.load_model": "save_model has one for both",
     "appellate.io.ModelFileError": "an error",
     "appellate.review.DecisionError": "an error",
     "appellate.model_selection.Scorer": "made by get_scorer, which has one",

@@ -12,6 +12,8 @@ from appellate.confidence import (
     blur,
     blur_entries,
     initial_confidence,
+    normalize_entries,
+    normalize_rows,
     smooth_entries,
 )
 from appellate.numerics.entries import CandidateEntries
@@ -98,3 +100,22 @@ def test_smoothing_is_both_of_the_papers_thresholds(previous, output, smoothing)
 def test_singletons_stay_certain():
     entries = CandidateEntries(np.array([[False, True], [True, False]]))
     np.testing.assert_array_equal(blur_entries(np.array([0.3, -7.0]), entries, -1.0), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_to_divide_by_a_sum_that_may_be_zero(dtype):
+    candidates = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
+    matrix = np.array([[1, 3, 0], [0, 0, 0], [0, 2, 0]], dtype=dtype)
+    entries = CandidateEntries(candidates)
+    expected = np.array([[0.25, 0.75, 0], [1 / 3, 1 / 3, 1 / 3], [0, 1, 0]])
+    for found in (
+        normalize_rows(matrix),
+        entries.scatter(normalize_entries(entries.gather(matrix), entries)),
+    ):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    kept = normalize_entries(
+        entries.gather(matrix), entries, entries.gather(np.full((3, 3), 7, dtype=dtype))
+    )
+    np.testing.assert_array_equal(entries.scatter(kept)[1], 7)
+    np.testing.assert_array_equal(normalize_rows(matrix, otherwise=0)[1], 0)

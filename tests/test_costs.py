@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,10 +16,11 @@ from appellate import (
     SUREClassifier,
     as_candidates,
 )
-from appellate.base import Disambiguation
+from appellate.base import Result
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.simplex import project_entries
+from appellate.problem import Problem
 from appellate.testing import make_clusters
 
 # -- the matrices -------------------------------------------------------------------------
@@ -217,10 +220,9 @@ def test_ties_are_counted():
     """With probabilities .5, 0, .5 every middle label costs the same."""
     X = np.array([[0.0], [0.0], [5.0], [5.0]])
     candidates = np.array([[1, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 0]], dtype=bool)
-    result = Disambiguation(*[np.array([0.5, 0.5, 0.5, 0.5, 0.2, 0.2, 0.6, 1.0])] * 3)
-    entries = CandidateEntries(candidates)
-    model = SUREClassifier(cost="absolute").fit(X, candidates)
-    ranking = model._rank(entries, result)
+    values = np.array([0.5, 0.5, 0.5, 0.5, 0.2, 0.2, 0.6, 1.0])
+    problem = Problem(X, as_candidates(candidates), cost=cost_matrix("absolute", range(3)))
+    entries, ranking = problem.entries, Result(*[values] * 3, 1, Mock()).rank(problem)
     np.testing.assert_array_equal(entries.argmax(ranking), [0, 0, 2, 1])
     assert entries.count_ties(ranking) == 2
 

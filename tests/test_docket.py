@@ -167,3 +167,23 @@ def test_class_numbers_are_no_truth_of_named_classes():
     with pytest.raises(TypeError, match="pass the names of the true labels"):
         make_docket(truth=["1", "2", "3", "1"], **numbered)
     assert make_docket(truth=[1.0, 2.0, 3.0, 1.0], **numbered).truth == [1.0, 2.0, 3.0, 1.0]
+
+
+@pytest.mark.parametrize("cost", [None, np.zeros((1, 1))])
+def test_the_only_class_has_a_margin_of_one(cost):
+    one = {"verdict_confidence": np.ones((2, 1)), "appeal_confidence": np.ones((2, 1))}
+    docket = Docket(np.ones((2, 1), dtype=bool), np.array(["a"]), **one, cost=cost,
+                    label_history=np.zeros((2, 2), dtype=int))  # fmt: skip
+    assert docket.columns()["margin"].tolist() == [1, 1]
+
+
+def test_a_model_of_one_class_with_a_cost_has_a_docket():
+    model = PLCPClassifier(SUREClassifier(), cost="absolute").fit([[0.0], [1.0]], ["a", "a"])
+    assert model.docket(output="dict")["margin"].tolist() == [1, 1]
+
+
+def test_the_docket_names_the_cost_that_was_followed():
+    model = PLCPClassifier(SUREClassifier(), cost="within:1")
+    model.fit([[0.0], [1.0], [5.0]], ["1|2", "2", "3"]).set_params(cost="absolute")
+    assert model.docket(output="docket").cost_name == "within:1"
+    assert model.fit([[0.0], [1.0]], ["1", "2"]).docket(output="docket").cost_name == "absolute"

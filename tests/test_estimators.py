@@ -10,7 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appellate import (
     AGGDClassifier,
+    GaussianKernel,
     LALOClassifier,
+    LinearKernel,
     PartnerClassifier,
     PLCLClassifier,
     PLCPClassifier,
@@ -26,7 +28,7 @@ BASES = [
     PLKNNClassifier(n_neighbors=7, weights="distance"),
     SUREClassifier(),
     SUREClassifier(kernel="linear", maximization=0.1),
-    SUREClassifier(kernel_approximation="nystroem", n_landmarks=40),
+    SUREClassifier(kernel=GaussianKernel(approximation="nystroem", n_landmarks=40)),
     PLSVMClassifier(),
     PLSVMClassifier(kernel="linear", output="one-hot", regularization=0.1),
     SoftLabelClassifier(LogisticRegression()),
@@ -37,12 +39,14 @@ BASES = [
     AGGDClassifier(),
     AGGDClassifier(n_neighbors=3, feature_weight=2.0, confidence_weight=0.5, kernel="linear"),
     PLCLClassifier(),
-    PLCLClassifier(n_neighbors=3, agreement=0.1, complementary_weight=2.0, bandwidth=2.0),
+    PLCLClassifier(
+        n_neighbors=3, agreement=0.1, complementary_weight=2.0, kernel=GaussianKernel(2.0)
+    ),
 ]
 PARTNERS = [
     PartnerClassifier(),
     PartnerClassifier(link="aggressive", kernel="linear"),
-    PartnerClassifier(target="candidate", collaboration=0.5),
+    PartnerClassifier(kernel=LinearKernel(), collaboration=0.5),
 ]
 COUPLED = [
     PLCPClassifier(PLKNNClassifier()),
@@ -52,12 +56,12 @@ COUPLED = [
     PLCPClassifier(LALOClassifier()),
     PLCPClassifier(AGGDClassifier()),
     PLCPClassifier(
-        AGGDClassifier(), kernel_approximation="nystroem", landmarks="k-means++", n_landmarks=60
+        AGGDClassifier(), kernel=GaussianKernel(approximation="nystroem", n_landmarks=60)
     ),
     PLCPClassifier(PLCLClassifier()),
     PLCPClassifier(SUREClassifier(), head="mean", blur=None, tol=0.01),
-    PLCPClassifier(PLKNNClassifier(), head="base", link="aggressive", target="candidate"),
-    PLCPClassifier(SUREClassifier(bandwidth=2.0), kernel="linear", keep_confidences=True),
+    PLCPClassifier(PLKNNClassifier(), head="base", link="aggressive"),
+    PLCPClassifier(SUREClassifier(kernel=GaussianKernel(2.0)), keep_confidences=True),
 ]
 # scikit-learn's checks take the most likely label to be the prediction, which under a cost it
 # need not be: they get costs that are nearly 0/1.
@@ -120,6 +124,8 @@ def test_third_party(estimator, check):
         ("random", "check_deterministic"),
         ("deaf", "check_base"),
         ("constant", "check_solves_clusters"),
+        ("narrow", "check_proba"),
+        ("far", "check_proba"),
     ],
 )
 def test_checks_find_defects(defect, check_name):
@@ -143,6 +149,10 @@ def test_checks_find_defects(defect, check_name):
 
         def predict_proba(self, X):
             out = super().predict_proba(X)
+            if defect == "narrow" and hasattr(self, "training_output_"):
+                return out[:, :-1]
+            if defect == "far":
+                out[np.abs(X).max(axis=1) > 1e3] = np.nan
             return np.full_like(out, 1 / 3) if defect == "constant" else out
 
     class Deaf(Defective):

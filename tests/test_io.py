@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import io
+import itertools
 import json
+import os
 import pickle
+import shutil
+import signal
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from appellate import PLCPClassifier
+from appellate import GaussianKernel, PLCPClassifier
+from appellate.bases import available_bases, make_base
 from appellate.io import ModelFileError, load_model, read_meta, save_model
 from appellate.model_selection import (
     CandidateKFold,
     CandidateStratifiedKFold,
     PLCPClassifierCV,
+    get_scorer,
 )
-from appellate.registry import available_bases, make_base
 
 pytest.importorskip("skops")
 
@@ -50,6 +60,10 @@ def test_round_trip(rows, base, kernel, tmp_path):
     assert meta["classes"] == ["a", "b", "c"]
     assert meta["note"] == "<é>"
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["model"]
+    assert {p.name for p in (tmp_path / "deep" / "model").iterdir()} == {
+        "model.skops",
+        "meta.json",
+    }
 
 
 @pytest.mark.parametrize("cv", [None, 2, CandidateStratifiedKFold(2), CandidateKFold(2)])
@@ -60,8 +74,7 @@ def test_a_search_is_saved(rows, cv, approximation, tmp_path):
         bandwidths=[1.0],
         costs=[None, "absolute", np.ones((3, 3)) - np.eye(3)],
         cv=cv,
-        kernel_approximation=approximation,
-        n_landmarks=20,
+        kernel=GaussianKernel(approximation=approximation),
     )
     names = {"a": 0, "b": 1, "c": 2}
     y = [[names[label] for label in cell.split("|")] for cell in rows[1]]
@@ -108,8 +121,6 @@ def test_unknown_types_are_refused_both_ways(rows, tmp_path):
 
 
 def forge(folder, content=None, **meta):
-    import hashlib
-
     document = json.loads((folder / "meta.json").read_text())
     if content is not None:
         (folder / "model.skops").write_bytes(content)
@@ -140,7 +151,10 @@ def test_pickle_in_disguise(rows, tmp_path):
     ("meta", "message"),
     [
         ({"appellate": "9.1.0"}, r"written by appellate 9\.1\.0 .*Install appellate 9\.1\.0"),
-        ({"format_version": 2}, "model format 2"),
+        ({"format_version": 1}, "model format 1"),
+        ({"file": "../model.skops"}, "no ../model.skops"),
+        ({"file": ["model.skops"]}, "holds no model"),
+        ({"classes": 7}, "does not say the classes"),
         ({"format": "else"}, "does not describe"),
         ({"sha256": "0"}, "damaged or was replaced"),
     ],
@@ -162,7 +176,7 @@ def test_another_scikit_learn_is_a_warning(rows, tmp_path):
 def test_what_is_no_model(tmp_path):
     with pytest.raises(FileNotFoundError, match="no model"):
         load_model(tmp_path / "nowhere")
-    with pytest.raises(ModelFileError, match=r"no meta\.json and no model\.skops"):
+    with pytest.raises(ModelFileError, match=r"no meta\.json"):
         load_model(tmp_path)
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ModelFileError, match="a model is the folder"):
@@ -194,17 +208,275 @@ def test_costs_are_kept(cost, tmp_path):
     )
 
 
-def test_deep_models_are_told_where_to_go(tmp_path):
-    pytest.importorskip("torch")
-    from appellate.deep import PRODENClassifier
-
-    model = PRODENClassifier("linear", n_epochs=1).fit([[0.0], [1.0]], ["a", "b"])
-    with pytest.raises(ModelFileError, match=r"appellate\.deep\.save_model"):
-        save_model(model, tmp_path / "model")
-
-
 def test_folders_among_the_parameters_are_kept(tmp_path):
-    model = PLCPClassifier(make_base("sure"), cache_dir=tmp_path).fit(
+    kernel = GaussianKernel(cache_dir=tmp_path)
+    model = PLCPClassifier(make_base("sure"), kernel=kernel).fit(
         [[0.0], [1.0], [5.0]], ["a|b", "a", "b"]
     )
-    assert load_model(save_model(model, tmp_path / "m")).cache_dir == tmp_path
+    assert load_model(save_model(model, tmp_path / "m")).kernel.cache_dir == tmp_path
+
+
+@pytest.mark.parametrize("scoring", ["covering_rate", "leave_one_out_likelihood"])
+def test_a_scorer_among_the_parameters_is_kept(scoring, rows, tmp_path):
+    search = PLCPClassifierCV(make_base("sure"), scoring=get_scorer(scoring)).fit(*rows)
+    again = load_model(save_model(search, tmp_path / "m"))
+    assert again.scoring == get_scorer(scoring)
+
+
+def test_a_type_of_ones_own_is_named_both_ways(rows, tmp_path):
+    model = make_pipeline(Stranger(), PLCPClassifier(make_base("sure"))).fit(*rows)
+    with pytest.raises(ModelFileError, match=r"trusted=\['.*Stranger'\]"):
+        save_model(model, tmp_path / "m")
+    save_model(model, tmp_path / "m", trusted=[Stranger])
+    with pytest.raises(ModelFileError, match=r"load_model\(\.\.\., trusted="):
+        load_model(tmp_path / "m")
+    for trusted in ([Stranger], [f"{Stranger.__module__}.Stranger"]):
+        assert isinstance(load_model(tmp_path / "m", trusted=trusted)[0], Stranger)
+
+
+def test_what_cannot_be_written_is_said(tmp_path):
+    with pytest.raises(ModelFileError, match="cannot be written"):
+        save_model({"generator": (i for i in range(3))}, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_of_another_system_is_read(tmp_path):
+    save_model({"here": tmp_path}, tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m" / "model.skops") as archive:
+        assert "PosixPath" not in archive.read("schema.json").decode()
+    assert load_model(tmp_path / "m")["here"] == tmp_path
+
+
+# -- hostile files -----------------------------------------------------------------------------
+
+
+def node(kind, loader, **content):
+    module, _, name = kind.rpartition(".")
+    return {"__module__": module, "__class__": name, "__loader__": loader, **content}
+
+
+def text(value):
+    return node("builtins.str", "JsonNode", content=json.dumps(value), is_json=True)
+
+
+def array(file):
+    return node("numpy.ndarray", "NdArrayNode", type="numpy", file=file)
+
+
+def pack(schema, compression=zipfile.ZIP_STORED, **members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+        archive.writestr("schema.json", schema if isinstance(schema, str) else json.dumps(schema))
+    return out.getvalue()
+
+
+def npy(shape, content=b"", dtype="<f8"):
+    header = str({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (117 - len(header)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
+
+
+def several(n, make):
+    return node("builtins.list", "ListNode", content=[make(i) for i in range(n)])
+
+
+def nested(depth):
+    inside = text(0)
+    for _ in range(depth):
+        inside = node("builtins.list", "ListNode", content=[inside])
+    return {**inside, "protocol": 2}
+
+
+def npz(shape, content=b""):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data.npy", npy(shape, content))
+    return out.getvalue()
+
+
+def command(marker):
+    """Attack 1: methods bound to what they should not be, under a harmless name."""
+    steps = [node("builtins.str", "JsonNode", content=json.dumps(f"id > {marker}"), is_json=True)]
+    method = node("numpy.dtype", "MethodNode", content={"func": "format", "obj": steps[0]})
+    transformer = node(
+        "sklearn.preprocessing._function_transformer.FunctionTransformer",
+        "ObjectNode",
+        content=node("builtins.dict", "DictNode", content={"func": method}),
+    )
+    return pack({**transformer, "protocol": 1})
+
+
+def overlapping():
+    """Many members that are all the same bytes of the file."""
+    content = pack({"protocol": 2}, a_npy=npy((1 << 14,), bytes(1 << 17)))
+    out = io.BytesIO(content)
+    with zipfile.ZipFile(out, "a") as archive:
+        (first, *_) = archive.infolist()
+        for i in range(50):
+            twin = zipfile.ZipInfo(f"{i}.npy")
+            twin.header_offset, twin.CRC = first.header_offset, first.CRC
+            twin.compress_size = twin.file_size = first.file_size
+            archive.filelist.append(twin)
+            archive.NameToInfo[twin.filename] = twin
+        archive._didModify = True
+    return out.getvalue()
+
+
+SPARSE = "scipy.sparse._csr.csr_array"
+ATTACKS = {
+    "empty": b"",
+    "no zip": b"PK\x03\x04 and then nothing",
+    "no schema": b"PK\x05\x06" + bytes(18),
+    "no JSON": pack("{"),
+    "schema is a list": pack([]),
+    "no protocol": pack(text(1)),
+    "newer protocol": pack({**text(1), "protocol": 99}),
+    "protocol is text": pack({**text(1), "protocol": "2"}),
+    "unknown loader": pack({**node("builtins.str", "EvalNode"), "protocol": 2}),
+    "no class": pack({"__loader__": "ObjectNode", "protocol": 2}),
+    "deep schema": pack('{"a":' * 100_000 + "1" + "}" * 100_000),
+    "deep nodes": pack(nested(400)),
+    "huge integer": pack('{"protocol": ' + "9" * 5000 + "}"),
+    "compressed": pack(
+        {**array("a.npy"), "protocol": 2},
+        zipfile.ZIP_DEFLATED,
+        a_npy=npy((1 << 20,), bytes(8 << 20)),
+    ),
+    "compressed within": pack(
+        {**node(SPARSE, "SparseMatrixNode", type="scipy", file="a.npz"), "protocol": 2},
+        a_npz=npz((1 << 20,), bytes(8 << 20)),
+    ),
+    "overlapping": overlapping(),
+    "read again and again": pack(
+        {**several(100, lambda i: array("a.npy")), "protocol": 2},
+        a_npy=npy((1 << 14,), bytes(1 << 17)),
+    ),
+    "huge shape": pack({**array("a.npy"), "protocol": 2}, a_npy=npy((10**12,))),
+    "impossible shape": pack({**array("a.npy"), "protocol": 2}, a_npy=npy((10**30, 10**30))),
+    "negative shape": pack({**array("a.npy"), "protocol": 2}, a_npy=npy((-5,))),
+    "objects": pack({**array("a.npy"), "protocol": 2}, a_npy=npy((1,), pickle.dumps(1), "|O")),
+    "array is text": pack({**array("a.npy"), "protocol": 2}, a_npy="hello"),
+    "array is missing": pack({**array("a.npy"), "protocol": 2}),
+    "file is a list": pack({**array(["a.npy"]), "protocol": 2}),
+    "function": pack({**node("builtins.eval", "FunctionNode"), "protocol": 2}),
+    "our function": pack({**node("appellate.cli.main", "FunctionNode"), "protocol": 2}),
+    "our constructor": pack(
+        {
+            **node(
+                "appellate.plcp.PLCPClassifier",
+                "ConstructorFromReduceNode",
+                content=node("builtins.tuple", "TupleNode", content=[text("x")]),
+            ),
+            "protocol": 2,
+        }
+    ),
+    "our command line": pack({**node("appellate.cli.app.Group", "ObjectNode"), "protocol": 2}),
+    "no class of ours": pack({**node("appellate.plcp.Any", "ObjectNode"), "protocol": 2}),
+    "nowhere": pack({**node("appellate.nowhere.Thing", "ObjectNode"), "protocol": 2}),
+}
+
+
+@pytest.fixture(scope="module")
+def whole(rows, tmp_path_factory):
+    return save_model(fitted(rows), tmp_path_factory.mktemp("whole") / "m")
+
+
+@pytest.fixture
+def victim(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "m"))
+
+
+@pytest.mark.parametrize("content", ATTACKS.values(), ids=ATTACKS)
+def test_hostile_files_are_refused(content, victim):
+    forge(victim, content)
+    with pytest.raises(ModelFileError):
+        load_model(victim, max_bytes=4 << 20)
+
+
+def test_no_command_is_run(victim, tmp_path):
+    forge(victim, command(tmp_path / "ran"))
+    with pytest.raises(ModelFileError, match="holds a method"):
+        load_model(victim)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_limit_of_the_size_is_kept(victim):
+    with pytest.raises(ModelFileError, match="larger than 1000 bytes"):
+        load_model(victim, max_bytes=1000)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damaged_files_are_refused_or_read(seed, victim):
+    rng = np.random.default_rng(seed)
+    content = bytearray((victim / "model.skops").read_bytes())
+    if seed % 3 == 0:
+        del content[rng.integers(len(content)) :]
+    else:
+        where = rng.integers(len(content), size=8)
+        schema = content.find(b"__class__")
+        where = where if seed % 3 == 1 else rng.integers(schema, len(content), size=8)
+        for i in where:
+            content[i] = rng.integers(256)
+    forge(victim, bytes(content))
+    with contextlib.suppress(ModelFileError):  # any other error fails
+        load_model(victim)
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 200_000, b"\xff\xfe", b'{"format": ' + b"9" * 5000 + b"}", b"7", b""]
+)
+def test_hostile_descriptions_are_refused(content, victim):
+    (victim / "meta.json").write_bytes(content)
+    with pytest.raises(ModelFileError):
+        load_model(victim)
+
+
+# -- interrupted -------------------------------------------------------------------------------
+
+
+def save_and_die(model, folder, step):
+    """Save in a process of its own that is killed before its step-th change of the disk."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    count = itertools.count(1)
+
+    def dying(function):
+        def call(*args, **options):
+            if next(count) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **options)
+
+        return call
+
+    steps = [(os, "replace"), (os, "fsync"), (os, "unlink"), (os, "mkdir"), (Path, "open")]
+    for owner, name in steps:
+        setattr(owner, name, dying(getattr(owner, name)))
+    try:
+        save_model(model, folder)
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the test forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("again", [False, True])
+def test_killed_at_any_step_a_whole_model_is_there(again, tmp_path):
+    old, new = (make_base("sure").fit([[0.0], [1.0]], [name, "b"]) for name in ("old", "new"))
+    found = []
+    for step in itertools.count(1):
+        folder = tmp_path / str(step)
+        if again:
+            save_model(old, folder)
+        status = save_and_die(new, folder, step)
+        if again or status == 0 or (folder / "meta.json").exists():
+            found.append(load_model(folder).classes_[-1])
+        save_model(old, folder)  # the next run works
+        assert load_model(folder).classes_[-1] == "old"
+        assert len(os.listdir(folder)) == 2
+        if status == 0:
+            break
+    assert step > 4
+    assert set(found) == ({"old", "new"} if again else {"new"})

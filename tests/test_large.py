@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from appellate import (
     AGGDClassifier,
+    GaussianKernel,
     LALOClassifier,
     PartnerClassifier,
     PLCLClassifier,
@@ -20,8 +21,7 @@ from appellate import (
     PLSVMClassifier,
     SUREClassifier,
 )
-from appellate.model_selection import PLCPClassifierCV
-from appellate.numerics import plan as plan_module
+from appellate.numerics import memory
 
 BASES = [
     SUREClassifier(),
@@ -42,11 +42,23 @@ def make_problem(n=400, q=5, n_labels=6, dtype=np.float64):
     return X.astype(dtype), candidates, truth
 
 
+def nystroem(n_landmarks=None, **more):
+    return GaussianKernel(approximation="nystroem", n_landmarks=n_landmarks, **more)
+
+
+def coupled(base, kernel):
+    """PLCP whose base and partner have a kernel, if the base has one at all."""
+    base = clone(base)
+    if hasattr(base, "kernel"):
+        base.set_params(kernel=kernel)
+    return PLCPClassifier(base, kernel=kernel)
+
+
 @pytest.mark.parametrize("base", BASES, ids=lambda b: type(b).__name__)
 def test_all_rows_as_landmarks_give_the_exact_labels(base):
     X, candidates, _ = make_problem()
-    exact = PLCPClassifier(base, kernel_approximation="exact").fit(X, candidates)
-    nearly = PLCPClassifier(base, kernel_approximation="nystroem").fit(X, candidates)
+    exact = coupled(base, GaussianKernel(approximation="exact")).fit(X, candidates)
+    nearly = coupled(base, nystroem()).fit(X, candidates)
     assert np.mean(nearly.transduction_ == exact.transduction_) > 0.99
     assert np.mean(nearly.predict(X) == exact.predict(X)) > 0.99
     if not isinstance(base, PLSVMClassifier):  # Pegasos magnifies rounding
@@ -56,104 +68,56 @@ def test_all_rows_as_landmarks_give_the_exact_labels(base):
 
 def test_leave_one_out_of_the_approximation_is_a_refit():
     X, candidates, _ = make_problem(60)
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 60}
-    exact = PartnerClassifier(kernel_approximation="exact").fit(X, candidates)
-    nearly = PartnerClassifier(**options).fit(X, candidates)
+    exact = PartnerClassifier().fit(X, candidates)
+    nearly = PartnerClassifier(kernel=nystroem(60)).fit(X, candidates)
     np.testing.assert_allclose(
         nearly.leave_one_out_decision(), exact.leave_one_out_decision(), atol=2e-4
     )
 
 
-@pytest.mark.parametrize("landmarks", ["uniform", "k-means++"])
-def test_few_landmarks_lose_little(landmarks):
+def test_few_landmarks_lose_little():
     X, candidates, truth = make_problem(2000)
     exact = PLCPClassifier(SUREClassifier()).fit(X, candidates)
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 200, "landmarks": landmarks}
-    nearly = PLCPClassifier(SUREClassifier(), **options).fit(X, candidates)
+    nearly = coupled(SUREClassifier(), nystroem(200)).fit(X, candidates)
     assert np.mean(exact.transduction_ == truth) > 0.9
     assert np.mean(nearly.transduction_ == truth) > np.mean(exact.transduction_ == truth) - 0.01
 
 
 def test_auto_says_what_it_chose(caplog, monkeypatch):
     X, candidates, _ = make_problem(300)
-    monkeypatch.setattr(plan_module, "SMALL_ROWS", 100)
-    monkeypatch.setattr(plan_module, "EXACT_ROWS", 200)
+    monkeypatch.setattr(memory, "SMALL_ROWS", 100)
+    monkeypatch.setattr(memory, "EXACT_ROWS", 200)
     with caplog.at_level(logging.INFO, logger="appellate"):
         PLCPClassifier(SUREClassifier()).fit(X, candidates)
-        SUREClassifier(kernel_approximation="exact").fit(X, candidates)
-    first, second = (each for each in caplog.records if each.module == "kernel")
+        SUREClassifier(kernel=GaussianKernel(approximation="exact")).fit(X, candidates)
+    first, second = (each for each in caplog.records if each.module == "problem")
     assert first.levelname == "WARNING"
     assert first.getMessage().startswith("Nystroem features of 300 landmarks: the exact kernel")
     assert second.levelname == "INFO"
-    assert second.getMessage().startswith("exact kernel matrix: 300 rows; needs about")
+    assert second.getMessage().startswith("exact kernel matrix: 300 rows; takes about")
 
 
-def test_what_the_base_asks_for_counts_where_plcp_leaves_it_open(caplog):
+def test_the_partner_takes_the_kernel_of_the_base(caplog):
     X, candidates, _ = make_problem(100)
-    base = SUREClassifier(kernel_approximation="nystroem", n_landmarks=30)
+    base = SUREClassifier(kernel=nystroem(30))
     with caplog.at_level(logging.INFO, logger="appellate"):
         model = PLCPClassifier(base).fit(X, candidates)
-        PLCPClassifier(base, kernel_approximation="exact").fit(X, candidates)
-    assert model.partner_._regressor.rows.shape == (30, 5)
-    assert model.estimator_._regressor.rows.shape == (30, 5)
-    said = [r.getMessage() for r in caplog.records if r.module == "kernel"]
+        own = PLCPClassifier(base, kernel="rbf").fit(X, candidates)
+    assert model.partner_._model.regressor.rows.shape == (30, 5)
+    assert model.estimator_._model.regressor.rows.shape == (30, 5)
+    assert own.partner_._model.regressor.rows.shape == (100, 5)
+    said = [r.getMessage() for r in caplog.records if r.module == "problem"]
     assert [each.split(":")[0] for each in said] == [
         "Nystroem features of 30 landmarks",
-        "exact kernel matrix",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("base", "options", "copies"),
-    [
-        (SUREClassifier(), {}, 1),
-        (SUREClassifier(), {"bandwidth": 2.0}, 2),
-        (PLSVMClassifier(bandwidth=0.5), {}, 2),
-        (PLKNNClassifier(), {"bandwidth": 2.0}, 1),
-        (SUREClassifier(kernel="linear", bandwidth=3.0), {}, 1),
-    ],
-)
-def test_every_width_is_planned_for(base, options, copies, tmp_path):
-    X, _, _ = make_problem(300)
-    model = PLCPClassifier(
-        base, kernel_approximation="nystroem", n_landmarks=20, cache_dir=tmp_path, **options
-    )
-    linear = X.nbytes if getattr(base, "kernel", "rbf") == "linear" else 0
-    assert model._geometry(X, 6).plan.disk == copies * 4 * 300 * 20 + linear
-    exact = model.set_params(kernel_approximation="exact")._geometry(X, 6).plan
-    assert (exact.disk, exact.cache_dir) == (linear, str(tmp_path) if linear else None)
-
-
-@pytest.mark.parametrize(
-    ("base", "ridges"),
-    [
-        (SUREClassifier(kernel="linear", regularization=0.05), 1),
-        (SUREClassifier(kernel="linear", regularization=0.1), 2),
-        (PLCLClassifier(kernel="linear", regularization=0.1), 3),
-        (PLSVMClassifier(kernel="linear"), 1),
-    ],
-)
-def test_every_ridge_of_linear_models_is_planned_for(base, ridges, tmp_path):
-    X, _, _ = make_problem(300)
-    model = PLCPClassifier(base, kernel="linear", regularization=0.05, cache_dir=tmp_path)
-    assert model._geometry(X, 6).plan.disk == ridges * X.nbytes
-
-
-def test_cv_plans_for_the_widths_of_one_setting(tmp_path):
-    X, _, _ = make_problem(300)
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 20, "cache_dir": tmp_path}
-    for tied, copies in ((True, 1), (False, 2)):
-        search = PLCPClassifierCV(
-            SUREClassifier(), bandwidths=[0.5, 1.0, 2.0], tie_base=tied, **options
-        )
-        assert search._geometry(X, 6).plan.disk == copies * 4 * 300 * 20
+        "Nystroem features of 30 landmarks",
+    ]  # few rows and an exact kernel go without saying
 
 
 class TheirBase:
     """A third party's base whose parameters have our names but mean other things."""
 
-    def __init__(self, cache_dir="/nowhere", landmarks="eyes", kernel=()):
-        self.cache_dir, self.landmarks, self.kernel = cache_dir, landmarks, kernel
+    def __init__(self, kernel=()):
+        self.kernel = kernel
 
     def fit(self, X, candidates, supervision=None):
         self.training_output_ = candidates / candidates.sum(axis=1, keepdims=True)
@@ -163,12 +127,12 @@ class TheirBase:
 def test_parameters_of_a_third_party_are_its_own():
     X, candidates, _ = make_problem(60)
     base = TheirBase(kernel=["unhashable"])
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 10}
-    model = PLCPClassifier(base, **options).fit(X, candidates)
-    assert model.partner_._regressor.rows.shape == (10, 5)
+    assert PLCPClassifier(base).fit(X, candidates).partner_.kernel == "rbf"
+    model = PLCPClassifier(base, kernel=nystroem(10)).fit(X, candidates)
+    assert model.partner_._model.regressor.rows.shape == (10, 5)
 
 
-@pytest.mark.parametrize("name", ["kernel", "bandwidth", "regularization"])
+@pytest.mark.parametrize("name", ["kernel", "maximization", "regularization"])
 def test_wrong_parameters_of_a_base_are_named(name):
     X, candidates, _ = make_problem(60)
     with pytest.raises(ValueError, match=f"The '{name}' parameter of SUREClassifier must be"):
@@ -177,17 +141,16 @@ def test_wrong_parameters_of_a_base_are_named(name):
 
 def test_refuses_before_it_starts(monkeypatch):
     X, candidates, _ = make_problem(300)
-    monkeypatch.setattr(plan_module, "SMALL_ROWS", 100)
-    monkeypatch.setattr(plan_module, "free_memory", lambda: 10**6)
-    with pytest.raises(MemoryError, match=r"300 rows do not fit: the exact kernel would need"):
+    monkeypatch.setattr(memory, "SMALL_ROWS", 100)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**6)
+    with pytest.raises(MemoryError, match=r"of 300 rows take .* are free"):
         SUREClassifier().fit(X, candidates)
 
 
 def test_cache_dir_gives_the_same_and_leaves_nothing(tmp_path):
     X, candidates, _ = make_problem()
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 50}
-    kept = PLCPClassifier(SUREClassifier(), **options).fit(X, candidates)
-    model = PLCPClassifier(SUREClassifier(), cache_dir=tmp_path, **options).fit(X, candidates)
+    kept = coupled(SUREClassifier(), nystroem(50)).fit(X, candidates)
+    model = coupled(SUREClassifier(), nystroem(50, cache_dir=tmp_path)).fit(X, candidates)
     np.testing.assert_array_equal(model.training_output_, kept.training_output_)
     assert os.listdir(tmp_path) == []
 
@@ -196,18 +159,17 @@ def test_a_label_that_is_never_a_candidate():
     X, candidates, _ = make_problem()
     candidates[:, 2] = False
     rows = candidates.any(axis=1)
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 50}
-    model = PLCPClassifier(SUREClassifier(), **options).fit(X[rows], candidates[rows])
+    model = coupled(SUREClassifier(), nystroem(50)).fit(X[rows], candidates[rows])
     assert 2 not in model.transduction_
     assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_threads_do_not_change_the_result(monkeypatch):
-    from appellate.numerics import features, threads
+    from appellate.numerics import blocks, threads
 
     X, candidates, _ = make_problem(dtype=np.float32)
-    monkeypatch.setattr(features, "_BLOCK_BYTES", 4 * 50 * 33)
-    model = SUREClassifier(kernel_approximation="nystroem", n_landmarks=50)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 4 * 50 * 33)
+    model = SUREClassifier(kernel=nystroem(50))
     outputs = []
     for n_threads in (1, 3):
         monkeypatch.setattr(threads, "effective_threads", lambda n=n_threads: n)
@@ -220,28 +182,19 @@ def test_saved_and_loaded(tmp_path):
     from appellate.io import load_model, save_model
 
     X, candidates, _ = make_problem(dtype=np.float32)
-    model = PLCPClassifier(SUREClassifier(), kernel_approximation="nystroem", n_landmarks=50)
+    model = coupled(SUREClassifier(), nystroem(50))
     save_model(model.fit(X, candidates), tmp_path / "m")
     shares = load_model(tmp_path / "m").predict_proba(X)
     assert shares.dtype == np.float32
     np.testing.assert_array_equal(shares, model.predict_proba(X))
 
 
-def test_plcp_and_its_base_each_say_a_part(tmp_path, caplog):
-    X, candidates, _ = make_problem(100)
-    base = SUREClassifier(kernel_approximation="nystroem", n_landmarks=10)
-    with caplog.at_level(logging.INFO, logger="appellate"):
-        PLCPClassifier(base, cache_dir=tmp_path).fit(X, candidates)
-    assert "Nystroem features of 10 landmarks" in caplog.text
-    assert f"of disk in '{tmp_path}'" in caplog.text
-
-
 def test_svm_alone_on_features():
     X, candidates, _ = make_problem(300)
     exact = PLSVMClassifier(random_state=0).fit(X, candidates)
-    model = PLSVMClassifier(random_state=0, kernel_approximation="nystroem", n_landmarks=200)
+    model = PLSVMClassifier(random_state=0, kernel=nystroem(200))
     model.fit(X, candidates)
-    assert model._regressor.rows.shape == (200, 5)
+    assert model._model.regressor.rows.shape == (200, 5)
     assert np.mean(model.transduction_ == exact.transduction_) > 0.9
 
 
@@ -253,14 +206,14 @@ def test_svm_on_all_rows_as_landmarks_is_exact(kind, bandwidth):
     new = np.random.RandomState(1).normal(size=(50, 5))
     if kind == "duplicates":
         X[100:120] = X[:20]
-    exact = PLSVMClassifier(random_state=0, bandwidth=bandwidth).fit(X, candidates)
+    exact = PLSVMClassifier(random_state=0, kernel=GaussianKernel(bandwidth)).fit(X, candidates)
     given = X
     if kind == "dask":
         given = pytest.importorskip("dask.array").from_array(X, chunks=(70, -1))
     for n_landmarks, atol in ((199, 1e-3), (200, 1e-4), (250, 1e-4)):
         if n_landmarks < len(X) and bandwidth < 1:
             continue  # so narrow a kernel does not see the row that is missing
-        model = clone(exact).set_params(kernel_approximation="nystroem", n_landmarks=n_landmarks)
+        model = clone(exact).set_params(kernel=nystroem(n_landmarks, bandwidth=bandwidth))
         model.fit(given, candidates)
         for found, wanted in (
             (model.training_output_, exact.training_output_),
@@ -273,24 +226,21 @@ def test_svm_on_rows_that_all_coincide():
     _, candidates, _ = make_problem(30)
     X, model = np.ones((30, 2)), PLSVMClassifier(random_state=0)
     exact = model.fit(X, candidates).training_output_
-    model.set_params(kernel_approximation="nystroem").fit(X, candidates)
+    model.set_params(kernel=nystroem()).fit(X, candidates)
     np.testing.assert_allclose(model.training_output_, exact, atol=1e-9)
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("coupled", [False, True])
 def test_svm_keeps_its_features_once(on_disk, coupled, tmp_path, monkeypatch):
-    from appellate.numerics import features, nystroem, rows
-
-    monkeypatch.setattr(features, "_BLOCK_BYTES", 2**18)
-    monkeypatch.setattr(rows, "_PIECE_BYTES", 2**18)
-    monkeypatch.setattr(nystroem, "SAMPLE_ROWS", 256)
+    monkeypatch.setattr("appellate.numerics.blocks._BLOCK_BYTES", 2**18)
+    monkeypatch.setattr("appellate.numerics.blocks._PIECE_BYTES", 2**18)
+    monkeypatch.setattr("appellate.numerics.nystroem.SAMPLE_ROWS", 256)
     X, candidates, _ = make_problem(20_000, n_labels=3, dtype=np.float32)
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 256}
-    model = PLSVMClassifier(n_epochs=1, bandwidth=0.3, random_state=0, **options)
+    kernel = nystroem(256, bandwidth=0.3, cache_dir=tmp_path if on_disk else None)
+    model = PLSVMClassifier(n_epochs=1, kernel=kernel, random_state=0)
     if coupled:
-        model = PLCPClassifier(model, bandwidth=0.3, max_rounds=1)
-    model.set_params(cache_dir=tmp_path if on_disk else None)
+        model = PLCPClassifier(model, max_rounds=1)
     model.fit(X[:300], candidates[:300])  # compiles
     tracemalloc.start()
     model.fit(X, candidates)
@@ -303,11 +253,10 @@ def test_svm_keeps_its_features_once(on_disk, coupled, tmp_path, monkeypatch):
 def test_svm_refuses_before_it_makes_features(coupled, tmp_path, monkeypatch):
     """A folder does not help: the features are needed in memory."""
     X, candidates, _ = make_problem(20_000, dtype=np.float32)
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 2000, "cache_dir": tmp_path}
-    model = PLSVMClassifier(random_state=0, **options)
-    monkeypatch.setattr(plan_module, "free_memory", lambda: 650 * 10**6)
-    monkeypatch.delattr("appellate.numerics.geometry.nystroem_basis")
-    with pytest.raises(MemoryError, match=r"Lower n_landmarks.* another base\."):
+    model = PLSVMClassifier(random_state=0, kernel=nystroem(2000, cache_dir=tmp_path))
+    monkeypatch.setattr(memory, "free_memory", lambda: 650 * 10**6)
+    monkeypatch.delattr("appellate.problem.nystroem_basis")
+    with pytest.raises(MemoryError, match=r"ower n_landmarks.* another base"):
         (PLCPClassifier(model) if coupled else model).fit(X, candidates)
 
 

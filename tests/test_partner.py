@@ -11,6 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from appellate import PartnerClassifier
 from appellate.confidence import blur
+from appellate.experiments.controls import CandidatePartner
+from tests.literal import smoother
 from tests.problems import random_candidates, random_confidence, solve_qp
 
 
@@ -112,8 +114,8 @@ def test_candidate_and_non_candidate_partner_are_one_problem(seed):
     X, candidates, supervision = make_problem(seed, n=40, n_labels=6)
     new = np.random.RandomState(9).normal(size=(20, 3))
     partners = [
-        PartnerClassifier(target=target).fit(X, candidates, supervision=supervision)
-        for target in ("non-candidate", "candidate")
+        kind().fit(X, candidates, supervision=supervision)
+        for kind in (PartnerClassifier, CandidatePartner)
     ]
     for name in ("confidence_", "training_output_"):
         first, second = (getattr(partner, name) for partner in partners)
@@ -155,10 +157,9 @@ def test_one_step_is_one_alternation_of_the_paper():
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         model = PartnerClassifier(max_iter=1).fit(X, candidates, supervision=supervision)
     from appellate.numerics.entries import CandidateEntries
-    from appellate.numerics.geometry import Geometry
     from appellate.numerics.simplex import project_entries
 
-    S = Geometry(X).smoother("rbf", 1.0, 0.05).training_output(np.eye(len(X)))
+    S = smoother(X, 0.05)
     entries = CandidateEntries(candidates)
     step = project_entries(entries.gather(S @ supervision + supervision), entries)
     np.testing.assert_allclose(model.confidence_, entries.scatter(step), atol=1e-12)

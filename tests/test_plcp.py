@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from appellate import (
+    GaussianKernel,
     PartnerClassifier,
     PLCPClassifier,
     PLKNNClassifier,
@@ -96,6 +97,15 @@ def test_verdict_is_that_of_the_base_alone(data):
     assert not model.overturned_[candidates.sum(axis=1) == 1].any()
 
 
+def test_the_mean_of_two_classes_keeps_how_sure_each_head_is():
+    rng = np.random.RandomState(0)
+    truth = rng.randint(2, size=200)
+    X = truth[:, None] + rng.normal(size=(200, 3))
+    candidates = np.eye(2, dtype=bool)[truth] | (rng.uniform(size=(200, 2)) < 0.5)
+    model = PLCPClassifier(SUREClassifier(), head="mean").fit(X, candidates)
+    assert len(np.unique(model.predict_proba(rng.normal(size=(50, 3)))[:, 0].round(9))) > 30
+
+
 def test_confidences_agree_with_labels(data):
     X, candidates, _ = data
     model = PLCPClassifier(SUREClassifier()).fit(X, candidates)
@@ -111,9 +121,10 @@ def test_heads_come_from_one_fit(data):
     base = model.estimator_.decision_function(new)
     np.testing.assert_array_equal(model.decision_function(new), partner)
     np.testing.assert_array_equal(model.set_params(head="base").decision_function(new), base)
-    standard = [(s - s.mean(1, keepdims=True)) / s.std(1, keepdims=True) for s in (partner, base)]
-    mean = model.set_params(head="mean").decision_function(new)
-    np.testing.assert_allclose(mean, sum(standard) / 2, atol=1e-12)
+    both = model.partner_.predict_proba(new) + model.estimator_.predict_proba(new)
+    mean = model.set_params(head="mean")
+    np.testing.assert_allclose(mean.predict_proba(new), both / 2, atol=1e-12)
+    np.testing.assert_array_equal(mean.predict(new), both.argmax(axis=1))
     assert model.estimator_.transduction_.shape == (120,)
     assert model.estimator_.n_features_in_ == 4
 
@@ -133,10 +144,11 @@ def test_tol_stops_when_few_labels_change(data):
 
 def test_works_in_pipeline_and_grid_search_without_truth(data):
     X, candidates, _ = data
-    pipeline = make_pipeline(StandardScaler(), PLCPClassifier(SUREClassifier()))
+    base = SUREClassifier(kernel=GaussianKernel())
+    pipeline = make_pipeline(StandardScaler(), PLCPClassifier(base))
     grid = {
         "plcpclassifier__collaboration": [0.5, 2.0],
-        "plcpclassifier__estimator__bandwidth": [1, 2],
+        "plcpclassifier__estimator__kernel__bandwidth": [1.0, 2.0],
     }
     scoring = make_scorer(covering_rate)
     search = GridSearchCV(pipeline, grid, scoring=scoring, cv=KFold(3)).fit(X, candidates)
@@ -157,9 +169,9 @@ def test_cross_validation_keeps_class_names(data):
 
 
 def test_clone_keeps_parameters():
-    model = PLCPClassifier(SUREClassifier(bandwidth=3.0), blur=None, head="mean")
+    model = PLCPClassifier(SUREClassifier(kernel=GaussianKernel(3.0)), blur=None, head="mean")
     copy = clone(model)
-    assert copy.get_params()["estimator__bandwidth"] == 3.0
+    assert copy.get_params()["estimator__kernel__bandwidth"] == 3.0
     assert repr(copy) == repr(model)
 
 
@@ -197,8 +209,10 @@ def test_score_of_strings_and_frames(container):
 def test_supervision_reaches_the_base(data):
     X, candidates, truth = data
     supervision = np.eye(5)[truth]
-    model = PLCPClassifier(SUREClassifier(), max_rounds=1).fit(X, candidates, supervision)
-    told = SUREClassifier().fit(X, candidates, supervision)
+    model = PLCPClassifier(SUREClassifier(), max_rounds=1).fit(
+        X, candidates, supervision=supervision
+    )
+    told = SUREClassifier().fit(X, candidates, supervision=supervision)
     np.testing.assert_array_equal(model.verdict_, told.transduction_)
 
 

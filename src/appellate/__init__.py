@@ -9,55 +9,52 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from appellate.adapter import SoftLabelClassifier
-    from appellate.aggd import AGGDClassifier
-    from appellate.candidates import CandidateSets, as_candidates
-    from appellate.lalo import LALOClassifier
-    from appellate.neighbors import PLKNNClassifier
-    from appellate.numerics.search import FaissNeighbors
-    from appellate.partner import PartnerClassifier
-    from appellate.plcl import PLCLClassifier
-    from appellate.plcp import PLCPClassifier
-    from appellate.registry import available_bases, make_base
-    from appellate.sure import SUREClassifier
-    from appellate.svm import PLSVMClassifier
+    from appellate.bases import available_bases as available_bases
+    from appellate.bases import make_base as make_base
+    from appellate.bases.aggd import AGGDClassifier as AGGDClassifier
+    from appellate.bases.knn import PLKNNClassifier as PLKNNClassifier
+    from appellate.bases.lalo import LALOClassifier as LALOClassifier
+    from appellate.bases.plcl import PLCLClassifier as PLCLClassifier
+    from appellate.bases.soft_label import SoftLabelClassifier as SoftLabelClassifier
+    from appellate.bases.sure import SUREClassifier as SUREClassifier
+    from appellate.bases.svm import PLSVMClassifier as PLSVMClassifier
+    from appellate.candidates import Answers as Answers
+    from appellate.candidates import CandidateSets as CandidateSets
+    from appellate.candidates import as_answers as as_answers
+    from appellate.candidates import as_candidates as as_candidates
+    from appellate.jury import JuryClassifier as JuryClassifier
+    from appellate.numerics.blocks import ParquetRows as ParquetRows
+    from appellate.numerics.kernels import GaussianKernel as GaussianKernel
+    from appellate.numerics.kernels import LinearKernel as LinearKernel
+    from appellate.partner import PartnerClassifier as PartnerClassifier
+    from appellate.plcp import PLCPClassifier as PLCPClassifier
+    from appellate.testimony import TestimonyClassifier as TestimonyClassifier
 
     __version__: str
 
-__all__ = [
-    "AGGDClassifier",
-    "CandidateSets",
-    "FaissNeighbors",
-    "LALOClassifier",
-    "PLCLClassifier",
-    "PLCPClassifier",
-    "PLKNNClassifier",
-    "PLSVMClassifier",
-    "PartnerClassifier",
-    "SUREClassifier",
-    "SoftLabelClassifier",
-    "__version__",
-    "as_candidates",
-    "available_bases",
-    "make_base",
-]
-
 _HOMES = {
-    "AGGDClassifier": "aggd",
+    "AGGDClassifier": "bases.aggd",
+    "Answers": "candidates",
     "CandidateSets": "candidates",
-    "FaissNeighbors": "numerics.search",
-    "LALOClassifier": "lalo",
-    "PLCLClassifier": "plcl",
+    "GaussianKernel": "numerics.kernels",
+    "JuryClassifier": "jury",
+    "LALOClassifier": "bases.lalo",
+    "LinearKernel": "numerics.kernels",
+    "PLCLClassifier": "bases.plcl",
     "PLCPClassifier": "plcp",
-    "PLKNNClassifier": "neighbors",
-    "PLSVMClassifier": "svm",
+    "PLKNNClassifier": "bases.knn",
+    "PLSVMClassifier": "bases.svm",
+    "ParquetRows": "numerics.blocks",
     "PartnerClassifier": "partner",
-    "SUREClassifier": "sure",
-    "SoftLabelClassifier": "adapter",
+    "SUREClassifier": "bases.sure",
+    "SoftLabelClassifier": "bases.soft_label",
+    "TestimonyClassifier": "testimony",
+    "as_answers": "candidates",
     "as_candidates": "candidates",
-    "available_bases": "registry",
-    "make_base": "registry",
+    "available_bases": "bases",
+    "make_base": "bases",
 }
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

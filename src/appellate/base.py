@@ -6,34 +6,37 @@ import inspect
 import logging
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
-from sklearn.utils import gen_batches
+from sklearn.utils import gen_batches, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import fit_context
-from appellate.blocks import (
+from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
+from appellate.docket import Docket, frame_backend, row_index
+from appellate.numerics.blocks import (
+    Blocks,
     check_features,
-    compute,
     is_lazy,
-    open_rows,
+    open_blocks,
     predict_lazily,
     remember_features,
 )
-from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
-from appellate.costs import candidate_costs, cost_matrix, expected_costs
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
-from appellate.numerics.rows import Rows
 from appellate.numerics.simplex import project_entries, project_rows
+from appellate.problem import Kernel, Problem
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]
 
@@ -54,7 +57,7 @@ class BaseClassifier(Protocol):
 
     training_output_: NDArray[Any]
 
-    def fit(self, X: Any, candidates: Any, supervision: NDArray[Any] | None = None) -> Self:
+    def fit(self, X: Any, candidates: Any, *, supervision: NDArray[Any] | None = None) -> Self:
         """Train on candidate sets."""
         ...
 
@@ -64,8 +67,40 @@ class BaseClassifier(Protocol):
 
 
 @dataclass(frozen=True)
-class Disambiguation:
-    """What a classifier makes of its training samples, as candidate entries.
+class Model:
+    """What remains of a fit: it scores new rows.
+
+    Attributes
+    ----------
+    training_output : ndarray, shape (n, l), or None
+        Scores of the training rows.
+    """
+
+    training_output: NDArray[Any] | None
+
+    @abstractmethod
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Score validated new rows, (m, l); larger is likelier."""
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Turn scores into probabilities: projected onto the simplex, which keeps their order."""
+        return project_rows(scores)
+
+    def honest_scores(self) -> NDArray[Any]:
+        """Scores of the training rows by what did not see the row's own label, where it can.
+
+        Here the training output; a method that leaves rows out has better ones.
+        """
+        return np.asarray(self.training_output)
+
+    def light(self) -> Model:
+        """Return the model without what it knows of its training rows."""
+        return replace(self, training_output=None)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a method makes of its training rows, as candidate entries.
 
     Attributes
     ----------
@@ -77,79 +112,76 @@ class Disambiguation:
         Training output, at the candidates.
     n_iter : int
         Steps taken.
-    objective : tuple of float
-        Objective after every step, where the method records one.
+    model : callable
+        Makes the fitted `Model`; only the last round of a coupled fit calls it.
     ranking : ndarray, shape (nnz,), or None
         Scores whose largest is the sample's label, where that is not `output`; `confidence`
         must then have the same order.
-    state : object
-        What the method hands from `_disambiguate` to `_conclude`.
+    details : mapping
+        Further fitted attributes, by name.
     """
 
     initial: Values
     confidence: Values
     output: Values
-    n_iter: int = 1
-    objective: tuple[float, ...] = ()
+    n_iter: int
+    model: Callable[[], Model]
     ranking: Values | None = None
-    state: Any = None
-
-    @property
-    def scores(self) -> Values:
-        """Candidate entries of the scores whose largest is the sample's label."""
-        return self.output if self.ranking is None else self.ranking
+    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def distribution(self, entries: CandidateEntries) -> Values:
-        """Confidence whose largest is the sample's label, as `scores` has it.
+        """Confidence whose largest is the sample's label.
 
         The training output projected onto the simplex; a method that ranks by other scores
         has a confidence in the same order.
         """
         return project_entries(self.output, entries) if self.ranking is None else self.confidence
 
+    def rank(self, problem: Problem) -> Values:
+        """Scores whose largest is the label: as they are, or minus the expected costs."""
+        if problem.cost is None:
+            return self.output if self.ranking is None else self.ranking
+        return -candidate_costs(self.distribution(problem.entries), problem.entries, problem.cost)
+
+
+def _has_leave_one_out(classifier: PartialLabelClassifier) -> bool:
+    return hasattr(classifier._head(), "leave_one_out") if hasattr(classifier, "_model") else False
+
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of all classifiers here: validation, attributes and prediction.
 
-    A method is one subclass with three short methods: `_disambiguate` runs the algorithm on
-    candidate entries, `_conclude` keeps what prediction needs, `_decision` scores new rows.
+    A method is one subclass with one method, `_solve`, which runs the algorithm on a
+    `Problem` and returns a `Result`, whose model scores new rows.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {"cost": [None, str, dict, "array-like"]}
 
     # Every wrong label costs the same, for a subclass without the parameter.
     cost: Any = None
-    cost_: NDArray[np.float64] | None = None
 
     # -- what a method implements -------------------------------------------------------
 
     @abstractmethod
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
-        """Run the method; `supervision` replaces its initial confidence."""
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        """Run the method; `start` replaces its initial confidence."""
 
-    @abstractmethod
-    def _conclude(
-        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
-    ) -> NDArray[Any]:
-        """Keep what prediction needs and return the full training output, (n, l)."""
-
-    @abstractmethod
-    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Score validated new rows, (m, l); larger is likelier."""
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        """Kernels and ridges whose n x n matrices the method needs."""
+        return []
 
     # -- what every method offers -------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, supervision: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, supervision: ArrayLike | None = None) -> Self:
         """Fit to training rows and their candidate sets.
 
         Parameters
         ----------
         X : array-like, shape (n, q)
             Features; float32 is kept. A memory-mapped array is read where it lies; kernel
-            methods also take `appellate.blocks.ParquetRows` and Dask arrays and data frames.
+            methods also take `appellate.ParquetRows` and Dask arrays and data frames, those
+            with a linear kernel sparse arrays.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its
@@ -163,12 +195,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         -------
         self
         """
-        X, sets = self._open(X, y)
-        self.cost_ = cost_matrix(self.cost, self.classes_)
-        entries = CandidateEntries(sets.matrix)
-        start = None if supervision is None else check_supervision(supervision, entries, X.dtype)
-        geometry = self._geometry(X, sets.shape[1])
-        self._keep(geometry, entries, self._disambiguate(geometry, entries, start))
+        problem, start = self._open(X, y), None
+        if supervision is not None:
+            start = check_supervision(supervision, problem.entries, problem.dtype)
+        self._keep(problem, self._solve(problem, start))
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -192,13 +222,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probabilities of every label for new rows, (m, l).
 
-        The scores of a row are projected onto the simplex, which keeps their order. A `cost`
-        changes nothing here.
+        By default the scores of a row are projected onto the simplex, which keeps their order.
+        A `cost` changes nothing here.
         """
         check_is_fitted(self)
         if is_lazy(X):
             return self._predict_lazily("predict_proba", X, None, len(self.classes_))
-        return self._probabilities(self._scores(X))
+        return self._head().probabilities(self._scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Label of new rows, (m,); ties go to the first class.
@@ -211,62 +241,126 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         if is_lazy(X):
             return self._predict_lazily("predict", X, self.classes_.dtype, None)
-        columns = self._predict_columns(X)
-        labels: NDArray[Any] = self.classes_[columns]
+        labels: NDArray[Any] = self.classes_[self._predict_columns(X)]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy against a 1-D truth, or covering rate against candidate sets.
 
         The covering rate is the share of rows whose predicted label is among the
-        candidates: it needs no truth, since a label outside the set is certainly wrong.
+        candidates: it needs no truth, since a label outside the set is certainly wrong. A
+        class that `fit` has not seen is never predicted.
         """
         columns = self._predict_columns(X)
         if _is_label_vector(y):
             return float(accuracy_score(y, self.classes_[columns], sample_weight=sample_weight))
-        sets = as_candidates(y, classes=self.classes_)
+        sets = read_sets(y, self.classes_)
         check_length(sets, len(columns))
         covered = sets.matrix[np.arange(len(columns)), columns]
         weights = None if sample_weight is None else np.asarray(sample_weight)
         return float(np.average(covered.astype(float), weights=weights))
 
-    # -- shared machinery ---------------------------------------------------------------
+    @available_if(_has_leave_one_out)  # type: ignore[untyped-decorator]
+    def leave_one_out_decision(self) -> NDArray[Any]:
+        """Score every training row by the regression on all the other rows, (n, l).
 
-    def _open(self, X: Any, y: Any) -> tuple[NDArray[Any], CandidateSets]:
-        """Validate features and candidate sets; remember classes and features."""
+        There only where the fitted model has it in closed form, as kernel ridge regression
+        does: ``(output_i - S_ii T_i) / (1 - S_ii)``, with T the final confidence and S the
+        smoother; nothing is refitted.
+
+        Only the regression leaves the row out: the confidences of the other rows were found
+        with this row's candidates among the data. Scores made of it are therefore a little
+        kinder than those of new rows.
+
+        Returns
+        -------
+        ndarray, shape (n, l)
+            Larger is likelier, as in `decision_function`.
+
+        Examples
+        --------
+        >>> from appellate import SUREClassifier
+        >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+        >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+        >>> model = SUREClassifier().fit(X, y)
+        >>> model.classes_[model.leave_one_out_decision().argmax(axis=1)]
+        array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
+        """
+        scores: NDArray[Any] = self._head().leave_one_out()  # type: ignore[attr-defined]
+        return scores
+
+    # -- from X and y to a problem, from a result to fitted attributes ------------------
+
+    def _open(self, X: Any, y: Any) -> Problem:
+        """Validate features and candidate sets."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "give candidate sets, or one label a row."
             )
-        _warn_of_orders(X, y)
+        self.__dict__.pop("_model", None)  # a failed fit leaves no half-fitted classifier
+        backend = index = None
+        if not isinstance(X, np.ndarray) or not isinstance(y, np.ndarray):
+            backend = frame_backend(y, X)
+            index = None if is_lazy(X) else row_index(X)
+            y = y.compute() if is_lazy(y) else y
+            _warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
-        sets = as_candidates(_ravel_column(compute(y)))
-        check_length(sets, len(X))
-        self.classes_ = sets.class_names
-        self.candidates_ = sets.matrix
-        self.ids_ = sets.ids
+        sets = as_candidates(ravel_column(y) if getattr(y, "shape", ())[1:] == (1,) else y)
+        check_length(sets, X.shape[0])
+        if sets.ids is None and index is not None:
+            sets = replace(sets, ids=index)
         n_full = np.count_nonzero(sets.matrix.all(axis=1)) if sets.shape[1] > 1 else 0
         if n_full:
             logger.info(
                 "%d of %d rows have every label as a candidate: nothing is known of their label.",
                 n_full,
-                len(X),
+                len(sets),
             )
-        return X, sets
+        names = ("n_features_in_", "feature_names_in_")
+        return Problem(
+            X,
+            sets,
+            kernels=self._kernels(),
+            cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
+            backend=backend,
+            features={name: getattr(self, name) for name in names if hasattr(self, name)},
+        )
 
-    def _geometry(self, X: Any, n_labels: int) -> Geometry:
-        """Lay out the training rows; kernel methods decide about their kernel here."""
-        return Geometry(X)
-
-    def _keep(self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation) -> None:
-        """Set the fitted attributes from a finished disambiguation."""
-        self.training_output_ = self._conclude(geometry, entries, result)
+    def _keep(self, problem: Problem, result: Result) -> None:
+        """Set the fitted attributes."""
+        entries, ranking = problem.entries, result.rank(problem)
+        self._model = result.model()
+        output = self._model.training_output
+        if output is None or not np.isfinite(output).all():
+            self.__dict__.pop("_model")
+            raise FloatingPointError(
+                f"{type(self).__name__} gave scores that are not finite. Scale the features, for "
+                "instance by StandardScaler, or raise the regularization."
+            )
+        self.training_output_ = output
         self.confidence_ = entries.scatter(result.confidence)
-        ranking = self._rank(entries, result)
+        self.classes_, self.candidates_, self.ids_ = (
+            problem.classes,
+            problem.candidates,
+            problem.ids,
+        )
+        self.cost_, self._backend = problem.cost, problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
-        self.n_ties_ = entries.count_ties(ranking)
-        self.n_iter_ = result.n_iter
+        self.n_ties_, self.n_iter_ = entries.count_ties(ranking), result.n_iter
+        self._cost_followed = self.cost  # which `set_params` may change
+        for name, value in {**problem.features, **result.details}.items():
+            setattr(self, name, value)
+
+    def _head(self) -> Model:
+        """Who predicts."""
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether `fit` came to its end."""
+        return hasattr(self, "_model")
+
+    # -- scores of new rows -------------------------------------------------------------
 
     def _predict_columns(self, X: Any) -> NDArray[np.intp]:
         labels = (np.argmax(self._weigh(part), axis=1) for part in self._score_blocks(X))
@@ -276,13 +370,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Scores whose largest is the label: as they are, or minus the expected costs, (m, l)."""
         if self.cost_ is None:
             return scores
-        return -expected_costs(self._probabilities(scores), self.cost_)
-
-    def _rank(self, entries: CandidateEntries, result: Disambiguation) -> Values:
-        """Weigh the candidates of training rows likewise, as entries."""
-        if self.cost_ is None:
-            return result.scores
-        return -candidate_costs(result.distribution(entries), entries, self.cost_)
+        return -expected_costs(self._head().probabilities(scores), self.cost_)
 
     def _scores(self, X: Any) -> NDArray[Any]:
         parts = list(self._score_blocks(X))
@@ -291,21 +379,41 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _score_blocks(self, X: Any) -> Iterator[NDArray[Any]]:
         """Score new rows block by block, so that memory does not grow with their number."""
         check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
-        if isinstance(X, Rows):
-            yield from map(self._decision, X.blocks())
-            return
-        for block in gen_batches(len(X), _PREDICT_ROWS):
-            yield self._decision(X[block])
+        X, head = self._check_rows(X, reset=False), self._head()
+        for block in self._blocks_of(X):
+            scores = head.decision(block)
+            if not np.isfinite(scores).all():
+                raise FloatingPointError(
+                    f"{type(self).__name__} gave scores that are not finite: these rows are too "
+                    "far from those that were fitted. Scale them as those were."
+                )
+            yield scores
+
+    def _blocks_of(self, X: Any) -> Iterator[Any]:
+        if isinstance(X, Blocks):
+            return X.blocks()
+        return (X[rows] for rows in gen_batches(X.shape[0], _PREDICT_ROWS))
 
     def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
-        return predict_lazily(self, method, X, dtype, width)
+        """Apply a method to every chunk of a Dask collection, later."""
+        light = clone(self)
+        light.classes_, light.cost_ = self.classes_, self.cost_
+        light.n_features_in_, light._model = self.n_features_in_, self._model.light()
+        return predict_lazily(getattr(light, method), X, dtype, width, model=self)
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Validate features; `reset` remembers their number and names, else they are compared."""
-        rows = open_rows(X)
+        rows = None if type(X) is np.ndarray else open_blocks(X)
         if rows is None:
-            return validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+            tags = get_tags(self).input_tags
+            return validate_data(
+                self,
+                X,
+                dtype=[np.float64, np.float32],
+                accept_sparse="csr" if tags.sparse else False,
+                ensure_all_finite="allow-nan" if tags.allow_nan else True,
+                reset=reset,
+            )
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         if reset:
@@ -314,22 +422,95 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             check_features(self, rows.shape[1], getattr(rows, "feature_names", None))
         return rows
 
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return project_rows(scores)
+
+class AppealClassifier(PartialLabelClassifier):
+    """Base class of the classifiers that give every training row a verdict and an appeal.
+
+    A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
+    """
+
+    def docket(
+        self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"
+    ) -> Any:
+        """Tabulate verdict, appeal and outcome of every training sample.
+
+        Parameters
+        ----------
+        ids : array-like, shape (n,), default=None
+            Names of the samples; by default the index of the data frame or series that was
+            fitted, else 0 .. n - 1.
+        truth : array-like, shape (n,), default=None
+            True labels, where they are known; adds what was right before and after.
+        output : {"auto", "pandas", "polars", "dict", "docket"}, default="auto"
+            A data frame of the kind that was fitted; after fitting arrays whichever of
+            pandas and polars is installed, else a dict of arrays. ``"docket"`` returns the
+            `appellate.docket.Docket` itself, for its `to_html` and arrays.
+        separator : str, default="|"
+            Between the labels in the column of candidates.
+
+        Returns
+        -------
+        DataFrame, dict of ndarray, or Docket
+            Columns as `appellate.docket.Docket` describes.
+        """
+        check_is_fitted(self)
+        table = Docket(
+            candidates=self.candidates_,
+            class_names=self.classes_,
+            verdict_confidence=self.verdict_confidence_,
+            appeal_confidence=self.confidence_,
+            label_history=self.label_history_,
+            ids=self.ids_ if ids is None else ids,
+            truth=truth,
+            rounds=self._rounds(),
+            cost=self.cost_,
+            cost_name=describe_cost(self._cost_followed),
+        )
+        if output == "docket":
+            return table
+        return table.to_frame(self._backend if output == "auto" else output, separator=separator)
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
+        labels = self.label_history_
+        self.verdict_ = self.classes_[labels[0]]
+        self.overturned_ = labels[0] != labels[-1]
+
+    def _rounds(self) -> list[NDArray[Any]] | None:
+        """Confidence after each round, if the model kept it."""
+        return None
 
 
-def disambiguate(
-    classifier: Any, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-) -> Disambiguation:
-    """Let any base classifier disambiguate: ours on the shared geometry, others by `fit`."""
+@dataclass(frozen=True)
+class Foreign(Model):
+    """A third party's fitted base classifier, which predicts by `predict_proba`."""
+
+    classifier: Any
+    n_labels: int
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Take the probabilities of new rows, if there is one for every label."""
+        scores = np.asarray(self.classifier.predict_proba(X))
+        if scores.shape != (X.shape[0], self.n_labels):
+            raise ValueError(
+                f"{type(self.classifier).__name__}.predict_proba returned shape {scores.shape}; "
+                f"it must be {(X.shape[0], self.n_labels)}: one column for every class, those "
+                "that are nobody's candidate included."
+            )
+        return scores
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores, which are probabilities already."""
+        return scores
+
+
+def solve(classifier: Any, problem: Problem, start: Values | None) -> Result:
+    """Let any base classifier solve a problem: ours as they do, others by `fit`."""
     if isinstance(classifier, PartialLabelClassifier):
-        return classifier._disambiguate(geometry, entries, supervision)
-    candidates = entries.scatter(np.ones(len(entries), dtype=bool))
-    classifier.fit(
-        geometry.matrix,
-        candidates,
-        supervision=None if supervision is None else entries.scatter(supervision),
-    )
+        return classifier._solve(problem, start)
+    entries = problem.entries
+    supervision = None if start is None else entries.scatter(start)
+    classifier.fit(problem.matrix, problem.candidates.copy(), supervision=supervision)
     output = np.asarray(classifier.training_output_)
     if output.shape != entries.shape or not np.isfinite(output).all():
         raise ValueError(
@@ -337,37 +518,9 @@ def disambiguate(
             f"{entries.shape}, one score for every training row and label; got shape "
             f"{output.shape}{'' if output.shape != entries.shape else ' with NaN or infinity'}."
         )
-    values = entries.gather(output).astype(geometry.X.dtype, copy=False)
-    start = entries.uniform(values.dtype) if supervision is None else supervision
-    return Disambiguation(start, project_entries(values, entries), values)
-
-
-def conclude(
-    classifier: Any,
-    owner: PartialLabelClassifier,
-    geometry: Geometry,
-    entries: CandidateEntries,
-    result: Disambiguation,
-) -> None:
-    """Make a classifier that `disambiguate` trained as good as fitted on the owner's data.
-
-    Its labels follow the owner's cost. Only ours need it: a third party's `fit` has done so
-    itself.
-    """
-    if not isinstance(classifier, PartialLabelClassifier):
-        return
-    for name in ("classes_", "candidates_", "ids_", "n_features_in_", "feature_names_in_"):
-        if hasattr(owner, name):
-            setattr(classifier, name, getattr(owner, name))
-    classifier.cost_ = owner.cost_
-    classifier._keep(geometry, entries, result)
-
-
-def decide(classifier: Any, X: NDArray[Any]) -> NDArray[Any]:
-    """Score validated new rows by any base classifier, (m, l)."""
-    if isinstance(classifier, PartialLabelClassifier):
-        return classifier._decision(X)
-    return np.asarray(classifier.predict_proba(X))
+    values = entries.gather(output).astype(problem.dtype, copy=False)
+    model = partial(Foreign, output, classifier, entries.shape[1])
+    return Result(problem.uniform(start), project_entries(values, entries), values, 1, model)
 
 
 def check_base(estimator: Any) -> None:
@@ -426,6 +579,17 @@ def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: 
     return values
 
 
+def check_weights(weights: Any, n_samples: int) -> NDArray[np.float64]:
+    """Validate weights of the rows."""
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n_samples,) or not np.isfinite(checked).all() or (checked < 0).any():
+        raise ValueError(
+            f"sample_weight must be {n_samples} finite numbers, none negative, one a row; got "
+            f"shape {checked.shape}."
+        )
+    return checked
+
+
 def _warn_of_orders(X: Any, y: Any) -> None:
     """Warn if X and y are of pandas and name the same rows in another order."""
     one: Any = getattr(X, "index", None)
@@ -439,11 +603,11 @@ def _warn_of_orders(X: Any, y: Any) -> None:
         f"scikit-learn: row 0 of X, {one[0]!r}, is given row 0 of y, {two[0]!r}. If that is not "
         "meant, pass y.loc[X.index].",
         UserWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 
-def _ravel_column(y: Any) -> Any:
+def ravel_column(y: Any) -> Any:
     """Read an (n, 1) array or frame as a vector of labels, with scikit-learn's warning."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) != 2 or shape[1] != 1 or isinstance(y, CandidateSets) or sp.issparse(y):
@@ -452,9 +616,23 @@ def _ravel_column(y: Any) -> Any:
         "A column-vector y was passed when a 1d array was expected. It is read as one label "
         "a row; pass y.ravel() to say so.",
         DataConversionWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
     return np.asarray(y).ravel()
+
+
+def read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
+    """Read candidate sets in the columns of known classes; others are nobody's prediction."""
+    try:
+        return as_candidates(y, classes=classes)
+    except ValueError:
+        sets = as_candidates(y)
+        place = {name: j for j, name in enumerate(sets.class_names.tolist())}
+        matrix = np.zeros((len(sets), len(classes)), dtype=bool)
+        for j, name in enumerate(classes.tolist()):
+            if name in place:
+                matrix[:, j] = sets.matrix[:, place[name]]
+        return CandidateSets(matrix, classes, sets.ids)
 
 
 def _is_label_vector(y: Any) -> bool:

@@ -2,6 +2,7 @@
 
 The public functions take (n, l) matrices; the loops use the same equations on candidate
 entries alone (`normalize_entries`, `blur_entries`, `smooth_entries`, `reduce_candidates`).
+To divide by the sum, where it may be zero, is `normalize_rows` and `normalize_entries`.
 """
 
 from __future__ import annotations
@@ -74,10 +75,9 @@ def blur(
     array([[0.591, 0.409, 0.   ]])
     """
     entries = CandidateEntries(np.asarray(candidates, dtype=bool))
-    confidence = np.asarray(confidence)
-    if not np.issubdtype(confidence.dtype, np.floating):
-        confidence = confidence.astype(np.float64)
-    return entries.scatter(blur_entries(entries.gather(confidence), entries, temperature))
+    values = entries.gather(np.asarray(confidence))
+    values = values if values.dtype.kind == "f" else values.astype(float)
+    return entries.scatter(blur_entries(values, entries, temperature))
 
 
 def blur_entries(values: Values, entries: CandidateEntries, temperature: float | None) -> Values:
@@ -95,14 +95,37 @@ def blur_entries(values: Values, entries: CandidateEntries, temperature: float |
     return normalize_entries(weights, entries)
 
 
-def normalize_entries(values: Values, entries: CandidateEntries) -> Values:
-    """Divide every sample's entries by their sum; uniform where the sum is zero."""
-    totals = entries.row_sum(values)
+def normalize_entries(
+    values: Values, entries: CandidateEntries, otherwise: Values | None = None
+) -> Values:
+    """Divide every sample's entries by their sum.
+
+    Where that is zero, they are those of `otherwise`, by default all the same.
+    """
+    totals = entries.spread(entries.row_sum(values))
+    if (totals > 0).all():
+        return values / totals
+    even = entries.uniform(values.dtype) if otherwise is None else otherwise
+    return _divide(values, totals, even)
+
+
+def normalize_rows(values: Values, otherwise: Any = None) -> Values:
+    """Divide every row of a matrix by its sum; otherwise even, or what is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> normalize_rows(np.array([[1.0, 3.0], [0.0, 0.0]]))
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
+    even = values.dtype.type(1 / values.shape[1]) if otherwise is None else otherwise
+    return _divide(values, values.sum(axis=1, keepdims=True), even)
+
+
+def _divide(values: Values, totals: Values, otherwise: Any) -> Values:
     empty = totals <= 0
-    out = values / entries.spread(np.where(empty, values.dtype.type(1), totals))
-    if empty.any():
-        out = np.where(entries.spread(empty), entries.uniform(values.dtype), out)
-    return out
+    return np.where(empty, otherwise, values / np.where(empty, values.dtype.type(1), totals))
 
 
 def smooth_entries(previous: Values, output: Values, smoothing: float) -> Values:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from math import isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ __all__ = ["cost_matrix"]
 ORDERED = ("absolute", "within", "ordinal")
 #: All words that a cost may begin with.
 WORDS = (*ORDERED, "tree")
-_FORMS = "'absolute', 'within:3', 'ordinal:3', 'tree'"
 _BLOCK = 1 << 22  # entries of a block of expected costs
 _ROUNDING = 64  # costs that differ by as many units in the last place are tied
 
@@ -83,20 +82,28 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
     if not isinstance(cost, str):
         return _check_matrix(cost, names)
     word, _, number = cost.partition(":")
-    if word == "tree" and not number:
+    if cost == "tree":
         if not any("/" in str(name) for name in names):
             raise ValueError(
                 "cost='tree' needs class names that are paths, such as 'animal/dog/poodle', but "
-                f"no class has a '/': {_some(names)}. Give a mapping of names to paths instead."
+                f"no class has a '/', as {names[0]!r}. Give a mapping of names to paths instead."
             )
         return _tree_distances([_path(name) for name in names])
     size = _size(cost, word, number)
-    distance = np.abs(np.subtract.outer(*2 * (_values(names),)))
+    numbers = as_numbers(names)
+    values = np.arange(float(len(names))) if numbers is None else numbers
+    distance = np.abs(np.subtract.outer(values, values))
     if word == "absolute":
         return distance
     if word == "within":
-        return (distance > size * (1 + 1e-12)).astype(float)
+        return (~is_within(values[:, np.newaxis], values, size)).astype(float)
     return np.asarray(-np.expm1(-np.square(distance / size) / 2))
+
+
+def is_within(one: NDArray[Any], other: NDArray[Any], size: float) -> NDArray[np.bool_]:
+    """Whether numbers differ by no more than a size, but for their rounding; 0 is exact."""
+    slack = 4 * np.finfo(float).eps * np.maximum(np.abs(one), np.abs(other)) if size else 0.0
+    return np.asarray(np.abs(one - other) <= size + slack)
 
 
 def describe_cost(cost: Any) -> str:
@@ -109,10 +116,7 @@ def describe_cost(cost: Any) -> str:
     """
     if cost is None or isinstance(cost, str):
         return cost or ""
-    if isinstance(cost, Mapping):
-        return "tree"
-    size = len(cost)
-    return f"{size} x {size} matrix"
+    return "tree" if isinstance(cost, Mapping) else f"{len(cost)} x {len(cost)} matrix"
 
 
 def expected_costs(probabilities: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
@@ -122,8 +126,7 @@ def expected_costs(probabilities: NDArray[Any], matrix: NDArray[Any]) -> NDArray
     first of them is found, whatever the order of summation was.
     """
     costs = probabilities @ matrix.astype(probabilities.dtype, copy=False)
-    least = costs.min(axis=1, keepdims=True)
-    return np.where(costs <= least + _rounding(matrix, costs.dtype), least, costs)
+    return _tie(costs, costs.min(axis=1, keepdims=True), matrix)
 
 
 def candidate_costs(
@@ -142,11 +145,12 @@ def candidate_costs(
         block = np.asarray(shares[start : start + step] @ matrix)
         costs[part] = block[entries.rows[part] - start, entries.labels[part]]
     least = entries.spread(np.minimum.reduceat(costs, entries.indptr[:-1]))
-    return np.where(costs <= least + _rounding(matrix, costs.dtype), least, costs)
+    return _tie(costs, least, matrix)
 
 
-def _rounding(matrix: NDArray[Any], dtype: Any) -> float:
-    return float(_ROUNDING * np.finfo(dtype).eps * matrix.max(initial=0.0))
+def _tie(costs: NDArray[Any], least: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+    rounding = float(_ROUNDING * np.finfo(costs.dtype).eps * matrix.max(initial=0.0))
+    return np.where(costs <= least + rounding, least, costs)
 
 
 def is_ordered(cost: Any) -> bool:
@@ -163,11 +167,6 @@ def as_numbers(names: list[Any]) -> NDArray[np.float64] | None:
     return values if np.isfinite(values).all() else None
 
 
-def _values(names: list[Any]) -> NDArray[np.float64]:
-    values = as_numbers(names)
-    return np.arange(len(names), dtype=float) if values is None else values
-
-
 def _size(cost: str, word: str, number: str) -> float:
     """Read the number of ``within:3``; check the word."""
     if word == "absolute" and not number:
@@ -176,12 +175,12 @@ def _size(cost: str, word: str, number: str) -> float:
         near = difflib.get_close_matches(word, WORDS, n=1)
         guess = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"there is no cost {cost!r}.{guess} Use None, {_FORMS}, a mapping of names to paths, "
-            "or a matrix."
+            f"there is no cost {cost!r}.{guess} Use None, 'absolute', 'within:3', 'ordinal:3', "
+            "'tree', a mapping of names to paths, or a matrix."
         )
-    plain = re.fullmatch(r"[0-9.]+(e[-+]?[0-9]+)?", number)
-    size = float(number) if plain and number.count(".") < 2 and number != "." else -1.0
-    if size < 0 or not isfinite(size) or (word == "ordinal" and size == 0):
+    plain = re.fullmatch(r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?", number)
+    size = float(number) if plain else inf
+    if size == inf or (word == "ordinal" and size == 0):
         least = "a width above 0" if word == "ordinal" else "a distance of 0 or more"
         raise ValueError(f"cost={cost!r} needs {least} after the colon, such as '{word}:3'.")
     return size
@@ -198,37 +197,32 @@ def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
             f"the cost matrix has shape {matrix.shape}, but there are {l} classes: it needs one "
             f"row for every true and one column for every predicted label, ({l}, {l})."
         )
-    bad = np.argwhere(~np.isfinite(matrix))
-    if bad.size:
-        k, j = (names[i] for i in bad[0])
-        raise ValueError(f"the cost of saying {j!r} where {k!r} is true is not finite.")
-    below = np.argwhere(matrix < np.diag(matrix)[:, np.newaxis])
-    if below.size:
-        k, j = (names[i] for i in below[0])
+    for k, j in np.argwhere(~np.isfinite(matrix)):
         raise ValueError(
-            f"saying {j!r} where {k!r} is true would cost less than the truth. Rows of the matrix "
-            "are true labels, columns predicted ones, and larger is worse; a matrix of "
-            "similarities has to be negated."
+            f"the cost of saying {names[j]!r} where {names[k]!r} is true is not finite."
+        )
+    for k, j in np.argwhere(matrix < np.diag(matrix)[:, np.newaxis]):
+        raise ValueError(
+            f"saying {names[j]!r} where {names[k]!r} is true would cost less than the truth. Rows "
+            "of the matrix are true labels, columns predicted ones, and larger is worse; a matrix "
+            "of similarities has to be negated."
         )
     return np.asarray(matrix - matrix.min(initial=np.inf))
 
 
 def _look_up(paths: Mapping[Any, Any], name: Any) -> Any:
-    if name in paths:
-        return paths[name]
-    if str(name) in paths:
-        return paths[str(name)]
+    for key in (name, str(name)):
+        if key in paths:
+            return paths[key]
     raise ValueError(
-        f"the tree of costs has no path for the class {name!r}; give every class one."
+        f"the tree of costs has no path for the class {name!r}: give every class one."
     )
 
 
 def _path(path: Any) -> list[str]:
     steps = [step.strip() for step in str(path).split("/")]
     if not all(steps):
-        raise ValueError(
-            f"{str(path)!r} is no path in a tree: there is nothing before or after '/'."
-        )
+        raise ValueError(f"{str(path)!r} is no path in a tree: nothing before or after '/'.")
     return steps
 
 
@@ -238,13 +232,7 @@ def _tree_distances(paths: list[list[str]]) -> NDArray[np.float64]:
     shared = np.zeros((len(paths), len(paths)))
     together = np.ones_like(shared, dtype=bool)
     for level in range(max(depth, default=0)):
-        _, step = np.unique(
-            [p[level] if level < len(p) else "" for p in paths], return_inverse=True
-        )
+        step = np.array([p[level] if level < len(p) else "" for p in paths])
         together &= (step[:, np.newaxis] == step) & (np.minimum.outer(depth, depth) > level)
         shared += together
     return np.asarray(np.add.outer(depth, depth) - 2 * shared)
-
-
-def _some(names: list[Any]) -> str:
-    return ", ".join(repr(name) for name in names[:3]) + (", ..." if len(names) > 3 else "")

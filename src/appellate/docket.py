@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._votes import is_missing
+from appellate.candidates.names import is_missing
 from appellate.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries
 
@@ -99,10 +98,10 @@ class Docket:
         """Check that names and truth, if given, are one a sample, and the truth in class names."""
         for name in ("ids", "truth"):
             given = getattr(self, name)
-            if given is not None and len(given) != len(self.candidates):
+            if given is not None and len(given) != (n := len(self.candidates)):
                 raise ValueError(
-                    f"{name} has {len(given)} values, but {len(self.candidates)} samples were "
-                    f"fitted; pass one value a sample, in the order of training."
+                    f"{name} has {len(given)} values, but {n} samples were fitted; pass one value "
+                    "a sample, in the order of training."
                 )
         if self.truth is not None:
             _check_truth(self.truth, self.class_names)
@@ -125,21 +124,16 @@ class Docket:
     @cached_property
     def margin(self) -> NDArray[Any]:
         """Confidence of the appeal minus that of the next candidate, (n,); or their costs."""
+        merits, scale = self.appeal_confidence, 1.0
         if self.cost is not None:
-            return self._cost_margin(self.cost)
-        if self.candidates.shape[1] == 1:
-            return np.ones(len(self.candidates), dtype=self.appeal_confidence.dtype)
-        top = np.partition(self.appeal_confidence, -2, axis=1)[:, -2:]
-        return top[:, 1] - top[:, 0]
-
-    def _cost_margin(self, cost: NDArray[Any]) -> NDArray[Any]:
-        entries = CandidateEntries(self.candidates)
-        costs = candidate_costs(entries.gather(self.appeal_confidence), entries, cost)
-        table = np.full(entries.shape, np.inf, dtype=costs.dtype)
-        table[entries.rows, entries.labels] = costs
-        first, second = np.partition(table, 1, axis=1)[:, :2].T
-        share = (second - first) / (cost.max() or 1)
-        return np.where(entries.counts > 1, share, 1).astype(costs.dtype)
+            entries = CandidateEntries(self.candidates)
+            costs = candidate_costs(entries.gather(merits), entries, self.cost)
+            scale, merits = self.cost.max() or 1, np.full_like(merits, -np.inf)
+            merits[entries.rows, entries.labels] = -costs
+        nobody = np.full_like(merits[:, :1], -np.inf)  # beside the only class
+        second, first = np.partition(np.hstack([merits, nobody]), -2, axis=1)[:, -2:].T
+        alone = np.count_nonzero(self.candidates, axis=1) == 1
+        return np.where(alone, 1, (first - second) / scale).astype(merits.dtype)
 
     @cached_property
     def round_of_change(self) -> NDArray[np.intp]:
@@ -213,9 +207,8 @@ class Docket:
         Path
             The file.
         """
-        review = importlib.import_module("appellate.review")  # it lies above this module
-        written: Path = review.write_page(review.page_data(self, **options), path)
-        return written
+        review: Any = importlib.import_module("appellate.review")  # it lies above this module
+        return Path(review.write_page(review.page_data(self, **options), path))
 
     def _repr_html_(self) -> str:
         """Show a summary and the first rows in a notebook."""
@@ -233,15 +226,11 @@ class Docket:
         )
 
     def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
-        names = [str(name) for name in self.class_names.tolist()]
-        glue = free_separator(names, separator)
+        names = np.array([str(name) for name in self.class_names.tolist()], dtype=object)
+        glue = free_separator(names.tolist(), separator)
         rows, labels = np.nonzero(self.candidates)
-        starts = np.searchsorted(rows, np.arange(len(self.candidates) + 1)).tolist()
-        columns = labels.tolist()
-        joined = np.empty(len(self.candidates), dtype=object)
-        for i, (start, stop) in enumerate(pairwise(starts)):
-            joined[i] = glue.join(names[j] for j in columns[start:stop])
-        return joined
+        sets = np.split(names[labels], np.searchsorted(rows, np.arange(1, len(self.candidates))))
+        return np.array([glue.join(each) for each in sets], dtype=object)
 
 
 def free_separator(labels: Sequence[Any], first: str = "|") -> str:
@@ -261,10 +250,9 @@ def frame_backend(*objects: Any) -> str | None:
     """Name the data-frame library that any of the objects comes from, the first found."""
     for each in objects:
         native = nw.from_native(each, pass_through=True, allow_series=True)
-        if isinstance(native, nw.DataFrame | nw.Series):
-            name = native.implementation.value
-            if name in ("pandas", "polars"):
-                return str(name)
+        kind = getattr(native, "implementation", None)
+        if kind in (nw.Implementation.PANDAS, nw.Implementation.POLARS):
+            return str(kind.value)
     return None
 
 
@@ -280,15 +268,15 @@ def row_index(frame: Any) -> NDArray[Any] | None:
 def _check_truth(truth: Any, class_names: NDArray[Any]) -> None:
     """Refuse class numbers beside class names: they never agree, as if all were wrong."""
     known = [value for value in np.asarray(truth).tolist() if not is_missing(value)]
-    texts = [all(isinstance(v, str) for v in values) for values in (known, class_names.tolist())]
-    numbers = [
-        all(isinstance(v, int | float) for v in values) for values in (known, class_names.tolist())
-    ]
+    names = class_names.tolist()
+    texts, numbers = (
+        [all(isinstance(v, kind) for v in values) for values in (known, names)]
+        for kind in (str, int | float)
+    )
     if known and ((texts[0] and numbers[1]) or (numbers[0] and texts[1])):
         raise TypeError(
-            f"truth has values such as {known[0]!r}, but the classes are "
-            f"{class_names.tolist()[0]!r} and so on: pass the names of the true labels, for "
-            "class numbers classes_[truth]."
+            f"truth has values such as {known[0]!r}, but the classes are {names[0]!r} and so on: "
+            "pass the names of the true labels, for class numbers classes_[truth]."
         )
 
 

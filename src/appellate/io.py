@@ -1,9 +1,10 @@
 """Models in files: skops for the estimator, JSON for what a person wants to know of it.
 
-A model is a folder with two files. ``model.skops`` holds the estimator, often a scikit-learn
-pipeline that ends in a classifier of this library; its arrays are plain ``.npy`` members of a
-zip archive. ``meta.json`` holds versions, classes and a check sum. Pickle is never read: a
-file can name no type beyond scikit-learn's own and `TRUSTED_TYPES`.
+A model, shallow or deep, is a folder with two files. ``model.skops`` holds the estimator, often
+a scikit-learn pipeline that ends in a classifier of this library; its arrays are plain ``.npy``
+members of a zip archive. ``meta.json`` holds versions, classes, and name and check sum of the
+other. Pickle is never read, and a file can name no type beyond scikit-learn's own, the classes
+of this library and what the caller trusts.
 """
 
 from __future__ import annotations
@@ -11,50 +12,46 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
+import re
+import secrets
 import warnings
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from io import BytesIO
+from math import prod
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
-from appellate._votes import scalars
+from appellate.candidates.names import scalars
 
-__all__ = ["TRUSTED_TYPES", "ModelFileError", "load_model", "read_meta", "save_model"]
+__all__ = ["ModelFileError", "load_model", "read_meta", "save_model"]
 
 FORMAT = "appellate-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MODEL_FILE = "model.skops"
 META_FILE = "meta.json"
 
-#: Types that a model file may name beside those that skops knows from scikit-learn.
-TRUSTED_TYPES = (
-    "appellate.aggd.AGGDClassifier",
-    "appellate.lalo.LALOClassifier",
-    "appellate.model_selection.search.PLCPClassifierCV",
-    "appellate.model_selection.splits.CandidateKFold",
-    "appellate.model_selection.splits.CandidateStratifiedKFold",
-    "appellate.neighbors.PLKNNClassifier",
-    "appellate.numerics.kernels.GaussianKernel",
-    "appellate.numerics.kernels.LinearKernel",
-    "appellate.numerics.ridge.Regressor",
-    "appellate.numerics.search.FaissNeighbors",
-    "appellate.numerics.search.NeighborSearch",
-    "appellate.partner.PartnerClassifier",
-    "appellate.plcl.PLCLClassifier",
-    "appellate.plcp.PLCPClassifier",
-    "appellate.plcp.Round",
-    "appellate.sure.SUREClassifier",
-    "appellate.svm.PLSVMClassifier",
-    "numpy.dtype",
-    "pathlib.PosixPath",
-    "scipy.sparse._csr.csr_array",
-)
+_OWN_FILE = re.compile(r"model(-[0-9a-f]+)?\.skops")
+_LARGEST_META = 64 << 20
+_LARGEST = 16 << 30
+# Rooms of this library whose classes are parts of no model.
+_NO_MODELS = {"__main__", "cli", "datasets", "experiments", "report", "testing"}
+# What else a model is made of, and how a file may make it.
+_PLAIN_TYPES = {
+    "numpy.dtype": ("DTypeNode",),
+    "pathlib.Path": ("ConstructorFromReduceNode",),
+    "scipy.sparse._csr.csr_array": ("SparseMatrixNode", "ObjectNode"),
+}
+# They call what a file names; no model needs them.
+_CALLS = {"MethodNode", "OperatorFuncNode"}
+# Ways to make an object of ours, which then gets its attributes; nothing of it is called.
+_MADE = {"ObjectNode", "TupleNode"}
 
 
 class ModelFileError(ValueError):
@@ -62,18 +59,28 @@ class ModelFileError(ValueError):
 
 
 def save_model(
-    model: Any, path: str | os.PathLike[str], *, meta: Mapping[str, Any] | None = None
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    meta: Mapping[str, Any] | None = None,
+    trusted: Iterable[str | type] = (),
 ) -> Path:
     """Write a fitted model as a folder; it appears whole or not at all.
+
+    Over an earlier model too: renaming one file, ``meta.json``, takes the place of the old one by
+    the new. Whenever that is interrupted, either of them is there whole.
 
     Parameters
     ----------
     model : estimator
         A fitted classifier of this library, or a scikit-learn pipeline that ends in one.
     path : str or path
-        The folder to write. One that holds a model is replaced, any other is left alone.
+        The folder to write. A model in it is replaced; a folder of anything else is left alone.
     meta : mapping, default=None
         More for ``meta.json``, in JSON's types.
+    trusted : iterable of str or type, default=()
+        Types of parts that are neither scikit-learn's nor this library's, such as a base
+        classifier of your own. `load_model` must be given them as well.
 
     Returns
     -------
@@ -83,7 +90,7 @@ def save_model(
     Raises
     ------
     ModelFileError
-        If the model has parts of types that `load_model` would refuse.
+        If the model has parts that `load_model` would refuse, or that cannot be written.
     FileExistsError
         If the path is there and holds no model.
 
@@ -97,47 +104,50 @@ def save_model(
     >>> same.predict([[0.1]])
     array(['a'], dtype='<U1')
     """
-    skops = _skops()
     target = Path(path)
-    if target.exists() and not _is_model(target):
+    if target.exists() and not _is_ours(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
-    if type(model).__module__.startswith("appellate.deep."):
-        raise ModelFileError(
-            "a deep classifier is one safetensors file; write it with appellate.deep.save_model."
-        )
-    content = skops.dumps(model)
-    strange = _untrusted(skops, content)
-    if strange:
-        raise ModelFileError(
-            f"the model has parts of {_types(strange)}, which load_model would refuse. If they "
-            "are your own, write the model with skops.io.dump and name them when you read it."
-        )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    stage = Path(tempfile.mkdtemp(prefix=".appellate-model-", dir=target.parent))
+    content = _dump(model, _names(trusted))
+    there = target.is_dir()
+    target.mkdir(parents=True, exist_ok=True)
+    used = (target / MODEL_FILE).exists()
+    file = target / (f"model-{secrets.token_hex(4)}.skops" if used else MODEL_FILE)
+    stage = target / f"{META_FILE}.new"
     try:
-        (stage / MODEL_FILE).write_bytes(content)
-        document = {**_describe(model, content), **(meta or {})}
+        document = {**_describe(model, file.name, content), **(meta or {})}
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        (stage / META_FILE).write_text(text + "\n", encoding="utf-8")
-        stage.chmod(0o755)
-        if target.exists():
-            shutil.rmtree(target)
-        os.replace(stage, target)
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        _write(file, content)
+        _write(stage, f"{text}\n".encode())
+        os.replace(stage, target / META_FILE)
+    except BaseException:
+        for each in (file, stage):
+            each.unlink(missing_ok=True)
+        if not there:
+            target.rmdir()
+        raise
+    for old in target.glob("model*.skops"):
+        if old != file and _OWN_FILE.fullmatch(old.name):
+            with suppress(OSError):  # somebody reads it; the next one takes it away
+                old.unlink()
     return target
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), max_bytes: int = _LARGEST
+) -> Any:
     """Read a model that `save_model` wrote.
+
+    Nothing that the file names is called or imported before all of it was looked through.
 
     Parameters
     ----------
     path : str or path
         The folder.
-    trusted : sequence of str, default=()
-        Names of further types to admit, such as a base classifier of your own. Naming a type
-        lets the file make objects of it: look at its code first.
+    trusted : iterable of str or type, default=()
+        Further types to admit, such as a base classifier of your own. Naming a type lets the
+        file make objects of it: look at its code first.
+    max_bytes : int, default=16 GiB
+        Files that say to be larger, or to become so when they are unpacked, are refused.
 
     Returns
     -------
@@ -149,8 +159,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     FileNotFoundError
         If there is no such folder.
     ModelFileError
-        If it holds no model of ours, was damaged, was written by another major version, or
-        names a type that is not trusted; pickle files are refused unread.
+        If it holds no model of ours, is damaged or too large, was written by another version,
+        or names a type that is not trusted; pickle files are refused unread.
 
     Examples
     --------
@@ -164,23 +174,22 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     """
     folder = Path(path)
     document = read_meta(folder)
-    content = (folder / MODEL_FILE).read_bytes()
+    file = folder / document["file"]
+    content = _read(file, max_bytes)
     if hashlib.sha256(content).hexdigest() != document.get("sha256"):
         raise ModelFileError(
-            f"'{folder / MODEL_FILE}' is not the file that {META_FILE} describes: it is damaged "
-            "or was replaced. Write the model again."
+            f"'{file}' is not the file that {META_FILE} describes: it is damaged or was replaced. "
+            "Write the model again."
         )
     skops = _skops()
-    try:
-        strange = _untrusted(skops, content, trusted)
+    with _refusing(file):
+        strange = _look_through(skops, content, max_bytes, _names(trusted))
         if strange:
             raise ModelFileError(
-                f"'{folder}' names {_types(strange)}, which is not trusted, so nothing of it was "
-                "loaded. If you know where the file comes from, pass trusted=[...]."
+                f"'{folder}' names {_types(strange)}, not trusted, so nothing was loaded. If you "
+                f"know where it comes from: load_model(..., trusted={strange})."
             )
-        return skops.loads(content, trusted=_found(skops, content))
-    except (zipfile.BadZipFile, KeyError, TypeError, AttributeError, ImportError) as error:
-        raise ModelFileError(f"'{folder / MODEL_FILE}' cannot be read: {error}") from error
+        return skops.loads(content, trusted=skops.get_untrusted_types(data=content))
 
 
 def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -194,7 +203,8 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Versions, classes, features and whatever `save_model` was given as `meta`.
+        Versions, classes, features and whatever `save_model` was given as `meta`; the sizes
+        and types of what it was given are for its reader to check.
 
     Raises
     ------
@@ -216,18 +226,18 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileNotFoundError(f"there is no model '{folder}'.")
     if folder.is_file():
         raise ModelFileError(_refuse_file(folder))
-    missing = [name for name in (META_FILE, MODEL_FILE) if not (folder / name).is_file()]
-    if missing:
-        raise ModelFileError(
-            f"'{folder}' holds no model: there is no {' and no '.join(missing)} in it."
-        )
-    try:
-        document = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ModelFileError(f"'{folder / META_FILE}' cannot be read: {error}") from error
+    if not (folder / META_FILE).is_file():
+        raise ModelFileError(f"'{folder}' holds no model: there is no {META_FILE} in it.")
+    with _refusing(folder / META_FILE):
+        document = json.loads(_read(folder / META_FILE, _LARGEST_META).decode("utf-8"))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"'{folder / META_FILE}' does not describe a model of appellate.")
     _check_versions(folder, document)
+    file = document.get("file")
+    if not (isinstance(file, str) and _OWN_FILE.fullmatch(file) and (folder / file).is_file()):
+        raise ModelFileError(f"'{folder}' holds no model: there is no {file or MODEL_FILE} in it.")
+    if not isinstance(document.get("classes"), list):
+        raise ModelFileError(f"'{folder / META_FILE}' does not say the classes of the model.")
     return document
 
 
@@ -250,7 +260,7 @@ def _check_versions(folder: Path, document: dict[str, Any]) -> None:
         )
 
 
-def _describe(model: Any, content: bytes) -> dict[str, Any]:
+def _describe(model: Any, file: str, content: bytes) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     classes = np.asarray(getattr(model, "classes_", ()))
     return {
@@ -264,20 +274,13 @@ def _describe(model: Any, content: bytes) -> dict[str, Any]:
         "classes": [_json_safe(name) for name in scalars(classes)],
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": getattr(model, "n_features_in_", None),
+        "file": file,
         "sha256": hashlib.sha256(content).hexdigest(),
     }
 
 
 def _json_safe(value: Any) -> Any:
     return value if isinstance(value, (str, int, bool)) or value is None else str(value)
-
-
-def _is_model(folder: Path) -> bool:
-    try:
-        document = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def _refuse_file(file: Path) -> str:
@@ -291,17 +294,166 @@ def _refuse_file(file: Path) -> str:
     return f"'{file}' is a file; a model is the folder that appellate.io.save_model writes."
 
 
-def _found(skops: Any, content: bytes) -> list[str]:
-    found: list[str] = skops.get_untrusted_types(data=content)
-    return found
+# -- what a file may name --------------------------------------------------------------------
 
 
-def _untrusted(skops: Any, content: bytes, trusted: Sequence[str] = ()) -> list[str]:
-    """Types named by a file that are neither skops's, ours nor the caller's."""
-    return sorted(set(_found(skops, content)) - {*TRUSTED_TYPES, *trusted})
+def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str]) -> list[str]:
+    """Name the types in a file that nobody trusts; raise where it is hostile or too large."""
+    own: set[str] = set()
+    others: set[str] = set()
+    unpacked: dict[Any, int] = {}
+    with ZipFile(BytesIO(content)) as archive:
+        members = archive.infolist()
+        packed = any(member.compress_type != ZIP_STORED for member in members)
+        if packed or sum(member.file_size for member in members) > len(content):
+            raise ValueError("its parts are compressed or overlap, as in no model of ours.")
+        schema = json.loads(archive.read("schema.json"))
+        if schema["protocol"] not in range(_protocol(skops) + 1):
+            raise ValueError(f"this skops does not know its protocol {schema['protocol']!r}.")
+        for node in _nodes(schema):
+            name, loader = f"{node['__module__']}.{node['__class__']}", node["__loader__"]
+            if loader in _CALLS:
+                raise ValueError(f"it holds a method of {name}, which no model needs.")
+            vouched = loader in _PLAIN_TYPES.get(name, _MADE if _is_own(name) else ())
+            (own if vouched else others).add(name)
+            if "file" in node:
+                key = node["file"], node.get("__id__") or len(unpacked)
+                unpacked[key] = _unpacked_size(archive, node["file"])
+    if sum(unpacked.values()) > max_bytes:
+        raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
+    strange = set(skops.get_untrusted_types(data=content))
+    return sorted(strange - (own - others) - trusted)
 
 
-def _types(names: Sequence[str]) -> str:
+def _protocol(skops: Any) -> int:
+    """The newest protocol that the installed skops reads, which is the one that it writes."""
+    with ZipFile(BytesIO(skops.dumps(None))) as archive:
+        return int(json.loads(archive.read("schema.json"))["protocol"])
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object that a schema describes, without recursion."""
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if "__loader__" in part:
+                yield part
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+
+
+def _is_own(name: str) -> bool:
+    """Whether a name is that of a class of this library that can be part of a model."""
+    module, _, kind = name.rpartition(".")
+    rooms = module.split(".")
+    if rooms[0] != "appellate" or _NO_MODELS.intersection(rooms):
+        return False
+    try:
+        found = getattr(import_module(module), kind, None)
+    except ImportError:
+        return False
+    return isinstance(found, type) and found.__module__ == module and not hasattr(found, "__del__")
+
+
+def _unpacked_size(archive: ZipFile, name: str) -> int:
+    """Bytes that an array takes by its own account, the file's size if it is none."""
+    if name.endswith(".npz"):
+        with ZipFile(BytesIO(archive.read(name))) as inner:
+            return sum(_unpacked_size(inner, each) for each in inner.namelist())
+    size = archive.getinfo(name).file_size
+    if not name.endswith(".npy"):
+        return size
+    with archive.open(name) as stream:
+        version = np.lib.format.read_magic(stream)
+        header = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
+        shape, _, dtype = getattr(np.lib.format, header)(stream)
+    return max(size, prod(shape) * dtype.itemsize)
+
+
+# -- what is written -------------------------------------------------------------------------
+
+
+def _dump(model: Any, trusted: set[str]) -> bytes:
+    """Turn a model into the bytes of a file that `load_model` reads."""
+    skops = _skops()
+    try:
+        content = _with_plain_paths(skops.dumps(model))
+        strange = _look_through(skops, content, _LARGEST, trusted)
+    except Exception as error:  # whatever the model is made of
+        raise ModelFileError(f"the model cannot be written: {error}") from error
+    if strange:
+        raise ModelFileError(
+            f"the model has parts of {_types(strange)}, which load_model would refuse. If you "
+            f"trust their code, name them here and when you read it: trusted={strange}."
+        )
+    return content
+
+
+def _with_plain_paths(content: bytes) -> bytes:
+    """Let paths be read on any system: a file names ``Path``, not the kind of this one."""
+    with ZipFile(BytesIO(content)) as archive:
+        schema = json.loads(archive.read("schema.json"))
+        kinds = ("PosixPath", "WindowsPath")
+        paths = [node for node in _nodes(schema) if node["__class__"] in kinds]
+        if not paths:
+            return content
+        for node in paths:
+            node["__module__"], node["__class__"] = "pathlib", "Path"
+        out = BytesIO()
+        with ZipFile(out, "w") as plain:
+            for name in set(archive.namelist()) - {"schema.json"}:
+                plain.writestr(name, archive.read(name))
+            plain.writestr("schema.json", json.dumps(schema))
+    return out.getvalue()
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder may be written to: it holds a model, or what is left of writing one."""
+    if not folder.is_dir():
+        return False
+    left = {f"{META_FILE}.new"}
+    if all(each.name in left or _OWN_FILE.fullmatch(each.name) for each in folder.iterdir()):
+        return True
+    try:
+        document = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def _write(file: Path, content: bytes) -> None:
+    with file.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _read(file: Path, max_bytes: int) -> bytes:
+    if file.stat().st_size > max_bytes:
+        raise ModelFileError(f"'{file}' is larger than {max_bytes} bytes, so it was not read.")
+    return file.read_bytes()
+
+
+@contextmanager
+def _refusing(file: Path) -> Iterator[None]:
+    """Turn whatever a bad file leads to into one error that names it."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except Exception as error:
+        said = str(error) or type(error).__name__
+        raise ModelFileError(f"'{file}' cannot be read: {said}") from error
+
+
+def _names(trusted: Iterable[str | type]) -> set[str]:
+    given = [trusted] if isinstance(trusted, str | type) else trusted
+    return {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
+
+
+def _types(names: list[str]) -> str:
     return f"the type{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

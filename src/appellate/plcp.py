@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
-from sklearn.base import clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
 
 from appellate._compat import Interval, StrOptions
-from appellate.appeal import AppealClassifier
+from appellate._docs import share_docs
 from appellate.base import (
-    Disambiguation,
+    AppealClassifier,
+    Model,
     PartialLabelClassifier,
+    Result,
     check_base,
-    conclude,
-    decide,
-    disambiguate,
+    solve,
 )
-from appellate.candidates import CandidateSets
+from appellate.bases.ridge import KERNEL_CONSTRAINT
 from appellate.confidence import blur_entries, smooth_entries
-from appellate.kernel import (
-    APPROXIMATION,
-    APPROXIMATION_CONSTRAINTS,
-    KernelClassifier,
-    plan_geometry,
-)
-from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
+from appellate.evidence import Evidence, estep, fit_temperature, label_shares, soften
+from appellate.jury import AMBIGUITIES, JuryClassifier
+from appellate.numerics.entries import Values
 from appellate.partner import PartnerClassifier
+from appellate.problem import Kernel, Problem
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,8 @@ class Round:
     partner_confidence: NDArray[Any] | None = None
 
 
-class PLCPClassifier(AppealClassifier):
+@share_docs
+class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc]
     """Partial-label learning with a classifier as partner (PLCP).
 
     Any base classifier is coupled with a partner that learns which labels a sample does
@@ -78,8 +74,8 @@ class PLCPClassifier(AppealClassifier):
     Cost: that of one kernel matrix, factorisation and inverse, O(n^3), shared by base and
     partner where their kernels agree; the rounds touch candidate entries only. Memory: at
     most three n x n matrices, and n^2 c^2 / l numbers, with c candidates a row, for each
-    further ridge or kernel of the base. Nystroem features (`kernel_approximation`) make both
-    linear in n.
+    further ridge or kernel of the base. Nystroem features (`GaussianKernel`) make both linear
+    in n.
 
     Parameters
     ----------
@@ -97,42 +93,32 @@ class PLCPClassifier(AppealClassifier):
         Temperature of the blur (k); None turns blurring off.
     max_rounds : int, default=5
         Rounds of mutual supervision.
+    ambiguity : {"label-first", "set-first", "auto"} or float, default="label-first"
+        How the candidate sets arose. Label-first is Algorithm 1 as printed: a label was drawn and
+        others joined it. Set-first: the set was there and one of it is the row's, as with faces
+        and the names in a caption, so that a frequent label is in more sets already; a number
+        from 0 to 1 is in between (tau). Base and partner then hand each other honest posteriors,
+        ``rownorm(Y * P / pi^tau)`` with P the mean of their leave-one-out probabilities and pi
+        the label shares, without smoothing and blur. ``"auto"`` lets the kernel members of
+        `JuryClassifier` find out, without the truth, and is Algorithm 1 where no evidence of
+        another way is found.
     tol : float or None, default=None
         Stop after two rounds in a row in each of which fewer than this share of the
         training samples changed their label. None: all rounds are run, as in the authors'
         code. (The paper's rule needs the truth.)
     link : {"collaborative", "aggressive"}, default="collaborative"
         How the partner is tied to the base.
-    kernel : {"rbf", "linear"}, default="rbf"
-        Kernel of the partner.
-    bandwidth : float, default=1.0
-        Width of the partner's kernel in mean distances.
-    target : {"non-candidate", "candidate"}, default="non-candidate"
-        What the partner regresses on; both are one problem, see `PartnerClassifier`.
+    kernel : {"rbf", "linear"}, GaussianKernel, LinearKernel or None, default=None
+        Kernel of the partner; None: that of the base, Gaussian if it has none.
     head : {"partner", "base", "mean"}, default="partner"
         Who predicts new rows: the partner of the last round (the paper), the base of the
-        last round, or the mean of both scores, each standardised by row. It is read at
-        prediction, so one fit serves all three through ``set_params(head=...)``.
-    partner_tol, partner_max_iter : float, int, default=1e-6, 10_000
-        How far each partner is solved. Stopping early changes the answer; for studies only.
+        last round, or the mean of both probabilities. It is read at prediction, so one fit
+        serves all three through ``set_params(head=...)``.
     keep_confidences : bool, default=False
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
         Seed of the base, where that is random and has none of its own: an integer as it is,
         so that the verdict is what the base alone finds with it.
-    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
-        The Gaussian kernel matrix itself, or Nystroem features by way of landmarks, whose cost
-        grows linearly with the rows. Auto decides from the number of rows and the free memory;
-        the logger ``"appellate"`` says what was chosen and what it costs.
-        Holds for base and partner, which share it; of this and the next three, what is left at
-        its default is as the base has it.
-    n_landmarks : int or None, default=None
-        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
-        many as fit into memory.
-    landmarks : {"uniform", "k-means++"}, default="uniform"
-        How the landmarks are chosen among the rows.
-    cache_dir : str, path or None, default=None
-        Folder for the Nystroem features, n x n_landmarks numbers in float32; memory if None.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
@@ -145,12 +131,7 @@ class PLCPClassifier(AppealClassifier):
         The base of the last round, fitted.
     partner_ : PartnerClassifier
         The partner of the last round, fitted.
-    classes_ : ndarray, shape (l,)
-        Class names.
-    cost_ : ndarray, shape (l, l), or None
-        Cost of every predicted label (column) where another (row) is true.
-    candidates_ : ndarray of bool, shape (n, l)
-        Candidate sets of the training rows.
+    <classes>
     verdict_ : ndarray, shape (n,)
         Label that the base alone gives every training row.
     transduction_ : ndarray, shape (n,)
@@ -164,6 +145,8 @@ class PLCPClassifier(AppealClassifier):
         over the candidates (for a base that votes, shares of the votes).
     training_output_ : ndarray, shape (n, l)
         Scores of the training rows by the last partner, ``1 - M^``.
+    ambiguity_ : float or None
+        The tau that was followed; None: Algorithm 1 as printed.
     label_history_ : ndarray of int, shape (rounds + 1, n)
         Class index of every training row: verdict first, then each round's appeal.
     history_ : list of Round
@@ -172,8 +155,6 @@ class PLCPClassifier(AppealClassifier):
         Rounds run.
     termination_condition_ : {"max_rounds", "tol"}
         What ended them.
-    n_ties_ : int
-        Training rows whose label was not the only best candidate.
 
     References
     ----------
@@ -201,19 +182,13 @@ class PLCPClassifier(AppealClassifier):
         "blur": [Interval(Real, None, None, closed="neither"), None],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="both"), None],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), Interval(Real, 0, 1, closed="both")],
         "link": [StrOptions({"collaborative", "aggressive"})],
-        "kernel": [StrOptions({"rbf", "linear"})],
-        "bandwidth": [Interval(Real, 0, None, closed="neither")],
-        "target": [StrOptions({"non-candidate", "candidate"})],
+        "kernel": [*KERNEL_CONSTRAINT, None],
         "head": [StrOptions({"partner", "base", "mean"})],
-        "partner_tol": [Interval(Real, 0, None, closed="left")],
-        "partner_max_iter": [Interval(Integral, 1, None, closed="left")],
         "keep_confidences": ["boolean"],
         "random_state": ["random_state"],
-        **APPROXIMATION_CONSTRAINTS,
     }
-
-    _more_matrices = 0  # n x n matrices beside those of base and partner
 
     def __init__(
         self,
@@ -224,20 +199,13 @@ class PLCPClassifier(AppealClassifier):
         regularization: float = 0.05,
         blur: float | None = -1.0,
         max_rounds: int = 5,
+        ambiguity: str | float = "label-first",
         tol: float | None = None,
         link: str = "collaborative",
-        kernel: str = "rbf",
-        bandwidth: float = 1.0,
-        target: str = "non-candidate",
+        kernel: Kernel | None = None,
         head: str = "partner",
-        partner_tol: float = 1e-6,
-        partner_max_iter: int = 10_000,
         keep_confidences: bool = False,
         random_state: Any = None,
-        kernel_approximation: str = "auto",
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        cache_dir: Any = None,
         cost: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -246,136 +214,142 @@ class PLCPClassifier(AppealClassifier):
         self.regularization = regularization
         self.blur = blur
         self.max_rounds = max_rounds
+        self.ambiguity = ambiguity
         self.tol = tol
         self.link = link
         self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.target = target
         self.head = head
-        self.partner_tol = partner_tol
-        self.partner_max_iter = partner_max_iter
         self.keep_confidences = keep_confidences
         self.random_state = random_state
-        self.kernel_approximation = kernel_approximation
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.cache_dir = cache_dir
         self.cost = cost
 
-    def _geometry(self, X: Any, n_labels: int) -> Geometry:
-        settings = {name: getattr(self, name) for name in APPROXIMATION}
-        base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
-        if base is not None:
-            base._validate_params()
-        for name, default in APPROXIMATION.items():
-            if settings[name] == default:
-                settings[name] = getattr(base, name, default)
-        widths, ridges = self._count_smoothers()
-        return plan_geometry(
-            X,
-            n_labels,
-            {self.kernel, getattr(base, "kernel", self.kernel)},
-            n_matrices=getattr(base, "_n_matrices", 3) + self._more_matrices,
-            n_outputs=6 + 2 * self.max_rounds * self.keep_confidences,
-            n_widths=widths,
-            n_ridges=ridges,
-            at_hand=getattr(base, "_at_hand", False),
-            **settings,
-        )
+    _partner_type = PartnerClassifier  # the ablation has another
 
-    def _count_smoothers(self) -> tuple[int, int]:
-        """Widths of Gaussian kernels, and ridges of linear ones, in base and partner."""
-        widths, ridges, more = set(), set(), 0
-        for each in (self.estimator, self._make_partner()):
-            if isinstance(each, PartialLabelClassifier) and getattr(each, "kernel", "") == "rbf":
-                widths.add(getattr(each, "bandwidth", None))  # a CV has many, one at a time
-            elif isinstance(each, KernelClassifier):
-                ridges.add(each.regularization)
-                more += each._n_ridges - 1
-        return max(1, len(widths)), len(ridges) + more
-
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Algorithm 1, on candidate entries."""
-        base, partner = self._make_base(), self._make_partner()
-        history: list[Round] = []
-        doubt = np.zeros(len(entries), dtype=geometry.X.dtype)  # P^ at the candidates
+        base, partner, entries = self._make_base(), self._make_partner(), problem.entries
+        if self.ambiguity != "label-first":
+            tau = self._find_tau(problem)
+            if tau is not None:
+                return self._solve_by_evidence(problem, start, base, partner, tau)
+        supervision, history = start, []
+        doubt = np.zeros(len(entries), dtype=problem.dtype)  # P^ at the candidates
         for number in range(1, self.max_rounds + 1):
-            heard = disambiguate(base, geometry, entries, supervision)  # M
+            heard = solve(base, problem, supervision)  # M
             if number == 1:
                 confidence, verdict = heard.initial, heard
-                labels = [entries.argmax(self._rank(entries, verdict))]
+                labels = [entries.argmax(verdict.rank(problem))]
             confidence = smooth_entries(confidence, heard.output, self.smoothing)  # P
             from_base = blur_entries(confidence, entries, self.blur)  # O
-            replied = disambiguate(partner, geometry, entries, from_base)  # 1 - M^
+            replied = partner._solve(problem, from_base)  # 1 - M^
             doubt = smooth_entries(doubt, 1 - replied.output, self.smoothing)  # P^
             supervision = blur_entries(1 - doubt, entries, self.blur)  # O^
 
-            labels.append(entries.argmax(self._rank(entries, replied)))
+            labels.append(entries.argmax(replied.rank(problem)))
             kept = [entries.scatter(v) for v in (confidence, 1 - doubt) if self.keep_confidences]
-            history.append(self._record(labels, heard, replied, kept))
-            if self._settled(history):
+            changed = float(np.mean(labels[-1] != labels[-2]))
+            history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
+            recent = max(each.changed for each in history[-2:])
+            settled = self.tol is not None and number > 1 and recent < self.tol
+            if settled:
                 break
-        self.termination_condition_ = "tol" if self._settled(history) else "max_rounds"
-        self.history_, self.label_history_ = history, np.array(labels)
-        self.initial_confidence_ = entries.scatter(verdict.initial)
-        self.verdict_confidence_ = entries.scatter(verdict.distribution(entries))
-        return Disambiguation(
-            initial=entries.uniform(geometry.X.dtype),
+        return Result(
+            initial=problem.uniform(),
             confidence=replied.distribution(entries),
             output=replied.output,
             n_iter=len(history),
-            state=(base, heard, partner, replied),
+            model=lambda: _conclude(problem, base, heard, partner, replied),
+            details={
+                "ambiguity_": None,
+                "estimator_": base,
+                "partner_": partner,
+                "history_": history,
+                "label_history_": np.array(labels),
+                "initial_confidence_": entries.scatter(verdict.initial),
+                "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
+                "termination_condition_": "tol" if settled else "max_rounds",
+            },
         )
 
-    def _conclude(
-        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
-    ) -> NDArray[Any]:
-        base, heard, partner, replied = result.state
-        conclude(base, self, geometry, entries, heard)
-        conclude(partner, self, geometry, entries, replied)
-        self.estimator_, self.partner_ = base, partner
-        self.verdict_ = self.classes_[self.label_history_[0]]
-        self.overturned_ = self.label_history_[0] != self.label_history_[-1]
-        return np.asarray(partner.training_output_)
+    def _find_tau(self, problem: Problem) -> float | None:
+        """How the sets arose; None where the data show no other way than Algorithm 1's."""
+        if self.ambiguity != "auto":
+            return float(AMBIGUITIES.get(self.ambiguity, self.ambiguity))  # type: ignore[arg-type]
+        found = JuryClassifier("kernel", random_state=self.random_state)._solve(problem, None)
+        best = max(max(rounds) for rounds in found.details["criterion_"].values())
+        return None if found.n_iter == 1 or best <= 0 else found.details["ambiguity_"]
 
-    def _decision(self, X: NDArray[Any]) -> NDArray[Any]:
-        return _combine([decide(each, X) for each in self._heads()])
+    def _solve_by_evidence(
+        self, problem: Problem, start: Values | None, base: Any, partner: Any, tau: float
+    ) -> Result:
+        """Rounds in which base and partner hand each other honest posteriors."""
+        entries, evidence = problem.entries, Evidence.of_sets(problem.candidates)
+        supervision, history, labels = start, [], []
+        doubt: Any = None  # what the partner says of the rows, P of section 4's step 2
+        for number in range(1, self.max_rounds + 1):
+            heard = solve(base, problem, supervision)
+            if number == 1:
+                verdict, labels = heard, [entries.argmax(heard.rank(problem))]
+            made = heard.model()
+            said, warm = _temper(made, evidence, tau)
+            mixed = said if doubt is None else (said + doubt) / 2
+            replied = partner._solve(problem, _divide(mixed, evidence, tau, problem.dtype))
+            answer = replied.model()
+            doubt, cold = _temper(answer, evidence, tau)
+            supervision = _divide((said + doubt) / 2, evidence, tau, problem.dtype)
+            posterior = estep(doubt, evidence, tau).astype(problem.dtype)
+            told = replace(replied, confidence=posterior, ranking=posterior)
+            labels.append(entries.argmax(told.rank(problem)))
+            changed = float(np.mean(labels[-1] != labels[-2]))
+            history.append(Round(number, changed, heard.n_iter, replied.n_iter))
 
-    def leave_one_out_decision(self) -> NDArray[Any]:
-        """Score every training row by the regression on all the other rows, (n, l).
+        def model() -> CoupledModel:
+            coupled = _conclude(problem, base, heard, partner, replied)
+            one, other = coupled.partner, coupled.base
+            partner_head = Tempered(one.training_output, one, cold)
+            base_head = Tempered(other.training_output, other, warm)
+            return CoupledModel(coupled.training_output, partner_head, base_head)
 
-        By the classifier that predicts (`head`), in closed form; the others' confidences were
-        found with the row's candidates among the data, see
-        `KernelClassifier.leave_one_out_decision`.
-        """
-        check_is_fitted(self)
-        for each in self._heads():
-            if not hasattr(each, "leave_one_out_decision"):
-                raise TypeError(
-                    f"{type(each).__name__} has no closed-form leave-one-out, only kernel ridge "
-                    f"classifiers have; with head={self.head!r} it predicts. Use head='partner' "
-                    "or score held-out rows."
-                )
-        return _combine([each.leave_one_out_decision() for each in self._heads()])
-
-    def _heads(self) -> list[Any]:
-        """The fitted classifiers that predict."""
-        heads = {"partner": [self.partner_], "base": [self.estimator_]}
-        return heads.get(self.head, [self.partner_, self.estimator_])
-
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        if self.head == "mean":
-            return np.asarray(softmax(scores, axis=1))
-        heard = self.partner_ if self.head == "partner" else self.estimator_
-        return (
-            heard._probabilities(scores) if isinstance(heard, PartialLabelClassifier) else scores
+        return replace(
+            told,
+            initial=problem.uniform(),
+            n_iter=len(history),
+            model=model,
+            details={
+                "ambiguity_": tau,
+                "estimator_": base,
+                "partner_": partner,
+                "history_": history,
+                "label_history_": np.array(labels),
+                "initial_confidence_": entries.scatter(verdict.initial),
+                "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
+                "termination_condition_": "max_rounds",
+            },
         )
+
+    def _head(self) -> Model:
+        head: Model = self._model.choose(self.head)  # type: ignore[attr-defined]
+        return head
+
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
+        return [*([] if base is None else base._kernels()), *self._make_partner()._kernels()]
+
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features where base and partner do."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, PartialLabelClassifier):
+            both = (get_tags(each).input_tags for each in (self.estimator, self._make_partner()))
+            tags.input_tags.sparse = all(each.sparse for each in both)
+        return tags
 
     # -- parts of a round ---------------------------------------------------------------
 
-    def _open(self, X: Any, y: Any) -> tuple[NDArray[Any], CandidateSets]:
+    def _rounds(self) -> list[NDArray[Any]] | None:
+        kept = (each.partner_confidence for each in self.history_)
+        return [confidence for confidence in kept if confidence is not None] or None
+
+    def _make_base(self) -> Any:
         check_base(self.estimator)
         ours = isinstance(self.estimator, PartialLabelClassifier)
         if self.head != "partner" and not ours and not hasattr(self.estimator, "predict_proba"):
@@ -383,13 +357,6 @@ class PLCPClassifier(AppealClassifier):
                 f"{self.estimator!r} has no predict_proba, but head={self.head!r} lets it "
                 "predict. Add one, or take head='partner'."
             )
-        return super()._open(X, y)
-
-    def _rounds(self) -> list[NDArray[Any]] | None:
-        kept = (each.partner_confidence for each in self.history_)
-        return [confidence for confidence in kept if confidence is not None] or None
-
-    def _make_base(self) -> Any:
         base = clone(self.estimator, safe=False)
         params = base.get_params(deep=False) if hasattr(base, "get_params") else {}
         if self.random_state is not None and params.get("random_state", 0) is None:
@@ -407,45 +374,120 @@ class PLCPClassifier(AppealClassifier):
         return base
 
     def _make_partner(self) -> PartnerClassifier:
-        return PartnerClassifier(
+        kernel = self.kernel
+        if kernel is None:  # a third party's `kernel` may be anything
+            ours = isinstance(self.estimator, PartialLabelClassifier)
+            kernel = getattr(self.estimator, "kernel", None) if ours else None
+        return self._partner_type(
             collaboration=self.collaboration,
             regularization=self.regularization,
             link=self.link,
-            target=self.target,
-            kernel=self.kernel,
-            bandwidth=self.bandwidth,
-            tol=self.partner_tol,
-            max_iter=self.partner_max_iter,
-        )
-
-    def _record(
-        self,
-        labels: list[NDArray[np.intp]],
-        heard: Disambiguation,
-        replied: Disambiguation,
-        confidences: list[NDArray[Any]],
-    ) -> Round:
-        changed = float(np.mean(labels[-1] != labels[-2]))
-        return Round(len(labels) - 1, changed, heard.n_iter, replied.n_iter, *confidences)
-
-    def _settled(self, history: list[Round]) -> bool:
-        """Whether two rounds in a row changed fewer labels than `tol`."""
-        return (
-            self.tol is not None
-            and len(history) > 1
-            and max(history[-1].changed, history[-2].changed) < self.tol
+            kernel="rbf" if kernel is None else kernel,
         )
 
 
-def _combine(scores: list[NDArray[Any]]) -> NDArray[Any]:
-    """One classifier's scores as they are, those of several standardised by row and averaged."""
-    if len(scores) == 1:
-        return scores[0]
-    return np.asarray(np.mean([_standardize(each) for each in scores], axis=0))
+def _temper(model: Model, evidence: Evidence, tau: float) -> tuple[NDArray[Any], float]:
+    """Honest probabilities of the training rows, and the temperature that makes them."""
+    scores = model.honest_scores()
+    temperature = fit_temperature(scores, evidence, tau)
+    return soften(scores, temperature), temperature
 
 
-def _standardize(scores: NDArray[Any]) -> NDArray[Any]:
-    """Shift and scale every row to mean 0 and deviation 1 (0 for a constant row)."""
-    centred = scores - scores.mean(axis=1, keepdims=True)
-    deviation = centred.std(axis=1, keepdims=True)
-    return np.asarray(centred / np.where(deviation > 0, deviation, 1))
+def _divide(P: NDArray[Any], evidence: Evidence, tau: float, dtype: Any) -> Values:
+    """``rownorm(Y * P * pi^-tau)`` with pi the column means of P, as candidate entries."""
+    shares = label_shares(P)
+    return evidence.normalize(evidence.entries.gather(P * shares**-tau)).astype(dtype)
+
+
+@dataclass(frozen=True)
+class Tempered(Model):
+    """A model whose probabilities are the softmax of its scores by a temperature."""
+
+    model: Model
+    temperature: float
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Score new rows, (m, l)."""
+        return self.model.decision(X)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """``softmax(scores / temperature)``."""
+        return soften(scores, self.temperature).astype(scores.dtype)
+
+    @available_if(lambda self: hasattr(self.model, "leave_one_out"))  # type: ignore[untyped-decorator]
+    def leave_one_out(self) -> NDArray[Any]:
+        """Score every training row by all the other rows, (n, l)."""
+        scores: NDArray[Any] = self.model.leave_one_out()  # type: ignore[attr-defined]
+        return scores
+
+    def light(self) -> Tempered:
+        """Return what predicts, alone."""
+        return replace(self, training_output=None, model=self.model.light())
+
+
+@dataclass(frozen=True)
+class CoupledModel(Model):
+    """The models of the last round, of which any can predict."""
+
+    partner: Model
+    base: Model
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Score new rows by the partner, as the paper does, (m, l)."""
+        return self.partner.decision(X)
+
+    def light(self) -> CoupledModel:
+        """Return what predicts, alone."""
+        light = {"partner": self.partner.light(), "base": self.base.light()}
+        return replace(self, training_output=None, **light)
+
+    def choose(self, head: str) -> Model:
+        """Return the model that predicts, by its name."""
+        both = MeanModel(self.training_output, self.partner, self.base)
+        return {"partner": self.partner, "base": self.base, "mean": both}[head]
+
+
+def _both_leave_one_out(model: MeanModel) -> bool:
+    return all(hasattr(each, "leave_one_out") for each in (model.one, model.other))
+
+
+@dataclass(frozen=True)
+class MeanModel(Model):
+    """Mean of the probabilities of two models."""
+
+    one: Model
+    other: Model
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Average the probabilities of new rows, (m, l)."""
+        return self._mean(self.one.decision(X), self.other.decision(X))
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores, which are probabilities already."""
+        return scores
+
+    @available_if(_both_leave_one_out)  # type: ignore[untyped-decorator]
+    def leave_one_out(self) -> NDArray[Any]:
+        """Average the probabilities of the training rows by all the other rows, (n, l)."""
+        one, other = (each.leave_one_out() for each in (self.one, self.other))  # type: ignore[attr-defined]
+        return self._mean(one, other)
+
+    def light(self) -> MeanModel:
+        """Return what predicts, alone."""
+        return replace(self, training_output=None, one=self.one.light(), other=self.other.light())
+
+    def _mean(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+        return (self.one.probabilities(one) + self.other.probabilities(other)) / 2
+
+
+def _conclude(
+    problem: Problem, base: Any, heard: Result, partner: PartnerClassifier, replied: Result
+) -> CoupledModel:
+    """Make base and partner as good as fitted on the problem, and their models one."""
+    partner._keep(problem, replied)
+    if isinstance(base, PartialLabelClassifier):
+        base._keep(problem, heard)
+        model = base._head()
+    else:
+        model = heard.model()
+    return CoupledModel(partner.training_output_, partner._head(), model)

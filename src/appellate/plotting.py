@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from appellate._palette import BOTH
-from appellate._votes import is_missing
 from appellate.candidates import name_rows
+from appellate.candidates.names import is_missing
+from appellate.confidence import normalize_rows
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -34,12 +35,8 @@ _ROLES = {
     "rival": "next candidate",
 }
 _BASE: dict[str, Any] = {"linestyle": "-", "marker": "o", "markersize": 4.5}
-_PARTNER: dict[str, Any] = {
-    "linestyle": (0, (4, 2)),
-    "marker": "D",
-    "markersize": 4.5,
-    "markerfacecolor": "white",
-}
+_HOLLOW = {"markerfacecolor": "white"}
+_PARTNER: dict[str, Any] = {**_BASE, **_HOLLOW, "linestyle": (0, (4, 2)), "marker": "D"}
 _ALONE: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.2}
 _INK, _MUTED = "#222222", "#6B6B6B"
 _PANEL = (3.35, 2.55)  # inches
@@ -173,17 +170,10 @@ def _trajectories(model: PLCPClassifier, row: int, truth: Any) -> list[Trajector
     start = model.initial_confidence_[row]
     base = _shares(start, [each.base_confidence for each in model.history_], row)
     partner = _shares(start, [each.partner_confidence for each in model.history_], row)
-    names = model.classes_.tolist()
+    names, alone = model.classes_.tolist(), model.verdict_confidence_[row].tolist()
     return [
-        Trajectory(
-            name=names[label],
-            role=role,
-            is_true=bool(names[label] == truth),
-            base=base[:, label],
-            partner=partner[:, label],
-            alone=float(model.verdict_confidence_[row, label]),
-        )
-        for label, role in _roles(model, row, truth).items()
+        Trajectory(names[j], role, bool(names[j] == truth), base[:, j], partner[:, j], alone[j])
+        for j, role in _roles(model, row, truth).items()
     ]
 
 
@@ -203,9 +193,7 @@ def _roles(model: PLCPClassifier, row: int, truth: Any) -> dict[int, str]:
 
 def _shares(start: NDArray[Any], rounds: list[Any], row: int) -> NDArray[Any]:
     """Confidences of one sample, each divided by its sum; rows of zeros stay."""
-    stack = np.stack([start, *(confidence[row] for confidence in rounds)])  # (rounds + 1, l)
-    totals = stack.sum(axis=1, keepdims=True)
-    return stack / np.where(totals > 0, totals, 1)
+    return normalize_rows(np.stack([start, *(each[row] for each in rounds)]), otherwise=0)
 
 
 # -- how to draw it ---------------------------------------------------------------------
@@ -277,9 +265,8 @@ def _draw_legend(figure: Figure, roles: set[str]) -> None:
     from matplotlib.lines import Line2D
 
     above = [
-        Line2D([], [], color=_COLORS[role], linewidth=3, label=text)
-        for role, text in _ROLES.items()
-        if role in roles
+        Line2D([], [], color=_COLORS[role], linewidth=3, label=_ROLES[role])
+        for role in sorted(roles, key=list(_ROLES).index)
     ]
     voices = (("base", _BASE), ("partner", _PARTNER), ("base without partner", _ALONE))
     below = [Line2D([], [], color=_INK, label=text, **style) for text, style in voices]

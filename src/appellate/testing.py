@@ -128,54 +128,59 @@ def make_clusters(
 
 def check_training_output(estimator: Any) -> None:
     """The training output has one finite score for every training row and label."""
-    X, candidates, _ = make_clusters()
-    output = np.asarray(_fit(estimator, X, candidates).training_output_)
+    fitted, _, candidates, _ = _solve(estimator)
+    output = np.asarray(fitted.training_output_)
     assert output.shape == candidates.shape
     assert np.isfinite(output).all()
 
 
+def check_proba(estimator: Any) -> None:
+    """Probabilities have a column a label and are finite, also far away and for equal rows."""
+    fitted, X, candidates, _ = _solve(estimator)
+    equal = _fit(estimator, np.repeat(X[:5], 12, axis=0), candidates)
+    for model, rows in ((fitted, X), (fitted, 1e3 * X), (equal, X), (equal, X[:1])):
+        chances = np.asarray(model.predict_proba(rows))
+        assert chances.shape == (len(rows), candidates.shape[1])
+        assert np.isfinite(chances).all()
+
+
 def check_accepts_supervision(estimator: Any) -> None:
     """A confidence is accepted as supervision, also by a classifier fitted before."""
-    X, candidates, truth = make_clusters()
-    fitted = _fit(estimator, X, candidates)
-    sure = blur(np.eye(3)[truth], candidates, 3.0)
-    fitted.fit(X, candidates, supervision=sure)
+    fitted, X, candidates, truth = _solve(estimator)
+    fitted.fit(X, candidates, supervision=blur(np.eye(3)[truth], candidates, 3.0))
     output = np.where(candidates, fitted.training_output_, -np.inf)
     assert np.mean(output.argmax(axis=1) == truth) > 0.9
 
 
 def check_solves_clusters(estimator: Any) -> None:
     """Well separated clusters are disambiguated and predicted."""
-    X, candidates, truth = make_clusters()
-    fitted = _fit(estimator, X, candidates)
+    fitted, X, _, truth = _solve(estimator)
     assert np.mean(np.asarray(fitted.predict_proba(X)).argmax(axis=1) == truth) > 0.95
 
 
 def check_inputs_unchanged(estimator: Any) -> None:
     """Fitting writes into none of its arguments."""
     X, candidates, _ = make_clusters()
-    supervision = initial_confidence(candidates)
-    copies = X.copy(), candidates.copy(), supervision.copy()
-    clone(estimator).fit(X, candidates, supervision=supervision)
-    for given, copy in zip((X, candidates, supervision), copies, strict=True):
-        np.testing.assert_array_equal(given, copy)
+    given = X, candidates, initial_confidence(candidates)
+    copies = [each.copy() for each in given]
+    clone(estimator).fit(X, candidates, supervision=given[2])
+    for each, copy in zip(given, copies, strict=True):
+        np.testing.assert_array_equal(each, copy)
 
 
 def check_deterministic(estimator: Any) -> None:
     """Two fits with one seed, and two predictions of one fit, are equal to the bit."""
-    X, candidates, _ = make_clusters()
-    first, second = (_fit(estimator, X, candidates) for _ in range(2))
+    (first, X, _, _), (second, *_) = _solve(estimator), _solve(estimator)
     np.testing.assert_array_equal(first.training_output_, second.training_output_)
     np.testing.assert_array_equal(first.predict_proba(X), first.predict_proba(X))
 
 
 def check_works_as_base(estimator: Any) -> None:
     """`PLCPClassifier` couples it, and no single candidate is overturned."""
-    X, candidates, truth = make_clusters()
     base, cost = clone(estimator), getattr(estimator, "cost", None)
     if cost is not None:  # which the coupled classifier has for both
         base.set_params(cost=None)
-    coupled = PLCPClassifier(base, random_state=0, cost=cost).fit(X, candidates)
+    coupled, X, candidates, truth = _solve(PLCPClassifier(base, cost=cost))
     assert np.mean(coupled.predict(X) == truth) > 0.95
     assert not coupled.overturned_[candidates.sum(axis=1) == 1].any()
 
@@ -185,11 +190,10 @@ def check_works_as_base(estimator: Any) -> None:
 
 def check_confidence(estimator: Any) -> None:
     """Confidences lie on the simplex over the candidates."""
-    X, candidates, _ = make_clusters(random_state=1)
-    confidence = _fit(estimator, X, candidates).confidence_
-    assert (confidence >= 0).all()
-    assert (confidence[~candidates] == 0).all()
-    np.testing.assert_allclose(confidence.sum(axis=1), 1, rtol=1e-6)
+    fitted, _, candidates, _ = _solve(estimator, random_state=1)
+    assert (fitted.confidence_ >= 0).all()
+    assert (fitted.confidence_[~candidates] == 0).all()
+    np.testing.assert_allclose(fitted.confidence_.sum(axis=1), 1, rtol=1e-6)
 
 
 def check_transduction_in_candidates(estimator: Any) -> None:
@@ -205,8 +209,7 @@ def check_class_names(estimator: Any) -> None:
     """Class names come back in every output."""
     X, candidates, truth = make_clusters()
     names = np.array(["anna", "bob", "eve"])
-    sets = ["|".join(names[row]) for row in candidates]
-    fitted = _fit(estimator, X, sets)
+    fitted = _fit(estimator, X, ["|".join(names[row]) for row in candidates])
     np.testing.assert_array_equal(fitted.classes_, names)
     assert np.mean(fitted.predict(X) == names[truth]) > 0.95
     assert set(fitted.transduction_) <= set(names)
@@ -214,29 +217,25 @@ def check_class_names(estimator: Any) -> None:
 
 def check_probabilities(estimator: Any) -> None:
     """Probabilities sum to one; the prediction is their largest, or costs least under them."""
-    X, candidates, _ = make_clusters()
-    fitted = _fit(estimator, X, candidates)
+    fitted, *_ = _solve(estimator)
     new = np.random.RandomState(1).normal(scale=8, size=(40, 2))
     probabilities = fitted.predict_proba(new)
     assert (probabilities >= 0).all()
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
-    if fitted.cost_ is None:
-        np.testing.assert_array_equal(fitted.predict(new), probabilities.argmax(axis=1))
-    else:
-        costs = expected_costs(probabilities, fitted.cost_)
-        np.testing.assert_array_equal(fitted.predict(new), costs.argmin(axis=1))
+    plain = fitted.cost_ is None
+    merits = probabilities if plain else -expected_costs(probabilities, fitted.cost_)
+    np.testing.assert_array_equal(fitted.predict(new), merits.argmax(axis=1))
 
 
 def check_cost(estimator: Any) -> None:
     """A cost moves labels as its expectation says, and no probability or confidence."""
     if "cost" not in estimator.get_params():
         return
-    X, candidates, _ = make_clusters(random_state=3)
-    new = np.random.RandomState(1).normal(scale=8, size=(40, 2))
     dear = np.array([[0.0, 9.0, 9.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])  # to miss the first
-    plain, fitted = (
-        _fit(clone(estimator).set_params(cost=c), X, candidates) for c in (None, dear)
+    (plain, *_), (fitted, X, candidates, _) = (
+        _solve(clone(estimator).set_params(cost=c), random_state=3) for c in (None, dear)
     )
+    new = np.random.RandomState(1).normal(scale=8, size=(40, 2))
     np.testing.assert_array_equal(fitted.confidence_, plain.confidence_)
     np.testing.assert_array_equal(fitted.predict_proba(new), plain.predict_proba(new))
     expected = fitted.predict_proba(new) @ dear
@@ -248,11 +247,10 @@ def check_cost(estimator: Any) -> None:
 
 def check_permuted_classes(estimator: Any) -> None:
     """Renaming the classes renames the outputs and changes nothing else."""
-    X, candidates, _ = make_clusters()
+    fitted, X, candidates, _ = _solve(estimator)
     order = np.array([2, 0, 1])
-    plain = _fit(estimator, X, candidates).predict_proba(X)
     permuted = _fit(estimator, X, candidates[:, order]).predict_proba(X)
-    np.testing.assert_allclose(permuted, plain[:, order], atol=1e-4)
+    np.testing.assert_allclose(permuted, fitted.predict_proba(X)[:, order], atol=1e-4)
 
 
 def check_permuted_samples(estimator: Any) -> None:
@@ -260,18 +258,16 @@ def check_permuted_samples(estimator: Any) -> None:
     base = estimator.estimator if isinstance(estimator, PLCPClassifier) else estimator
     if "random_state" in base.get_params():
         return
-    X, candidates, _ = make_clusters()
+    fitted, X, candidates, _ = _solve(estimator)
     order = np.random.RandomState(0).permutation(len(X))
-    plain = _fit(estimator, X, candidates).predict_proba(X)
     permuted = _fit(estimator, X[order], candidates[order]).predict_proba(X)
-    np.testing.assert_allclose(permuted, plain, atol=1e-4)
+    np.testing.assert_allclose(permuted, fitted.predict_proba(X), atol=1e-4)
 
 
 def check_unused_class(estimator: Any) -> None:
     """A class that no row has is legal and gets a column."""
     X, candidates, truth = make_clusters()
-    wider = np.hstack([candidates, np.zeros((len(X), 1), dtype=bool)])
-    fitted = _fit(estimator, X, wider)
+    fitted = _fit(estimator, X, np.pad(candidates, ((0, 0), (0, 1))))
     assert fitted.predict_proba(X).shape == (len(X), 4)
     assert np.mean(fitted.predict(X) == truth) > 0.95
 
@@ -287,8 +283,7 @@ def check_one_class(estimator: Any) -> None:
 def check_few_rows(estimator: Any) -> None:
     """Fewer rows than neighbours, down to two, are no reason to fail."""
     for n in (2, 3, 5):
-        X, candidates, _ = make_clusters(n_samples=n)
-        fitted = _fit(estimator, X, candidates)
+        fitted, X, _, _ = _solve(estimator, n_samples=n)
         assert np.isfinite(fitted.predict_proba(X)).all()
 
 
@@ -310,54 +305,47 @@ def check_degenerate_rows(estimator: Any) -> None:
 def check_float32(estimator: Any) -> None:
     """Single precision is kept and agrees with double precision."""
     X, candidates, _ = make_clusters()
-    single = _fit(estimator, X.astype(np.float32), candidates)
-    double = _fit(estimator, X.astype(np.float32).astype(np.float64), candidates)
-    assert single.training_output_.dtype == np.float32
-    assert single.confidence_.dtype == np.float32
-    probabilities = single.predict_proba(X.astype(np.float32))
-    assert probabilities.dtype == np.float32
+    short = X.astype(np.float32)
+    single, double = (_fit(estimator, rows, candidates) for rows in (short, short.astype(float)))
+    probabilities = single.predict_proba(short)
+    for found in (single.training_output_, single.confidence_, probabilities):
+        assert found.dtype == np.float32
     np.testing.assert_allclose(probabilities, double.predict_proba(X), atol=2e-2)
 
 
 def check_rejects_bad_labels(estimator: Any) -> None:
     """Empty candidate sets, wrong lengths and bad supervision are errors that say where."""
     X, candidates, _ = make_clusters()
-    empty = candidates.copy()
-    empty[[3, 7]] = False
-    _assert_raises(r"3, 7", clone(estimator).fit, X, empty)
-    _assert_raises(r"60", clone(estimator).fit, X, candidates[:-1])
-    confidence = initial_confidence(candidates)
-    confidence[5] = np.nan
-    _assert_raises(r"5", lambda: clone(estimator).fit(X, candidates, supervision=confidence))
-    _assert_raises(
-        r"shape", lambda: clone(estimator).fit(X, candidates, supervision=confidence[:, :2])
-    )
+    empty, broken = candidates.copy(), initial_confidence(candidates)
+    empty[[3, 7]], broken[5] = False, np.nan
+    for said, sets, supervision in (
+        ("3, 7", empty, None),
+        ("60", candidates[:-1], None),
+        ("5", candidates, broken),
+        ("shape", candidates, broken[:, :2]),
+    ):
+        message = "no ValueError"
+        try:
+            clone(estimator).fit(X, sets, supervision=supervision)
+        except ValueError as error:
+            message = str(error)
+        assert said in message, f"{message} does not say {said!r}"
 
 
-_PROTOCOL_CHECKS: tuple[Check, ...] = (
-    check_base,
-    check_training_output,
-    check_accepts_supervision,
-    check_solves_clusters,
-    check_inputs_unchanged,
-    check_deterministic,
-    check_works_as_base,
-)
-_CLASSIFIER_CHECKS: tuple[Check, ...] = (
-    check_confidence,
-    check_transduction_in_candidates,
-    check_class_names,
-    check_probabilities,
-    check_cost,
-    check_permuted_classes,
-    check_permuted_samples,
-    check_unused_class,
-    check_one_class,
-    check_few_rows,
-    check_degenerate_rows,
-    check_float32,
-    check_rejects_bad_labels,
-)
+def _checks_between(first: Check, last: Check | None = None) -> tuple[Check, ...]:
+    """Checks as they stand above, from one to before another."""
+    checks = [value for name, value in globals().items() if name.startswith("check_")]
+    return tuple(checks[checks.index(first) : None if last is None else checks.index(last)])
+
+
+_PROTOCOL_CHECKS = (check_base, *_checks_between(check_training_output, check_confidence))
+_CLASSIFIER_CHECKS = _checks_between(check_confidence)
+
+
+def _solve(estimator: Any, **options: Any) -> tuple[Any, Any, Any, Any]:
+    """Fit a clone to clusters; return it, their features, candidates and truth."""
+    X, candidates, truth = make_clusters(**options)
+    return _fit(estimator, X, candidates), X, candidates, truth
 
 
 def _fit(estimator: Any, X: Any, y: Any) -> Any:
@@ -370,13 +358,3 @@ def _fit(estimator: Any, X: Any, y: Any) -> Any:
 def _name(estimator: Any) -> str:
     """One line, the same in every process."""
     return re.sub(r" at 0x\w+|\n|  +", "", repr(estimator))
-
-
-def _assert_raises(pattern: str, call: Callable[..., Any], *args: Any) -> None:
-    try:
-        call(*args)
-    except ValueError as error:
-        if re.search(pattern, str(error)) is None:
-            raise AssertionError(f"{error} does not say {pattern!r}") from error
-    else:
-        raise AssertionError(f"no ValueError that says {pattern!r}")

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from appellate.cli import deep_data, deep_runs
+from appellate.cli import deep
 from appellate.cli.app import run
-from appellate.deep import load_model
+from appellate.deep import runs, sources
+from appellate.io import load_model
 
 SMALL = ["--set", "network=mlp", "--set", "network_options.hidden=[8]", "--set", "batch_size=16"]
 COUPLED = ["--config", "proden-plcp-cifar10", *SMALL, "--epochs", "4"]
@@ -64,9 +65,9 @@ def images(monkeypatch):
         given = rng.random((48, 10)) < 0.2 if source == "cifar10n" else None
         if given is not None:
             given[np.arange(48), y] = True
-        return deep_data.DeepData(X, given, np.arange(10).astype(str), y, X[:20], y[:20])
+        return sources.RunData(X, given, np.arange(10).astype(str), y, X[:20], y[:20])
 
-    monkeypatch.setattr(deep_data, "_load_images", load)
+    monkeypatch.setattr(sources, "_load_images", load)
 
 
 def read(folder):
@@ -77,13 +78,15 @@ def same_run(one, two):
     first, second = read(one), read(two)
     assert first["results"] == second["results"]
     assert (one / "docket.csv").read_bytes() == (two / "docket.csv").read_bytes()
-    (left, right) = (load_model(folder / "model.safetensors") for folder in (one, two))
+    (left, right) = (load_model(folder / "model") for folder in (one, two))
     X = make_arrays()["X"]
     assert np.array_equal(left.predict_proba(X), right.predict_proba(X))
 
 
 def test_the_folder_of_a_run(whole):
-    assert {*deep_runs.FILES} <= {path.name for path in whole.iterdir()}
+    assert {"run.json", "model", "docket.csv", "log.jsonl", runs.CHECKPOINT} <= {
+        path.name for path in whole.iterdir()
+    }
     record = read(whole)
     assert record["settings"]["network_options"] == {"hidden": [8]}
     assert record["settings"]["momentum"] == 0.9
@@ -154,7 +157,7 @@ def stop_at(monkeypatch, epoch, how):
 
         yield listen
 
-    monkeypatch.setattr(deep_runs, "epochs", epochs)
+    monkeypatch.setattr(deep, "_progress", epochs)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
@@ -371,7 +374,7 @@ def test_labels_by_name_or_number(tmp_path):
     for labels in (arrays["y_true"], arrays["class_names"][arrays["y_true"]]):
         path = tmp_path / "names.npz"
         np.savez(path, **arrays | {"y_true": labels})
-        assert np.array_equal(deep_data.load(str(path), None).truth, arrays["y_true"])
+        assert np.array_equal(sources.load(str(path), None).truth, arrays["y_true"])
 
 
 def test_no_npz(tmp_path, capsys):

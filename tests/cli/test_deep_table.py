@@ -11,9 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from appellate.cli import deep_data
 from appellate.cli.app import run
-from appellate.experiments.deep_lines import NAMES
+from appellate.deep import sources
 from tests.cli.test_deep import SMALL, make_arrays, read, stop_at
 
 VARIANTS = {
@@ -92,10 +91,6 @@ def test_text_and_files(home, capsys, tmp_path):
             assert json.loads(text) == json.loads(capsys.readouterr().out)
 
 
-def test_known_data_sets_are_those_of_train():
-    assert set(NAMES) == set(deep_data.NAMES)
-
-
 def test_all_heads(home, capsys):
     assert run(["deep", "table", *folders(home, "coupled"), "--heads", "--json"]) == 0
     table = json.loads(capsys.readouterr().out)["table"]
@@ -123,9 +118,9 @@ def test_smaller_runs_are_not_set_beside_the_paper(tmp_path, capsys, monkeypatch
     def load(source, home):
         X = np.random.default_rng(0).integers(0, 256, (48, 3, 32, 32), dtype=np.uint8)
         y = np.arange(48) % 10
-        return deep_data.DeepData(X, None, np.arange(10).astype(str), y, X[:20], y[:20])
+        return sources.RunData(X, None, np.arange(10).astype(str), y, X[:20], y[:20])
 
-    monkeypatch.setattr(deep_data, "_load_images", load)
+    monkeypatch.setattr(sources, "_load_images", load)
     small = ["--smoke", "--epochs", "1", "--set", "network=linear"]
     given = ["--config", "proden-cifar10", *small, "--out", str(tmp_path / "run")]
     assert run(["deep", "train", *given]) == 0

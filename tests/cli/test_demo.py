@@ -164,7 +164,7 @@ def test_an_interrupted_fit_leaves_nothing(tmp_path, capsys, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SUREClassifier, "_disambiguate", interrupt)
+    monkeypatch.setattr(SUREClassifier, "_solve", interrupt)
     assert run(["demo", "--out", str(tmp_path / "out")]) == 130
     said = capsys.readouterr()
     assert said.err.splitlines()[-1] == "interrupted"

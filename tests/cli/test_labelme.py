@@ -32,7 +32,7 @@ def files(tmp_path_factory):
     names = [*data.class_names.tolist(), ""]  # -1, not asked, is the last
     rows = [
         {f"w{j}": names[a] for j, a in enumerate(row)} | {"truth": names[t]}
-        for row, t in zip(data.answers.tolist(), data.y_true.tolist(), strict=True)
+        for row, t in zip(data.answers.table().tolist(), data.y_true.tolist(), strict=True)
     ]
     write_rows(home / "train.csv", rows)
     write_rows(home / "test.csv", [{"truth": names[t]} for t in data.y_test.tolist()])

@@ -264,10 +264,10 @@ def test_features_on_disk_leave_a_model_and_no_file(tmp_path, capsys):
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
     """Ask the command what a base and further options would take, in bytes."""
-    from appellate.numerics.plan import make_plan
+    from appellate.numerics.memory import represent
 
     def refuse(*arguments, **options):
-        memory.append(make_plan(*arguments, **options).memory)
+        memory.append(represent(*arguments, **options).memory)
         raise MemoryError
 
     def ask(kernel, *base):
@@ -276,7 +276,7 @@ def planned(tmp_path, monkeypatch):
         return memory.pop()
 
     write_table(tmp_path / "t.csv")
-    monkeypatch.setattr("appellate.numerics.plan.make_plan", refuse)
+    monkeypatch.setattr("appellate.numerics.memory.represent", refuse)
     memory = []
     return ask
 

@@ -1,88 +1,30 @@
-"""Votes, LabelMe, CIFAR-10N and CIFAR-10H."""
+"""Data that people answered for: published layouts, and generated crowds."""
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from appellate import as_candidates
 from appellate.datasets import (
-    candidates_from_votes,
     load_cifar10h,
     load_cifar10n,
     load_labelme,
+    load_music_genre,
+    load_plcifar10,
+    load_rte,
+    load_sentence_polarity,
+    make_crowd,
 )
 from tests.datasets.layouts import garble, swap, truncate, write_cifar10, write_labelme
-
-VOTES = np.array([[9, 1, 0], [5, 4, 1], [0, 0, 2]])
-RULES = ["union", "votes:1", "share:0.6", "share:1"]
-
-
-@given(
-    votes=arrays(np.int64, st.tuples(st.integers(1, 6), st.just(4)), elements=st.integers(0, 5)),
-    rule=st.sampled_from(RULES),
-)
-def test_counting_first_or_later_is_the_same(votes, rule):
-    votes[:, 0] += votes.sum(axis=1) == 0
-    answers = np.full((len(votes), votes.sum(axis=1).max()), -1)
-    for i, row in enumerate(votes):
-        answers[i, : row.sum()] = np.repeat(np.arange(4), row)
-    counted = candidates_from_votes(votes, rule=rule)
-    uncounted = as_candidates(
-        answers, layout="annotators", rule=rule, missing=-1, classes=np.arange(4)
-    )
-    assert np.array_equal(counted.matrix, uncounted.matrix)
-    assert counted.class_names.tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    "votes",
-    [
-        VOTES.astype(float),
-        VOTES.tolist(),
-        pd.DataFrame(VOTES, columns=["cat", "dog", "cow"]),
-        pl.DataFrame(VOTES, schema=["cat", "dog", "cow"]),
-    ],
-)
-def test_votes_in_any_container(votes):
-    classes = None if hasattr(votes, "columns") else ["cat", "dog", "cow"]
-    sets = candidates_from_votes(votes, rule="share:0.8", classes=classes)
-    assert sets.sets() == [("cat",), ("cat", "dog"), ("cow",)]
-
-
-def test_the_index_of_a_frame_names_the_rows():
-    sets = candidates_from_votes(pd.DataFrame(VOTES, index=list("xyz")))
-    assert sets.ids.tolist() == ["x", "y", "z"]
-
-
-@pytest.mark.parametrize(
-    ("votes", "options", "message"),
-    [
-        ([[1, -1]], {}, "row 0, column 1: -1 is no number of votes"),
-        ([[1, 0.5]], {}, "0.5 is no number of votes"),
-        ([[1, float("nan")]], {}, "nan is no number of votes"),
-        ([["cat", "dog"]], {}, "votes are no numbers. Count them first"),
-        ([[1, 0], [0, 0]], {}, "row 1: no candidate"),
-        ([[1, 0]], {"rule": "votes:2"}, "no label has 2 votes"),
-        ([[1, 0]], {"rule": "most"}, "unknown rule 'most'"),
-        ([[1, 0]], {"classes": ["a"]}, "1 names, but the votes 2 columns"),
-        (np.arange(3), {}, r"votes have shape \(3,\)"),
-    ],
-)
-def test_mistakes_in_votes(votes, options, message):
-    with pytest.raises(ValueError, match=message):
-        candidates_from_votes(votes, **options)
 
 
 def test_labelme_in_three_parts(tmp_path):
     answers = write_labelme(tmp_path)
     data = load_labelme(data_home=tmp_path)
-    assert np.array_equal(data.answers, answers)
+    assert np.array_equal(data.answers.table(), answers)
     assert data.X.shape == (10, 512)
     assert data.X.dtype == np.float32
     assert (data.X_valid.shape, data.y_valid.shape) == ((5, 512), (5,))
@@ -98,7 +40,7 @@ def test_labelme_in_three_parts(tmp_path):
     assert (candidates <= data.candidates).all()
     assert (
         candidates.sum()
-        == candidates_from_votes(data.votes, rule="share:0.5").matrix.sum()
+        == as_candidates(data.votes, layout="counts", rule="share:0.5").matrix.sum()
         < data.candidates.sum()
     )
 
@@ -147,9 +89,9 @@ def test_cifar10n_has_the_labels_of_three_people(tmp_path):
     truth, _ = write_cifar10(tmp_path)
     path, arrays = write_cifar10n(tmp_path, truth)
     data = load_cifar10n(data_home=tmp_path)
-    assert data.answers.tolist() == [
-        list(row) for row in zip(*[*arrays.values()][:3], strict=True)
-    ]
+    said = np.stack([*arrays.values()][:3], axis=1)
+    assert np.array_equal(data.votes, [np.bincount(row, minlength=10) for row in said])
+    assert np.array_equal(data.answers.votes(), data.votes)
     assert (data.votes.sum(axis=1) == 3).all()
     assert np.array_equal(data.candidates, data.votes > 0)
     assert data.images.shape == (20, 3, 32, 32)
@@ -204,3 +146,198 @@ def test_cifar10h_has_the_votes_of_many(tmp_path):
     np.save(path, np.array([{}]))
     with pytest.raises(ValueError, match="truncated or damaged"):
         load_cifar10h(data_home=tmp_path)
+
+
+# -- answers of named people, from their published layouts --------------------------------------
+
+
+def write_csv(path, header, rows, delimiter=","):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [delimiter.join(map(str, line)) for line in (header, *rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_music(home):
+    folder = home / "music_genre_classification"
+    head = ["id", *(f"f{i}" for i in range(4)), "class"]
+    gold = [["rock.1.wav", 0, 1, 2, 3.5, "rock"], ["jazz.2.wav", 1, 1, 2, 3, "jazz"]]
+    write_csv(folder / "music_genre_gold.csv", head, gold)
+    write_csv(folder / "music_genre_test.csv", head, [["pop.1.wav", 5, 5, 5, 5, "pop"]])
+    said = [
+        ("rock.1.wav", "w1", "rock"),
+        ("jazz.2.wav", "w1", "jazz"),
+        ("rock.1.wav", "w2", "pop"),
+    ]
+    lines = [[i, who, 0, 0, 0, 0, label] for i, who, label in said]
+    write_csv(folder / "music_genre_mturk.csv", ["id", "annotator", *head[1:]], lines)
+    return folder
+
+
+def test_music_genre(tmp_path):
+    write_music(tmp_path)
+    data = load_music_genre(data_home=tmp_path)
+    assert data.X.tolist() == [[0, 1, 2, 3.5], [1, 1, 2, 3]]
+    assert data.class_names.tolist() == ["jazz", "pop", "rock"]
+    assert data.answers.table().tolist() == [[2, 1], [0, -1]]
+    assert data.answers.person_names.tolist() == ["w1", "w2"]
+    assert data.y_true.tolist() == [2, 0]
+    assert (data.X_test.tolist(), data.y_test.tolist()) == ([[5, 5, 5, 5]], [1])
+    assert "Rodrigues" in data.description
+
+
+def test_music_files_that_are_wrong(tmp_path):
+    folder = write_music(tmp_path)
+    gold = folder / "music_genre_gold.csv"
+    text = gold.read_text()
+    for spoiled, message in (
+        (text.replace("class", "genre"), "has no column 'class'"),
+        (text.replace("3.5,", ""), "rows of unequal length"),
+        (text.replace("3.5", "loud"), "feature that is no number"),
+        (text.replace("3.5,rock", "3.5,folk"), "has class 'folk' that nobody answered"),
+        (text.splitlines()[0], "has no rows"),
+        ("", "has no rows"),
+    ):
+        gold.write_text(spoiled)
+        with pytest.raises(ValueError, match=message):
+            load_music_genre(data_home=tmp_path)
+    gold.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="no table of text"):
+        load_music_genre(data_home=tmp_path)
+    gold.unlink()
+    with pytest.raises(FileNotFoundError, match=r"music_genre_gold.csv'.*tar.gz"):
+        load_music_genre(data_home=tmp_path)
+
+
+def test_sentence_polarity(tmp_path):
+    folder = tmp_path / "sentiment_polarity"
+    head = ["id", "TOPIC0", "TOPIC1", "class"]
+    gold = [[7, 0.5, 1, "neg"], [9, 0, 1, "pos"]]
+    write_csv(folder / "polarity_gold_lsa_topics.csv", head, gold)
+    write_csv(folder / "polarity_test_lsa_topics.csv", head, [[3, 0, 0, "pos"]])
+    lines = [["A", 9, "good film", "pos"], ["B", 9, "good film", "neg"]]
+    head = ["WorkerId", "Input.id", "Input.original_sentence", "Answer.sent"]
+    write_csv(folder / "mturk_answers.csv", head, lines)
+    data = load_sentence_polarity(data_home=tmp_path)
+    assert data.answers.votes().tolist() == [[0, 0], [1, 1]]  # nobody answered the first
+    assert data.y_true.tolist() == [0, 1]
+    assert data.y_test.tolist() == [1]
+
+
+def test_rte(tmp_path):
+    head = ["!amt_annotation_ids", "!amt_worker_ids", "orig_id", "response", "gold"]
+    lines = [[1, "A", 25, 1, 0], [2, "B", 25, 0, 0], [3, "A", 30, 1, 1]]
+    write_csv(tmp_path / "rte" / "rte.standardized.tsv", head, lines, "\t")
+    data = load_rte(data_home=tmp_path)
+    assert data.X is None
+    assert data.answers.table().tolist() == [[1, 0], [1, -1]]
+    assert data.class_names.tolist() == ["0", "1"]
+    assert data.y_true.tolist() == [0, 1]
+
+
+def write_plcifar10(home, content):
+    path = home / "plcifar10" / "plcifar10.pkl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(pickle.dumps(content))
+    return path
+
+
+def test_plcifar10_keeps_the_sets_that_people_named(tmp_path):
+    write_cifar10(tmp_path)
+    named = {i: [[i % 10], [i % 10, (i + 1) % 10], []] for i in range(20)}
+    write_plcifar10(tmp_path, named)
+    data = load_plcifar10(data_home=tmp_path)
+    assert data.answers.person_names is None
+    assert data.answers.sizes[:3].tolist() in ([1, 2, 2], [2, 2, 1])
+    assert np.array_equal(data.votes[3, 3:5], [2, 1])
+    assert np.array_equal(data.candidates, data.votes > 0)
+    assert data.X.shape == (20, 3072)
+
+
+class Harm:
+    def __reduce__(self):
+        return print, ("harm",)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (Harm(), r"asks for builtins.print\). It was not executed"),
+        ({0: [[Harm()]]}, "asks for builtins.print"),
+        ({0: [[11]]}, "no dictionary of 20 image numbers"),
+        ({25: [[1]]}, "no dictionary of 20 image numbers"),
+        ({0: [1]}, "no dictionary of 20 image numbers"),
+        ([[[1]]], "no dictionary of 20 image numbers"),
+        ({}, "no dictionary of 20 image numbers"),
+    ],
+)
+def test_a_pickle_is_read_as_plain_data_only(content, message, tmp_path, capsys):
+    write_cifar10(tmp_path)
+    write_plcifar10(tmp_path, content)
+    with pytest.raises(ValueError, match=message):
+        load_plcifar10(data_home=tmp_path)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_damaged_pickle_is_said(tmp_path):
+    write_cifar10(tmp_path)
+    path = write_plcifar10(tmp_path, {i: [[1]] for i in range(20)})
+    for spoil in (truncate, garble, lambda p: p.write_bytes(b"")):
+        spoil(path)
+        with pytest.raises(ValueError, match=r"plcifar10.pkl'"):
+            load_plcifar10(data_home=tmp_path)
+
+
+# -- generated crowds -------------------------------------------------------------------------
+
+
+def test_a_crowd_is_as_it_was_ordered():
+    truth = np.arange(3000) % 4
+    crowd = make_crowd(truth, n_people=50, n_answers=5, experts=0.1, spammers=0.2, random_state=0)
+    answers = crowd.answers
+    assert (answers.votes().sum(axis=1) == 5).all()
+    assert [int((crowd.kind == kind).sum()) for kind in ("expert", "worker", "spammer")] == [
+        5,
+        35,
+        10,
+    ]
+    assert crowd.accuracy[crowd.kind == "expert"].mean() == pytest.approx(0.95, abs=0.02)
+    assert crowd.accuracy[crowd.kind == "worker"].mean() == pytest.approx(0.7, abs=0.06)
+    assert crowd.accuracy[crowd.kind == "spammer"].mean() == pytest.approx(0.25, abs=0.05)
+    again = make_crowd(truth, n_people=50, n_answers=5, experts=0.1, spammers=0.2, random_state=0)
+    assert np.array_equal(again.answers.labels, answers.labels)
+
+
+def test_errors_go_to_look_alikes_or_are_shared():
+    truth = np.array(["cat", "dog", "cow", "bat"] * 500)
+    answers = make_crowd(truth, confusion=1.0, random_state=0).answers
+    assert answers.class_names.tolist() == ["bat", "cat", "cow", "dog"]
+    given = answers.class_names[answers.labels]
+    for name in answers.class_names:
+        there = truth[answers.rows] == name
+        assert len(set(given[there & (given != name)])) == 1
+    shared = make_crowd(truth, accuracy=0.5, shared_errors=1.0, random_state=0).answers
+    assert (shared.votes() > 0).sum(axis=1).max() == 2
+    single = make_crowd(["cat"] * 5, random_state=0).answers
+    assert single.votes().tolist() == [[3]] * 5
+
+
+def test_many_people_are_drawn_without_a_table_of_all():
+    answers = make_crowd(np.arange(3000) % 2, n_people=4000, n_answers=4, random_state=0).answers
+    assert len(answers.rows) > 11900
+    pairs = np.stack([answers.rows, answers.people])
+    assert np.unique(pairs, axis=1).shape == pairs.shape
+    assert (np.diff(answers.rows) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"accuracy": 1.2}, "accuracy=1.2 is no share"),
+        ({"experts": 0.6, "spammers": 0.6}, "they are 1 at most"),
+        ({"n_people": 2}, "n_answers=3 must lie from 1 to n_people=2"),
+    ],
+)
+def test_crowds_that_cannot_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_crowd([0, 1], **options)

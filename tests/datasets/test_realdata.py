@@ -111,7 +111,7 @@ def test_labelme():
         (500, 512),
         (1188, 512),
     )
-    assert data.answers.shape == (1000, 59)
+    assert data.answers.table().shape == (1000, 59)
     check_sizes(data, 1.37, 1, 3, 0.889)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from appellate.deep import PiCOClassifier, PRODENClassifier
+from appellate.deep import Optimizer
+from appellate.deep.configuration import make_classifier
 from appellate.deep.data import ArrayInputs, Scaling
 from appellate.deep.streams import Streams
-from appellate.deep.trainer import Trainer, TrainingSettings
+from appellate.deep.trainer import Trainer
 from tests.problems import random_candidates
 
 CPU = torch.device("cpu")
@@ -34,31 +35,42 @@ def make_images(n=12, side=8, channels=3, n_labels=3, seed=0):
     return X, random_candidates(rng, n, n_labels, 0.4)
 
 
+USUAL = {"network": "mlp", "network_options": {"hidden": (8,)}, "n_epochs": 4}
+USUAL |= {"batch_size": 16, "optimizer": "sgd", "learning_rate": 0.05}
+CONTRAST = {"weak_augmentation": "none", "strong_augmentation": "none"}
+CONTRAST |= {"queue_size": 24, "projection_size": 4, "key_momentum": 0.9}
+OF_RUN = ("random_state", "warm_start", "folder", "resume", "device", "n_workers", "verbose")
+
+
 def proden(**options):
-    usual = {"network": "mlp", "network_options": {"hidden": (8,)}, "n_epochs": 4}
-    usual |= {"batch_size": 16, "learning_rate": 0.05, "device": "cpu", "random_state": 0}
-    return PRODENClassifier(**(usual | options))
+    """Settings of all objects in one row, as configurations have them."""
+    return _make("PRODEN", USUAL | options)
 
 
 def pico(**options):
-    usual = {"network": "mlp", "network_options": {"hidden": (8,)}, "n_epochs": 4}
-    usual |= {"batch_size": 16, "learning_rate": 0.05, "device": "cpu", "random_state": 0}
-    usual |= {"weak_augmentation": "none", "strong_augmentation": "none"}
-    usual |= {"queue_size": 24, "projection_size": 4, "key_momentum": 0.9}
-    return PiCOClassifier(**(usual | options))
+    return _make("PiCO", USUAL | CONTRAST | options)
+
+
+def _make(method, options):
+    run = {"device": "cpu", "random_state": 0}
+    run |= {key: options[key] for key in OF_RUN if key in options}
+    settings = {key: value for key, value in options.items() if key not in OF_RUN}
+    return make_classifier(method, settings, **run)
 
 
 MAKERS = {"proden": proden, "pico": pico}
 
 
 def make_trainer(method, X, candidates, views=None, **settings):
-    usual = {"n_epochs": 2, "batch_size": 4, "learning_rate": 0.1}
-    usual |= {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01}
+    usual = {"batch_size": 4, "learning_rate": 0.1}
+    usual |= {"name": "sgd", "momentum": 0.9, "weight_decay": 0.01}
+    n_epochs = settings.pop("n_epochs", 2)
     return Trainer(
         method,
         ArrayInputs(X),
         torch.from_numpy(candidates),
-        TrainingSettings(**(usual | settings)),
+        Optimizer(**(usual | settings)),
+        n_epochs,
         streams=Streams(0),
         views=views or [lambda x: x],
         scaling=Scaling.none(),
@@ -73,7 +85,7 @@ def even(candidates):
 
 def state_of(model, part=""):
     """Weights and buffers of a fitted classifier whose names begin with `part`, without it."""
-    state = model._method.state_dict()
+    state = model._model.method.state_dict()
     return {k.removeprefix(part): v for k, v in state.items() if k.startswith(part)}
 
 

@@ -76,7 +76,7 @@ def test_resumed_run_equals_the_whole(kind, case, tmp_path, stop_after):
     whole = MAKERS[kind](**CASES[case]).fit(X, candidates)
 
     def make(**more):
-        return MAKERS[kind](**CASES[case], run_dir=tmp_path / "run", verbose=True, **more)
+        return MAKERS[kind](**CASES[case], folder=tmp_path / "run", verbose=True, **more)
 
     stop_after(2)
     with pytest.raises(StoppedError):
@@ -99,7 +99,7 @@ def test_resume_with_dropout_and_augmentation(tmp_path, stop_after):
     options = {"network": "convnet", "network_options": {"width": 0.02}, "n_epochs": 2}
     options |= {"batch_size": 3, "augmentation": "simple", "partner": "non-candidate"}
     whole = proden(**options).fit(X, candidates)
-    options |= {"run_dir": tmp_path, "verbose": True}
+    options |= {"folder": tmp_path, "verbose": True}
     stop_after(1)
     with pytest.raises(StoppedError):
         proden(**options).fit(X, candidates)
@@ -110,7 +110,7 @@ def test_resume_with_dropout_and_augmentation(tmp_path, stop_after):
 def test_log_after_the_last_checkpoint_is_written_anew(tmp_path, stop_after):
     """Three epochs are logged but only two are in the checkpoint: the third is done again."""
     X, candidates, _ = make_table()
-    options = {"run_dir": tmp_path, "checkpoint_every": 2, "verbose": True, "n_epochs": 5}
+    options = {"folder": tmp_path, "checkpoint_every": 2, "verbose": True, "n_epochs": 5}
     stop_after(3)
     with pytest.raises(StoppedError):
         proden(**options).fit(X, candidates)
@@ -125,10 +125,10 @@ def test_every_step_may_be_the_last(tmp_path, monkeypatch):
     """Interrupted after each step in turn, also the last of an epoch, by Ctrl-C or SIGTERM."""
     X, candidates, _ = make_table()
     options = {"n_epochs": 2, "batch_size": 14, "partner": "non-candidate"}
-    options |= {"run_dir": tmp_path}
+    options |= {"folder": tmp_path}
     signs = [signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT]
     before = [signal.getsignal(sign) for sign in signs[:2]]
-    whole = proden(**options | {"run_dir": None}).fit(X, candidates)
+    whole = proden(**options | {"folder": None}).fit(X, candidates)
     step = estimator.Trainer._step
     done = []
 
@@ -159,7 +159,7 @@ def test_second_signal_does_not_wait(tmp_path, monkeypatch):
 
     monkeypatch.setattr(estimator.Trainer, "_step", impatient)
     with pytest.raises(KeyboardInterrupt):
-        proden(run_dir=tmp_path).fit(X, candidates)
+        proden(folder=tmp_path).fit(X, candidates)
     assert not (tmp_path / "checkpoint.safetensors").exists()
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -167,7 +167,7 @@ def test_second_signal_does_not_wait(tmp_path, monkeypatch):
 def test_tensorboard_if_installed(tmp_path):
     pytest.importorskip("tensorboard")
     X, candidates, _ = make_table()
-    proden(n_epochs=1, run_dir=tmp_path).fit(X, candidates)
+    proden(n_epochs=1, folder=tmp_path).fit(X, candidates)
     assert list((tmp_path / "tensorboard").glob("events*"))
 
 
@@ -197,7 +197,7 @@ def not_replaced(source, target):
 
 checkpoint.save_file, os.replace = half_saved, not_replaced
 X, candidates, _ = make_table()
-pico(partner="non-candidate", run_dir=sys.argv[1]).fit(X, candidates)
+pico(partner="non-candidate", folder=sys.argv[1]).fit(X, candidates)
 """
 
 
@@ -221,7 +221,7 @@ def test_killed_while_it_writes(tmp_path, when, where):
         with pytest.raises(CheckpointError):
             load_tree(tmp_path / "checkpoint.safetensors.part")
     make = MAKERS["pico"]
-    resumed = make(partner="non-candidate", run_dir=tmp_path, resume=True).fit(X, candidates)
+    resumed = make(partner="non-candidate", folder=tmp_path, resume=True).fit(X, candidates)
     assert_same_run(resumed, make(partner="non-candidate").fit(X, candidates), X)
     assert not (tmp_path / "checkpoint.safetensors.part").exists()
 
@@ -233,7 +233,7 @@ def test_killed_while_it_writes(tmp_path, when, where):
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     X, candidates, _ = make_table()
-    proden(n_epochs=1, run_dir=folder).fit(X, candidates)
+    proden(n_epochs=1, folder=folder).fit(X, candidates)
     return folder
 
 
@@ -253,7 +253,7 @@ def other_sets(X, y):
 def test_checkpoint_of_other_data_is_refused(finished, change):
     X, candidates, _ = make_table()
     with pytest.raises(CheckpointError, match="other data or settings"):
-        proden(n_epochs=1, run_dir=finished, resume=True).fit(*change(X, candidates))
+        proden(n_epochs=1, folder=finished, resume=True).fit(*change(X, candidates))
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_checkpoint_of_other_data_is_refused(finished, change):
 )
 def test_checkpoint_of_other_settings_is_refused(finished, change):
     X, candidates, _ = make_table()
-    options = {"n_epochs": 1, "run_dir": finished, "resume": True} | change
+    options = {"n_epochs": 1, "folder": finished, "resume": True} | change
     with pytest.raises(CheckpointError, match="other data or settings"):
         proden(**options).fit(X, candidates)
 
@@ -281,12 +281,14 @@ def test_supervision_belongs_to_the_run(finished):
     X, candidates, truth = make_table()
     supervision = np.eye(4)[truth]
     with pytest.raises(CheckpointError, match="other data or settings"):
-        proden(n_epochs=1, run_dir=finished, resume=True).fit(X, candidates, supervision)
+        proden(n_epochs=1, folder=finished, resume=True).fit(
+            X, candidates, supervision=supervision
+        )
 
 
 def test_where_and_how_it_is_run_may_change(finished):
     X, candidates, _ = make_table()
-    options = {"n_epochs": 1, "run_dir": str(finished), "resume": True}
+    options = {"n_epochs": 1, "folder": str(finished), "resume": True}
     for change in ({"verbose": True}, {"device": torch.device("cpu")}, {"checkpoint_every": 3}):
         model = proden(**options | change).fit(X, candidates)
         assert model.n_iter_ == 1  # the epoch of the checkpoint; none was run again
@@ -296,14 +298,14 @@ def test_where_and_how_it_is_run_may_change(finished):
 def test_checkpoint_in_the_way_is_an_error(finished):
     X, candidates, _ = make_table()
     before = (finished / "checkpoint.safetensors").read_bytes()
-    with pytest.raises(FileExistsError, match="resume=True, or name another run_dir"):
-        proden(n_epochs=1, run_dir=finished).fit(X, candidates)
+    with pytest.raises(FileExistsError, match="resume=True, or name another folder"):
+        proden(n_epochs=1, folder=finished).fit(X, candidates)
     assert (finished / "checkpoint.safetensors").read_bytes() == before
 
 
 def test_resume_without_checkpoint_starts(tmp_path):
     X, candidates, _ = make_table()
-    model = proden(run_dir=tmp_path / "new", resume=True).fit(X, candidates)
+    model = proden(folder=tmp_path / "new", resume=True).fit(X, candidates)
     assert_same_run(model, proden().fit(X, candidates), X)
 
 
@@ -312,7 +314,7 @@ def test_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     for run_dir in (tmp_path / "file", tmp_path / "file" / "run"):
         with pytest.raises(OSError, match="file"):
-            proden(run_dir=run_dir).fit(X, candidates)
+            proden(folder=run_dir).fit(X, candidates)
 
 
 # -- the file ---------------------------------------------------------------------------
@@ -389,13 +391,13 @@ def test_damaged_checkpoint_is_not_written_over(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(CheckpointError, match="damaged"):
-        proden(run_dir=tmp_path, resume=True).fit(X, candidates)
+        proden(folder=tmp_path, resume=True).fit(X, candidates)
     assert path.read_bytes() == b"not a checkpoint"
 
 
 def test_checkpoint_holds_everything(tmp_path):
     X, candidates, _ = make_table()
-    model = MAKERS["pico"](partner="non-candidate", run_dir=tmp_path).fit(X, candidates)
+    model = MAKERS["pico"](partner="non-candidate", folder=tmp_path).fit(X, candidates)
     trainer = load_tree(tmp_path / "checkpoint.safetensors")["trainer"]
     names = {"queue", "queue_labels", "position", "prototypes", "confidence"}
     assert {f"base.{name}" for name in names} <= trainer["method"].keys()

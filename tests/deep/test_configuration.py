@@ -72,9 +72,11 @@ def test_every_one_makes_a_classifier(name):
     model = make_classifier(found.method, found.settings)
     assert type(model).__name__.startswith(found.method)
     assert model.n_epochs == {"PRODEN": 500, "PiCO": 800}[found.method]
-    assert model.drop_last  # as the authors of both do
-    assert (model.partner == "independent") == ("independent" in name)
-    assert (model.partner is None) == (name.count("-") == 1)
+    told = all_settings(model)
+    assert told["drop_last"]  # as the authors of both do
+    assert told["optimizer"] == "sgd"
+    assert (told["partner"] == "independent") == ("independent" in name)
+    assert (told["partner"] is None) == (name.count("-") == 1)
 
 
 @pytest.mark.parametrize("base", ["proden", "pico"])
@@ -101,8 +103,8 @@ def test_control_is_the_base_twice(control, data):
 
 
 def test_ablations():
-    assert make_from("pico-plcp-no-blur-cifar10").blur is None
-    assert make_from("pico-plcp-partner-o-cifar10").partner == "candidate"
+    assert make_from("pico-plcp-no-blur-cifar10").partner.blur is None
+    assert make_from("pico-plcp-partner-o-cifar10").partner.partner == "candidate"
 
 
 @pytest.mark.parametrize("row", [row for row in (*ROWS, *CONTROLS) if row.startswith("pico")])
@@ -173,7 +175,7 @@ def test_no_file_and_a_circle(tmp_path):
         ({"random_state": 1}, "the command sets it"),
         ({"n_epochs": 0}, "n_epochs"),
         ({"partner": "both"}, "partner"),
-        ({"selection": "covering_rate"}, "validation_fraction"),
+        ({"selection": "covering_rate", "validation_fraction": 0}, "validation_fraction"),
     ],
 )
 def test_mistakes_in_settings(settings, message):

@@ -41,7 +41,7 @@ def fetch(inputs, rows):
 def test_shape_of_a_row(shape, seen):
     X = np.random.RandomState(0).randint(256, size=shape).astype(np.uint8)
     inputs = ArrayInputs(X)
-    assert inputs.shape == seen
+    assert inputs.row_shape == seen
     assert len(inputs) == 5
     batch = fetch(inputs, [3, 0])
     assert batch.dtype == torch.float32
@@ -92,7 +92,7 @@ def test_given_batches_are_not_views_of_the_data():
 def test_dataset(X):
     inputs = open_inputs(TensorDataset(torch.tensor(X), torch.arange(4)))
     assert isinstance(inputs, DatasetInputs)
-    assert (len(inputs), inputs.shape) == (4, (3,))
+    assert (len(inputs), inputs.row_shape) == (4, (3,))
     first, second = inputs.batches([np.array([2, 0]), np.array([1])], CPU)
     assert first.dtype == torch.float32
     assert first.tolist() == X[[2, 0]].tolist()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -11,13 +9,25 @@ torch = pytest.importorskip("torch")
 
 from sklearn.base import clone  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
-from sklearn.model_selection import cross_val_score  # noqa: E402
+from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.data import Dataset  # noqa: E402
 
 from appellate import PLCPClassifier  # noqa: E402
-from appellate.deep import PiCOClassifier, PRODENClassifier, data  # noqa: E402
+from appellate.deep import (  # noqa: E402
+    Contrast,
+    Coupling,
+    Network,
+    Optimizer,
+    PiCOClassifier,
+    PRODENClassifier,
+    Run,
+    data,
+)
+from appellate.deep.methods import Plan  # noqa: E402
+from appellate.deep.trainer import Trainer  # noqa: E402
+from appellate.model_selection import CandidateKFold  # noqa: E402
 from appellate.testing import make_clusters, parametrize_with_pll_checks  # noqa: E402
 from tests.deep.small import (  # noqa: E402
     MAKERS,
@@ -57,28 +67,69 @@ def test_pll_checks(estimator, check):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_clone_and_pickle(kind):
+def test_clone(kind):
     X, candidates, _ = make_table()
     model = MAKERS[kind](partner="non-candidate").fit(X, candidates)
     copied = clone(model)
     assert copied.get_params() == model.get_params()
     assert not hasattr(copied, "classes_")
     assert_same_run(copied.fit(X, candidates), model, X)
-    restored = pickle.loads(pickle.dumps(model))
-    assert_same_run(restored, model, X)
-    np.testing.assert_array_equal(restored.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("kind", [PRODENClassifier, PiCOClassifier])
 def test_params_are_kept_as_given(kind):
-    model = kind("linear", n_epochs=3, network_options=None, blur=None)
+    model = kind("linear", n_epochs=3, partner=Coupling(blur=None), optimizer=Optimizer("sgd"))
     params = model.get_params()
+    assert len(model.get_params(deep=False)) <= 15
     assert params["network"] == "linear"
-    assert params["blur"] is None
-    assert model.set_params(n_epochs=7, head="base").get_params() == params | {
-        "n_epochs": 7,
-        "head": "base",
-    }
+    assert params["partner__blur"] is None
+    changed = {"n_epochs": 7, "head": "base", "optimizer__learning_rate": 0.3}
+    assert model.set_params(**changed).get_params() == params | changed
+
+
+def test_settings_in_words_and_in_objects_are_the_same():
+    X, candidates, _ = make_table()
+    words = PRODENClassifier("mlp", partner="candidate", optimizer="sgd", n_epochs=2)
+    objects = PRODENClassifier(
+        Network("mlp"), partner=Coupling("candidate"), optimizer=Optimizer("sgd"), n_epochs=2
+    )
+    models = [each.set_params(random_state=0).fit(X, candidates) for each in (words, objects)]
+    assert_same_run(*models, X)
+
+
+def test_objects_are_not_changed_by_fit_nor_fit_by_them():
+    X, candidates, _ = make_table()
+    coupling, optimizer = Coupling(partner_output="sigmoid"), Optimizer()
+    model = proden(n_epochs=1).set_params(partner=coupling, optimizer=optimizer)
+    model.fit(X, candidates)
+    assert coupling == Coupling(partner_output="sigmoid")
+    assert optimizer == Optimizer()
+    before = model.predict_proba(X)
+    coupling.partner_output = "softmax"
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_nested_parameters_can_be_searched():
+    X, _, truth = make_clusters()
+    model = PRODENClassifier("linear", optimizer=Optimizer(), n_epochs=8, random_state=0)
+    grid = {"optimizer__learning_rate": [1e-9, 0.1]}
+    found = GridSearchCV(model, grid, cv=CandidateKFold(2)).fit(X, truth)
+    assert found.best_params_ == {"optimizer__learning_rate": 0.1}
+
+
+@pytest.mark.parametrize(("rows", "usual"), [((20, 6), "adam"), ((20, 3, 8, 8), "sgd")])
+def test_tables_and_images_have_settings_of_their_own(rows, usual, monkeypatch):
+    rng = np.random.RandomState(0)
+    seen, init = [], Trainer.__init__
+
+    def watched(self, *args, **more):
+        seen.append(args[3])
+        init(self, *args, **more)
+
+    monkeypatch.setattr(Trainer, "__init__", watched)
+    PRODENClassifier("linear", n_epochs=1).fit(rng.normal(size=rows), rng.randint(3, size=20))
+    assert seen[0].name == usual
+    assert None not in seen[0].get_params().values()
 
 
 def test_cross_validation():
@@ -158,7 +209,7 @@ def test_user_network():
     for make in (proden, pico):
         options = {"network": factory, "network_options": None, "partner": "non-candidate"}
         model = make(**options).fit(X, candidates)
-        assert any(isinstance(m, nn.Tanh) for m in model._method.modules())
+        assert any(isinstance(m, nn.Tanh) for m in model._model.method.modules())
         assert model.predict_proba(X).shape == (40, 4)
 
 
@@ -175,7 +226,7 @@ def test_tied_weights_survive_a_checkpoint(tmp_path):
             return self.last(torch.tanh(self.again(torch.tanh(self.first(x)))))
 
     X, candidates, _ = make_table()
-    options = {"network": Tied, "network_options": None, "run_dir": tmp_path}
+    options = {"network": Tied, "network_options": None, "folder": tmp_path}
     model = proden(**options).fit(X, candidates)
     assert_same_run(proden(**options, resume=True).fit(X, candidates), model, X)
 
@@ -187,7 +238,7 @@ def test_supervision_is_the_first_target():
     """One batch, hardly a step: the loss is that against the supervision."""
     X, candidates, truth = make_table()
     model = proden(network="linear", network_options=None, n_epochs=1, batch_size=40)
-    model.set_params(learning_rate=1e-12)
+    model.set_params(optimizer__learning_rate=1e-12)
     sure = np.eye(4)[truth]
     logs = np.log(model.fit(X, candidates, supervision=sure).predict_proba(X))
     expected = -(sure * logs).sum(axis=1).mean()
@@ -203,7 +254,7 @@ def test_warm_start_goes_on(kind):
     model = MAKERS[kind](warm_start=True, partner="non-candidate").fit(X, candidates)
     before = state_of(model)
     kept = {k: v.clone() for k, v in before.items() if k.endswith(("weight", "bias"))}
-    model.set_params(learning_rate=1e-12, n_epochs=1, random_state=7).fit(X, candidates)
+    model.set_params(optimizer__learning_rate=1e-12, n_epochs=1, random_state=7).fit(X, candidates)
     for name, value in kept.items():
         if ".key." not in name:
             torch.testing.assert_close(state_of(model)[name], value, atol=1e-6, rtol=0)
@@ -215,7 +266,8 @@ def test_warm_start_begins_with_fresh_confidence():
     X, candidates, _ = make_table()
     model = proden(warm_start=True, n_epochs=30).fit(X, candidates)
     sharp = model.history_[-1]["loss"]
-    first = model.set_params(n_epochs=1, learning_rate=1e-12).fit(X, candidates).history_[0]
+    model.set_params(n_epochs=1, optimizer__learning_rate=1e-12)
+    first = model.fit(X, candidates).history_[0]
     assert first["loss"] > sharp  # even targets again
 
 
@@ -223,13 +275,18 @@ def test_warm_start_begins_with_fresh_confidence():
 def test_base_of_plcp(warm, monkeypatch):
     X, candidates, truth = make_clusters()
     starts = []
-    train = PRODENClassifier._make_method
+    make, take_over = Plan.make, PRODENClassifier._take_over
 
-    def watched(self, shape, start, streams):
-        starts.append((start.clone(), getattr(self, "_method", None)))
-        return train(self, shape, start, streams)
+    def made(self, start, streams):
+        starts.append([start.clone(), None])
+        return make(self, start, streams)
 
-    monkeypatch.setattr(PRODENClassifier, "_make_method", watched)
+    def taken_over(self, method):
+        starts[-1][1] = getattr(self, "_networks", None)
+        return take_over(self, method)
+
+    monkeypatch.setattr(Plan, "make", made)
+    monkeypatch.setattr(PRODENClassifier, "_take_over", taken_over)
     base = proden(**QUICK, warm_start=warm)
     model = PLCPClassifier(base, max_rounds=3, random_state=0).fit(X, candidates)
     assert len(starts) == 3
@@ -241,10 +298,25 @@ def test_base_of_plcp(warm, monkeypatch):
     assert starts[1][1] is not None
     assert np.mean(model.predict(X) == truth) > 0.95
     assert model.estimator_.training_output_.shape == (60, 3)
+    assert len(model.estimator_.docket(output="dict")["outcome"]) == 60
     for head in ("base", "partner", "mean"):
         assert np.mean(model.set_params(head=head).predict(X) == truth) > 0.9
     losses = model.estimator_.history_[0]["loss"], model.estimator_.history_[-1]["loss"]
     assert np.isfinite(losses).all()
+
+
+def test_base_of_plcp_with_a_folder(tmp_path):
+    """Each round has a folder of its own; a second fit takes all of them up."""
+    X, candidates, _ = make_clusters()
+    whole = PLCPClassifier(proden(), max_rounds=3).fit(X, candidates)
+    for resume in (False, True):
+        base = proden(folder=tmp_path, resume=resume)
+        model = PLCPClassifier(base, max_rounds=3).fit(X, candidates)
+        assert_same_run(model.estimator_, whole.estimator_, X)
+    folders = sorted(p.parent.name for p in tmp_path.rglob("log.jsonl"))
+    assert folders == sorted([tmp_path.name, "round-2", "round-3"])
+    with pytest.raises(FileExistsError):  # fitted again by itself, it is the first round
+        model.estimator_.set_params(run__resume=False).fit(X, candidates)
 
 
 # -- images, mapped arrays, datasets ----------------------------------------------------
@@ -333,7 +405,7 @@ def test_dataset_of_inputs_alone_with_augmentation(tmp_path):
     X, candidates = make_images(10)
     options = {"network": "linear", "network_options": None, "partner": "non-candidate"}
     options |= {"weak_augmentation": "crop_flip", "strong_augmentation": "strong"}
-    options |= {"run_dir": tmp_path, "n_epochs": 2}
+    options |= {"folder": tmp_path, "n_epochs": 2}
     model = pico(**options).fit(Images(X, with_label=False), candidates)
     again = pico(**options, resume=True).fit(Images(X), candidates)
     np.testing.assert_array_equal(again.predict_proba(X / 255.0), model.predict_proba(X / 255.0))
@@ -344,8 +416,10 @@ def test_standardized_by_channel():
     X[:, 1] //= 4
     model = proden(network="linear", network_options=None).fit(X, candidates)
     mean, deviation = (X / 255.0).mean(axis=(0, 2, 3)), (X / 255.0).std(axis=(0, 2, 3))
-    np.testing.assert_allclose(model._scaling.mean.numpy().ravel(), mean, rtol=1e-5)
-    np.testing.assert_allclose(model._scaling.deviation.numpy().ravel(), deviation, rtol=1e-5)
+    np.testing.assert_allclose(model._model.scaling.mean.numpy().ravel(), mean, rtol=1e-5)
+    np.testing.assert_allclose(
+        model._model.scaling.deviation.numpy().ravel(), deviation, rtol=1e-5
+    )
 
 
 # -- what is refused --------------------------------------------------------------------
@@ -354,8 +428,12 @@ def test_standardized_by_channel():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"selection": "covering_rate"}, "validation_fraction"),
-        ({"resume": True}, "resume=True needs the run_dir"),
+        ({"selection": "covering_rate", "validation_fraction": 0}, "validation_fraction"),
+        ({"validation_fraction": 0.001}, "validation_fraction=0.001 of 40 rows"),
+        ({"validation_fraction": 0.999}, "validation_fraction=0.999 of 40 rows"),
+        ({"resume": True}, "resume=True needs the folder"),
+        ({"folder": 3}, "'folder' parameter"),
+        ({"n_epochs": 2.5}, "'n_epochs' parameter"),
         ({"network": "vgg"}, "no network named 'vgg'"),
         ({"augmentation": "mixup"}, "no augmentation named 'mixup'"),
         ({"augmentation": "crop_flip"}, "images of shape"),
@@ -369,6 +447,55 @@ def test_wrong_parameters(options, message):
     X, candidates, _ = make_table()
     with pytest.raises(ValueError, match=message):
         proden(**options).fit(X, candidates)
+
+
+@pytest.mark.parametrize("shares", [(5, -3), (0.5,), 0.9, ("a", 0.5), (np.nan, 0.5)])
+def test_shares_of_the_old_target(shares):
+    X, candidates, _ = make_table()
+    model = PiCOClassifier("mlp", contrast=Contrast(target_momentum=shares), n_epochs=1)
+    with pytest.raises(ValueError, match="target_momentum"):
+        model.fit(X, candidates)
+
+
+def test_a_view_for_each_network():
+    X, candidates, _ = make_table()
+    with pytest.raises(ValueError, match=r"\('none',\).*2 views"):
+        PiCOClassifier("mlp", augmentation=("none",), n_epochs=1).fit(X, candidates)
+    with pytest.raises(ValueError, match="1 views"):
+        PRODENClassifier("mlp", augmentation=("none", "none")).fit(X, candidates)
+
+
+def test_run_is_a_path_or_settings(tmp_path):
+    with pytest.raises(ValueError, match="'run' parameter"):
+        PRODENClassifier(run=3).fit([[0.0], [1.0]], ["a", "b"])
+    PRODENClassifier("linear", n_epochs=1, run=tmp_path).fit([[0.0], [1.0]], ["a", "b"])
+    assert (tmp_path / "log.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_far_from_zero_are_centred_before_they_are_rounded(kind):
+    """Such as seconds since 1970, where float32 cannot tell a minute from the next."""
+    X, candidates, _ = make_table()
+    far = X.astype(np.float64) + 1.7e9
+    near = MAKERS[kind]().fit(X.astype(np.float64), candidates)
+    model = MAKERS[kind]().fit(far, candidates)
+    np.testing.assert_allclose(model.predict_proba(far), near.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("blur", [5.0, 710.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_blur_that_hardly_blurs(kind, blur):
+    X, candidates, _ = make_table()
+    model = MAKERS[kind](partner="non-candidate", blur=blur).fit(X, candidates)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_label_that_is_nowhere_a_candidate():
+    X, candidates, _ = make_table()
+    wider = np.hstack([candidates, np.zeros((40, 1), dtype=bool)])
+    model = proden(partner="non-candidate", validation_fraction=0.2).fit(X, wider)
+    assert model.predict_proba(X).shape == (40, 5)
+    assert not (model.transduction_ == 4).any()
 
 
 @pytest.mark.parametrize("device", ["abacus", "cuda"])
@@ -399,7 +526,7 @@ def test_lengths_must_agree():
 
 
 def test_resume_asks_for_the_seed(tmp_path):
-    model = PRODENClassifier("linear", run_dir=tmp_path, resume=True)
+    model = PRODENClassifier("linear", run=Run(tmp_path, resume=True))
     with pytest.raises(ValueError, match="random_state"):
         model.fit([[0.0], [1.0]], ["a", "b"])
 

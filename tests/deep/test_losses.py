@@ -156,6 +156,18 @@ def test_extreme_logits_stay_finite(candidates, reading, size):
     assert torch.isfinite(z.grad).all()
 
 
+@pytest.mark.parametrize("k", [2.9, 3.1, 5.0, 9.0, 710.0])
+def test_sharp_blur_does_not_overflow(k):
+    """Float32, where exp(148) is infinite; gaps of a hundredth and more."""
+    g = np.array([[0.6, 0.3, 0.1], [0.2, 0.38, 0.42], [1.0, 0.0, 0.0]], dtype=np.float32)
+    y = np.array([[True, True, False], [True, True, True], [False, True, True]])
+    z = torch.tensor(g, requires_grad=True)
+    ours = losses.blur(z, torch.tensor(y), k)
+    np.testing.assert_allclose(ours.detach().numpy(), confidence.blur(g, y, k), atol=1e-5)
+    ours[:, 0].sum().backward()
+    assert torch.isfinite(z.grad).all()
+
+
 @pytest.mark.parametrize("k", [-1.0, 2.0, None])
 def test_blur_is_that_of_the_library(rng, candidates, k):
     g = softmax(rng.normal(size=(M, L)))

@@ -15,15 +15,13 @@ from appellate.deep.methods import (  # noqa: E402
     ContrastNetwork,
     Coupled,
     CoupledTwin,
-    CouplingSettings,
     Ensemble,
     Pico,
-    PicoSettings,
     Proden,
 )
 from appellate.deep.networks import make_network  # noqa: E402
+from appellate.deep.settings import Contrast, Coupling, Optimizer  # noqa: E402
 from appellate.deep.streams import Streams  # noqa: E402
-from appellate.deep.trainer import TrainingSettings  # noqa: E402
 from tests.deep.small import even, make_table, make_trainer  # noqa: E402
 
 N, L, D = 12, 4, 3
@@ -117,7 +115,7 @@ def test_proden_steps(data, make, optimizer):
     method = Proden(make(0), even(candidates))
     descent = {"sgd": Descent, "adam": Adam}[optimizer](affine(method.network))
     halving = {"schedule": "step", "decay": 0.5, "decay_every": 1}
-    make_trainer(method, X, candidates, optimizer=optimizer, **halving).train()
+    make_trainer(method, X, candidates, name=optimizer, **halving).train()
 
     W = candidates / candidates.sum(axis=1, keepdims=True)
     for epoch, batches in orders(2):
@@ -148,7 +146,7 @@ def test_proden_keeps_the_pass_before_the_step(data, make):
 @pytest.mark.parametrize("k", [-1.0, None])
 def test_coupled_proden_steps(data, make, direction, k):
     X, candidates = data
-    mu, settings = 0.7, CouplingSettings(0.7, k, "complement", "auto", direction)
+    mu, settings = 0.7, Coupling(collaboration=0.7, blur=k, direction=direction)
     method = Coupled(Proden(make(0), even(candidates)), make(1), settings)
     base, partner = Descent(affine(method.base.network)), Descent(affine(method.partner))
     make_trainer(method, X, candidates).train()
@@ -289,9 +287,7 @@ class WrittenPico:
 def test_pico_steps(data, start):
     """Three epochs of three batches of four rows, through a queue of ten."""
     X, candidates = data
-    settings = PicoSettings(
-        projection_size=D, queue_size=10, key_momentum=0.8, prototype_start=start
-    )
+    settings = Contrast(projection_size=D, queue_size=10, key_momentum=0.8, prototype_start=start)
     torch.manual_seed(0)
     network = ContrastNetwork(make_network("linear", (6,), None), 6, L, D)
     method = Pico(network, even(candidates), settings)
@@ -322,7 +318,7 @@ def test_pico_steps(data, start):
 def test_more_rows_than_the_queue_holds(data):
     """Those remain that would if they were written one by one."""
     _, candidates = data
-    settings = PicoSettings(projection_size=D, queue_size=5)
+    settings = Contrast(projection_size=D, queue_size=5)
     network = ContrastNetwork(make_network("linear", (6,), None), 6, L, D)
     method = Pico(network, even(candidates), settings)
     written, position = [-1] * 5, 0
@@ -339,7 +335,7 @@ def test_more_rows_than_the_queue_holds(data):
 
 def test_prototypes_one_by_one(data):
     _, candidates = data
-    settings = PicoSettings(projection_size=D, queue_size=5, prototype_momentum=0.7)
+    settings = Contrast(projection_size=D, queue_size=5, prototype_momentum=0.7)
     network = ContrastNetwork(make_network("linear", (6,), None), 6, L, D)
     method = Pico(network, even(candidates), settings)
     rng = np.random.RandomState(0)
@@ -356,7 +352,7 @@ def test_prototypes_one_by_one(data):
 
 
 def test_share_of_the_old_confidence():
-    settings = PicoSettings()
+    settings = Contrast()
     assert settings.keep(0, 100) == 0.99
     assert settings.keep(1, 100) == 0.95
     assert settings.keep(51, 100) == pytest.approx(0.875)
@@ -372,10 +368,8 @@ def test_share_of_the_old_confidence():
     ],
 )
 def test_learning_rates(settings, expected):
-    usual = {"batch_size": 2, "optimizer": "sgd", "learning_rate": 0.4}
-    usual |= {"momentum": 0, "weight_decay": 0}
-    made = TrainingSettings(n_epochs=4, **usual, **settings)
-    np.testing.assert_allclose([made.rate(e) for e in range(4)], expected, atol=1e-4)
+    made = Optimizer("sgd", learning_rate=0.4, **settings)
+    np.testing.assert_allclose([made.rate(e, 4) for e in range(4)], expected, atol=1e-4)
 
 
 def test_heads_of_every_reading(data, make):
@@ -391,7 +385,7 @@ def test_heads_of_every_reading(data, make):
         "sigmoid": 1 - 1 / (1 + np.exp(-z)),
     }
     for reading, belief in beliefs.items():
-        method = Coupled(Proden(base, even(candidates)), partner, CouplingSettings(output=reading))
+        method = Coupled(Proden(base, even(candidates)), partner, Coupling(partner_output=reading))
         heads = method.heads(x)
         c = belief / belief.sum(axis=1, keepdims=True)
         close(heads["base"], g)
@@ -403,7 +397,7 @@ def test_twin_is_proden_with_a_coupling(data, make):
     """Without collaboration both halves are what they would be alone."""
     X, candidates = data
     start = even(candidates)
-    settings = CouplingSettings(collaboration=0.0)
+    settings = Coupling(collaboration=0.0)
     twin = CoupledTwin(Proden(make(0), start), make(1), settings)
     both = Ensemble(Proden(make(0), start), Proden(make(1), start))
     alone = [Proden(make(seed), start) for seed in (0, 1)]
@@ -419,7 +413,7 @@ def test_twin_is_drawn_to_the_base(data, make):
     """With collaboration: a finite difference of the whole loss in one weight of each."""
     X, candidates = data
     batch = Batch(torch.arange(N), (torch.from_numpy(X),), torch.from_numpy(candidates))
-    settings = CouplingSettings(collaboration=3.0)
+    settings = Coupling(collaboration=3.0)
     method = CoupledTwin(Proden(make(0), even(candidates)), make(1), settings)
     y = candidates
     W = y / y.sum(axis=1, keepdims=True)

@@ -28,14 +28,14 @@ def small(name):
     return {"width": 0.125} if name in IMAGE_NETWORKS else {}
 
 
-def resnet_parameters(stages, n_blocks, projection, n_in=3):
+def resnet_parameters(stages, n_blocks, n_in=3):
     """3x3 convolutions without bias, two numbers a channel for each BatchNorm."""
     total = 9 * n_in * stages[0] + 2 * stages[0]
     before = stages[0]
     for channels in stages:
         for _ in range(n_blocks):
             total += 9 * before * channels + 9 * channels**2 + 4 * channels
-            if projection and before != channels:
+            if before != channels:
                 total += before * channels + 2 * channels
             before = channels
     return total
@@ -76,15 +76,33 @@ def test_convnet_parameters(shape):
 
 
 def test_resnet18_parameters():
-    expected = resnet_parameters([64, 128, 256, 512], 2, projection=True) + 512 * 10 + 10
+    expected = resnet_parameters([64, 128, 256, 512], 2) + 512 * 10 + 10
     assert n_parameters(make_network("resnet18", COLOUR, 10)) == expected == 11_173_962
 
 
-def test_resnet32_parameters_with_a_shortcut_without_weights():
-    """464,154; a 1x1 convolution and BatchNorm on the two shortcuts would make it 466,906."""
-    expected = resnet_parameters([16, 32, 64], 5, projection=False) + 64 * 10 + 10
-    assert n_parameters(make_network("resnet32", COLOUR, 10)) == expected == 464_154
-    assert resnet_parameters([16, 32, 64], 5, projection=True) + 64 * 10 + 10 == 466_906
+def test_resnet32_parameters():
+    """A 1x1 convolution and BatchNorm on two shortcuts, as PRODEN's authors have it."""
+    expected = resnet_parameters([16, 32, 64], 5) + 64 * 10 + 10
+    assert n_parameters(make_network("resnet32", COLOUR, 10)) == expected == 466_906
+
+
+def test_convnet_starts_from_torchs_own_weights():
+    """As its authors': uniform within the inverse root of the number of inputs."""
+    torch.manual_seed(0)
+    network = make_network("convnet", COLOUR, 10)
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            bound = (9 * layer.in_channels) ** -0.5
+            assert layer.weight.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
+            assert layer.weight.abs().max() <= bound
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp"])
+def test_dense_networks_start_with_xaviers_weights_and_no_bias(name):
+    classifier = make_network(name, GREY, 10).classifier
+    bound = math.sqrt(6 / (classifier.in_features + 10))
+    assert 0.9 * bound < classifier.weight.abs().max() <= bound
+    assert not classifier.bias.any()
 
 
 @pytest.mark.parametrize(("name", "n_layers"), [("resnet18", 18), ("resnet32", 32)])

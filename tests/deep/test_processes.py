@@ -57,7 +57,7 @@ for name, (kind, options) in RUNS.items():
 
 kind, options = RESUMED
 keep("whole", MAKERS[kind](**options).fit(X, candidates))
-options = {**options, "run_dir": folder / "run"}
+options = {**options, "folder": folder / "run"}
 
 class StoppedError(Exception):
     pass

@@ -284,12 +284,12 @@ def test_held_out_rows_are_not_trained_on_and_scored_as_said(monkeypatch):
 
     kept = []
 
-    class Watched(estimator.Selection):
+    class Watched(estimator.HeldOut):
         def __init__(self, *args):
             super().__init__(*args)
             kept.append(self)
 
-    monkeypatch.setattr(estimator, "Selection", Watched)
+    monkeypatch.setattr(estimator, "HeldOut", Watched)
     model = proden(validation_fraction=0.25, partner="non-candidate", head="partner")
     model.fit(X, candidates)
     rows = kept[0].rows
@@ -316,7 +316,7 @@ def test_held_out_rows_are_not_trained_on_and_scored_as_said(monkeypatch):
 
 
 def assert_finite(model, X):
-    for name, value in model._method.state_dict().items():
+    for name, value in model._model.method.state_dict().items():
         assert torch.isfinite(value.double()).all(), name
     for record in model.history_:
         assert all(np.isfinite(value) for value in record.values()), record
@@ -366,5 +366,5 @@ def test_halves_are_near_singles(kind, precision):
     )
     difference = np.abs(single.predict_proba(X) - half.predict_proba(X)).max()
     assert 0 < difference < 0.05
-    for value in half._method.state_dict().values():
+    for value in half._model.method.state_dict().values():
         assert value.dtype in (torch.float32, torch.int64)

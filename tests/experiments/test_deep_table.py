@@ -27,7 +27,7 @@ def make_record(name="proden-cifar10", accuracy=0.8, seed=0, flip=0.1, **changes
     found = read_configuration(name)
     settings = {**found.settings_for(flip, found.dataset), **changes}
     model = make_classifier(found.method, settings)
-    heads = HEADS.get(model.partner, BOTH)
+    heads = HEADS.get(settings.get("partner"), BOTH)
     head = heads[-1]
     scores = {each: accuracy - 0.01 * (each != head) for each in heads}
     return {

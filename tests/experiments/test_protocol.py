@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier, registry
+from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier, bases
 from appellate.experiments import methods, runner
 from appellate.experiments.controls import graph_confidence
 from appellate.experiments.methods import (
@@ -118,8 +118,8 @@ def test_keys_know_the_code_of_a_third_party(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     (package / "base.py").write_text("class Theirs: ...\n")
     monkeypatch.syspath_prepend(tmp_path)
-    known = {"theirs": "their_package.base:Theirs", "sure": "appellate.sure:SUREClassifier"}
-    monkeypatch.setattr("appellate.registry.available_bases", lambda: known)
+    known = {"theirs": "their_package.base:Theirs", "sure": "appellate.bases.sure:SUREClassifier"}
+    monkeypatch.setattr("appellate.bases.available_bases", lambda: known)
 
     def key(base):
         methods._foreign_code.cache_clear()
@@ -140,18 +140,21 @@ def test_the_code_that_decides_scores_is_in_the_key():
 
 @pytest.mark.parametrize("kind", [alone, coupled])
 def test_the_kernel_does_not_depend_on_free_memory(kind, monkeypatch):
-    monkeypatch.setattr("appellate.numerics.plan.free_memory", lambda: 10**9)
-    assert kind("sure").build(0, 15_000).kernel_approximation == "exact"
-    many = kind("sure").build(0, 100_000)
-    assert (many.kernel_approximation, many.n_landmarks) == ("nystroem", 1984)
-    asked = {"kernel_approximation": "nystroem", "n_landmarks": 7}
-    if kind is alone:
-        assert alone("sure", **asked).build(0, 50).n_landmarks == 7
+    def kernel(method, n_rows):
+        model = method.build(0, n_rows)
+        return model.estimator.kernel if kind is coupled else model.kernel
+
+    monkeypatch.setattr("appellate.numerics.memory.free_memory", lambda: 10**9)
+    assert kernel(kind("sure"), 15_000).approximation == "exact"
+    many = kernel(kind("sure"), 100_000)
+    assert (many.approximation, many.n_landmarks) == ("nystroem", 1984)
+    if kind is coupled:  # the partner follows its base, or has a kernel of its own
+        assert coupled("sure").build(0, 50).kernel is None
+        assert coupled("knn").build(0, 50).kernel.approximation == "exact"
+        linear = coupled("sure", settings={"kernel": "linear"}).build(0, 50)
+        assert (linear.kernel, linear.estimator.kernel.approximation) == ("linear", "exact")
     else:
-        assert coupled("sure", settings=asked).build(0, 50).n_landmarks == 7
-        own = coupled("sure", base_settings=asked).build(0, 50)
-        assert own.kernel_approximation == "auto"  # PLCP then follows its base
-    assert not hasattr(alone("knn").build(0, 50), "kernel_approximation")
+        assert not hasattr(alone("knn").build(0, 50), "kernel")
 
 
 def test_own_features_are_scaled_by_the_training_rows(problem):
@@ -260,7 +263,7 @@ class Prior:
 
 
 def test_third_parties_run_alone_and_coupled(problem, monkeypatch):
-    monkeypatch.setitem(registry._OURS, "prior", f"{__name__}:Prior")
+    monkeypatch.setitem(bases._OURS, "prior", f"{__name__}:Prior")
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Prior.__module__])
     before, after = (execute(Run("small", m("prior"), 0, 0), problem) for m in (alone, coupled))
     assert (before.error, after.error) == (None, None)

@@ -47,6 +47,18 @@ def test_expected_cost_generalises_the_others(labels, tolerance):
         )
 
 
+@pytest.mark.parametrize("offset", [0.0, 20.0, 2000.0])
+@pytest.mark.parametrize("tolerance", [0.1, 0.3])
+def test_a_tolerance_has_slack_for_rounding(offset, tolerance):
+    truth = offset + np.array([0.4, 0.7, 1.1, 2.3])
+    near, far = truth - tolerance, truth + 1.01 * tolerance
+    for predicted, expected in ((near, 1.0), (far, 0.0)):
+        assert tolerance_accuracy(truth, predicted, tolerance) == expected
+        assert expected_cost(truth, predicted, f"within:{tolerance}") == 1 - expected
+    assert tolerance_accuracy([0.4, 0.7, 1.1], [0.3, 0.6, 1.0], 0.1) == 1
+    assert tolerance_accuracy([0.1 + 0.2], [0.3], 0) == accuracy([0.1 + 0.2], [0.3]) == 0
+
+
 def test_rows_are_true_and_columns_predicted():
     cost = [[0, 1], [10, 0]]
     assert expected_cost(["a"], ["b"], cost, classes=["a", "b"]) == 1

@@ -21,7 +21,6 @@ from appellate.metrics import (
     covering_rate,
     expected_calibration_error,
     tolerance_accuracy,
-    transductive_accuracy,
 )
 
 N, L = 8, 4
@@ -43,7 +42,6 @@ def test_accuracy_is_that_of_scikit_learn(truth, predicted):
     assert accuracy(truth, predicted) == pytest.approx(accuracy_score(truth, predicted))
     assert accuracy(truth, predicted) == accuracy(predicted, truth)
     assert accuracy(truth, truth) == 1
-    assert transductive_accuracy(truth, predicted) == accuracy(truth, predicted)
 
 
 @given(labels, labels, st.integers(0, 5))
@@ -92,7 +90,7 @@ def test_lengths_are_checked():
 
 @given(labels, labels, labels)
 def test_ratios_account_for_the_change_of_accuracy(truth, verdict, appeal):
-    before, after = transductive_accuracy(truth, verdict), transductive_accuracy(truth, appeal)
+    before, after = accuracy(truth, verdict), accuracy(truth, appeal)
     corrected, broken = (
         correction_ratio(truth, verdict, appeal),
         broken_ratio(truth, verdict, appeal),

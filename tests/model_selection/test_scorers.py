@@ -8,19 +8,23 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from appellate import (
     AGGDClassifier,
+    GaussianKernel,
     LALOClassifier,
     PartnerClassifier,
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
+    SoftLabelClassifier,
     SUREClassifier,
     as_candidates,
 )
+from appellate.experiments.controls import CandidatePartner
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 from appellate.model_selection import (
     CandidateKFold,
@@ -29,6 +33,8 @@ from appellate.model_selection import (
     get_scorer_names,
     with_truth,
 )
+from appellate.numerics.simplex import project_rows
+from appellate.testing import make_clusters
 from tests.problems import random_candidates
 
 HELD_OUT = ["covering_rate", "approximated_accuracy", "candidate_likelihood"]
@@ -109,6 +115,34 @@ def test_two_classes(data):
         assert np.isfinite(get_scorer(name)(model, X, sets))
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_are_probabilities_are_taken_as_such(n_classes):
+    X, candidates, _ = make_clusters(n_classes=n_classes, random_state=3)
+    rng = np.random.default_rng(0)
+    noisy = X + rng.normal(scale=6, size=X.shape)
+    model = SoftLabelClassifier(GaussianNB()).fit(noisy, candidates)
+    chances = model.predict_proba(noisy)
+    grid = []
+    for sharpness in 1 / np.geomspace(0.1, 10, 400):
+        powers = chances**sharpness
+        inside = (powers * candidates).sum(axis=1) / powers.sum(axis=1)
+        grid.append(np.mean(np.log(np.maximum(inside, 1e-6))))
+    best = max(grid)
+    found = get_scorer("candidate_likelihood")(model, noisy, candidates)
+    assert found == pytest.approx(best, abs=2e-3)
+    assert found == candidate_likelihood(candidates, chances, probabilities=True)
+
+
+@pytest.mark.parametrize("name", [*HELD_OUT, "oracle_accuracy"])
+def test_a_fold_without_a_class_has_a_score(name):
+    X, y = np.arange(9.0)[:, None] ** 2, ["a|b", "b", "a", "b|a", "a", "b", "a|c", "c", "b|c"]
+    given = with_truth(y, [cell[0] for cell in y]) if name == "oracle_accuracy" else y
+    scores = cross_val_score(
+        SUREClassifier(), X, given, scoring=get_scorer(name), cv=CandidateKFold(3)
+    )
+    assert np.isfinite(scores).all()  # the last fold alone knows c
+
+
 # -- leave one out ------------------------------------------------------------------------
 
 
@@ -118,16 +152,17 @@ def test_two_classes(data):
         SUREClassifier(),
         SUREClassifier(kernel="linear"),
         LALOClassifier(regularization=0.5),
-        AGGDClassifier(bandwidth=2.0),
+        AGGDClassifier(kernel=GaussianKernel(2.0)),
         PLCLClassifier(),
         PartnerClassifier(),
-        PartnerClassifier(target="candidate", link="aggressive"),
+        PartnerClassifier(link="aggressive"),
+        CandidatePartner(),
     ],
 )
 def test_leave_one_out_equals_refitting_without_the_row(data, classifier):
     X, candidates = data[0][:40], data[1][:40]
     model = clone(classifier).fit(X, candidates)
-    gram = X @ X.T if model.kernel == "linear" else model._regressor.kernel(X, X)
+    gram = X @ X.T if model.kernel == "linear" else model._model.regressor.kernel(X, X)
     scores = model.leave_one_out_decision()
     for i in (0, 7, 39):
         rest = np.delete(np.arange(40), i)
@@ -163,8 +198,9 @@ def test_leave_one_out_is_by_the_head(data, model):
     found = {head: each.leave_one_out_decision() for head, each in heads.items()}
     np.testing.assert_allclose(found["partner"], partner, atol=1e-12)
     np.testing.assert_allclose(found["base"], base, atol=1e-12)
-    standard = [(s - s.mean(1, keepdims=True)) / s.std(1, keepdims=True) for s in (partner, base)]
-    np.testing.assert_allclose(found["mean"], sum(standard) / 2, atol=1e-12)
+    np.testing.assert_allclose(
+        found["mean"], (project_rows(partner) + project_rows(base)) / 2, atol=1e-12
+    )
 
 
 def test_leave_one_out_needs_a_kernel_classifier(data):
@@ -173,7 +209,7 @@ def test_leave_one_out_needs_a_kernel_classifier(data):
     assert 0 < scorer(PLCPClassifier(PLKNNClassifier()).fit(X, candidates)) <= 1
     with pytest.raises(TypeError, match="PLKNNClassifier has no closed-form"):
         scorer(PLKNNClassifier().fit(X, candidates))
-    with pytest.raises(TypeError, match="head='base' it predicts"):
+    with pytest.raises(TypeError, match="PLCPClassifier has no closed-form"):
         scorer(PLCPClassifier(PLKNNClassifier(), head="base").fit(X, candidates))
     with pytest.raises(ValueError, match="two training rows"):
         SUREClassifier().fit(X[:1], candidates[:1]).leave_one_out_decision()
@@ -183,12 +219,13 @@ def test_leave_one_out_finds_the_classifier_inside(data):
     X, candidates, _ = data
     scorer = get_scorer("leave_one_out_likelihood")
     scaled = StandardScaler().fit_transform(X)
-    expected = scorer(SUREClassifier(bandwidth=2.0).fit(scaled, candidates))
-    pipeline = make_pipeline(StandardScaler(), SUREClassifier(bandwidth=2.0)).fit(X, candidates)
+    classifier = SUREClassifier(kernel=GaussianKernel(2.0))
+    expected = scorer(clone(classifier).fit(scaled, candidates))
+    pipeline = make_pipeline(StandardScaler(), classifier).fit(X, candidates)
     assert scorer(pipeline, X, candidates) == pytest.approx(expected)
     everything = [(np.arange(90), np.arange(90))]  # leave-one-out needs no rows held out
     search = GridSearchCV(
-        pipeline, {"sureclassifier__bandwidth": [2.0]}, scoring=scorer, cv=everything
+        pipeline, {"sureclassifier__kernel__bandwidth": [2.0]}, scoring=scorer, cv=everything
     ).fit(X, candidates)
     assert search.best_score_ == pytest.approx(expected)
     assert scorer(search) == pytest.approx(expected)
@@ -196,8 +233,8 @@ def test_leave_one_out_finds_the_classifier_inside(data):
 
 def test_leave_one_out_keeps_no_square_matrix(data):
     model = SUREClassifier().fit(data[0], data[1])
-    assert model._leverage.shape == (90,)
-    assert model._leverage.base is None
+    assert model._model.leverage.shape == (90,)
+    assert model._model.leverage.base is None
 
 
 # -- in scikit-learn ----------------------------------------------------------------------
@@ -214,8 +251,9 @@ def test_usable_as_scoring(data, name):
         for a, b in cv.split(X, candidates)
     ]
     np.testing.assert_allclose(scores, by_hand)
-    search = GridSearchCV(SUREClassifier(), {"bandwidth": [0.01, 1]}, scoring=scorer, cv=cv)
-    assert search.fit(X, candidates).best_params_ == {"bandwidth": 1}
+    classifier = SUREClassifier(kernel=GaussianKernel())
+    search = GridSearchCV(classifier, {"kernel__bandwidth": [0.01, 1]}, scoring=scorer, cv=cv)
+    assert search.fit(X, candidates).best_params_ == {"kernel__bandwidth": 1}
 
 
 def test_several_scorers_at_once(data):
@@ -241,8 +279,9 @@ def test_oracle_sees_the_truth_of_every_fold(data):
         for a, b in cv.split(X, candidates)
     ]
     np.testing.assert_allclose(scores, by_hand)
-    search = GridSearchCV(SUREClassifier(), {"bandwidth": [0.01, 1]}, scoring=scorer, cv=cv)
-    assert search.fit(X, judged).best_params_ == {"bandwidth": 1}
+    classifier = SUREClassifier(kernel=GaussianKernel())
+    search = GridSearchCV(classifier, {"kernel__bandwidth": [0.01, 1]}, scoring=scorer, cv=cv)
+    assert search.fit(X, judged).best_params_ == {"kernel__bandwidth": 1}
 
 
 def test_fit_does_not_see_the_truth(data):

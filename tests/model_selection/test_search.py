@@ -12,9 +12,14 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import appellate.model_selection.search as search_module
-import appellate.numerics.geometry as geometry_module
-from appellate import AGGDClassifier, PLCPClassifier, PLKNNClassifier, SUREClassifier
+import appellate.problem as problem_module
+from appellate import (
+    AGGDClassifier,
+    GaussianKernel,
+    PLCPClassifier,
+    PLKNNClassifier,
+    SUREClassifier,
+)
 from appellate.metrics import candidate_likelihood
 from appellate.model_selection import (
     CandidateKFold,
@@ -23,7 +28,7 @@ from appellate.model_selection import (
     get_scorer,
     get_scorer_names,
 )
-from appellate.numerics.ridge import KernelSmoother
+from appellate.numerics.smoothers import KernelSmoother
 from appellate.testing import make_clusters, parametrize_with_pll_checks
 from tests.problems import random_candidates
 
@@ -69,12 +74,13 @@ def data():
     return X, candidates, truth
 
 
-def one_by_one(base=None, **options):
+def one_by_one(base=None, kernel_options=None, **options):
     """The same settings as plain classifiers."""
     for bandwidth, ridge, collaboration, blur in product(*GRID.values()):
+        kernel = GaussianKernel(bandwidth, **(kernel_options or {}))
         yield PLCPClassifier(
-            base or SUREClassifier(bandwidth=bandwidth, regularization=ridge),
-            bandwidth=bandwidth,
+            base or SUREClassifier(kernel=kernel, regularization=ridge),
+            kernel=kernel,
             regularization=ridge,
             collaboration=collaboration,
             blur=blur,
@@ -91,9 +97,9 @@ def test_nystroem_features_equal_trying_one_by_one(data, name, monkeypatch):
         made.append(args[2].width)
         return original(*args)
 
-    original = geometry_module.nystroem_basis
-    options = {"kernel_approximation": "nystroem", "n_landmarks": 25}
-    models = one_by_one(**options)
+    original = problem_module.nystroem_basis
+    options = {"approximation": "nystroem", "n_landmarks": 25}
+    models = one_by_one(kernel_options=options)
     if name == "covering_rate":
         cv = CandidateStratifiedKFold(3)
         scores = [
@@ -102,13 +108,14 @@ def test_nystroem_features_equal_trying_one_by_one(data, name, monkeypatch):
         ]
     else:
         scores = [get_scorer(name)(model.fit(X, candidates)) for model in models]
-    monkeypatch.setattr(geometry_module, "nystroem_basis", counted)
-    found = PLCPClassifierCV(SUREClassifier(), **GRID, scoring=name, cv=3, **options)
+    monkeypatch.setattr(problem_module, "nystroem_basis", counted)
+    kernel = GaussianKernel(**options)
+    found = PLCPClassifierCV(SUREClassifier(), **GRID, scoring=name, cv=3, kernel=kernel)
     found.fit(X, candidates)
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], scores, atol=1e-5)
     folds = 3 if name == "covering_rate" else 1
     assert len(made) == 2 * folds + 1  # a set of features for each width, one for the best
-    best = list(one_by_one(**options))[found.best_index_].fit(X, candidates)
+    best = list(one_by_one(kernel_options=options))[found.best_index_].fit(X, candidates)
     np.testing.assert_allclose(found.predict_proba(X), best.predict_proba(X), atol=1e-5)
     exact = PLCPClassifierCV(SUREClassifier(), **GRID, scoring=name, cv=3).fit(X, candidates)
     assert np.abs(exact.cv_results_["mean_test_score"] - scores).max() > 1e-4
@@ -123,7 +130,8 @@ def test_leave_one_out_equals_trying_one_by_one(data, name):
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], scores, atol=1e-6)
     assert found.best_score_ == found.cv_results_["mean_test_score"].max()
     best = models[found.best_index_]
-    assert found.best_params_ == {name: best.get_params()[name] for name in found.best_params_}
+    params = {**best.get_params(), "bandwidth": best.kernel.bandwidth}
+    assert found.best_params_ == {name: params[name] for name in found.best_params_}
     np.testing.assert_allclose(found.decision_function(X), best.decision_function(X), atol=1e-6)
     np.testing.assert_array_equal(found.verdict_, best.verdict_)
     np.testing.assert_array_equal(found.transduction_, best.transduction_)
@@ -192,7 +200,7 @@ def test_scorer_of_ones_own_sees_names_and_held_out_rows(data):
         assert set(model.predict(X_test)) <= set(names)
         assert y_test.class_names.tolist() == names.tolist()
         seen.append((len(model.candidates_), len(X_test)))
-        return -model.bandwidth
+        return -model.kernel.bandwidth
 
     y = ["|".join(names[row]) for row in candidates]
     found = PLCPClassifierCV(SUREClassifier(), **SMALL, blurs=(None,), scoring=scorer, cv=4)
@@ -231,27 +239,28 @@ def test_factors_and_distances_are_shared(data, monkeypatch, scoring, factorisat
         distances.append(len(X))
         return original(X)
 
-    original = search_module.squared_distances
-    monkeypatch.setattr(geometry_module, "KernelSmoother", Counted)
-    monkeypatch.setattr(search_module, "squared_distances", counted_distances)
+    original = problem_module.squared_distances
+    monkeypatch.setattr(problem_module, "KernelSmoother", Counted)
+    monkeypatch.setattr(problem_module, "squared_distances", counted_distances)
     X, candidates, _ = data
     PLCPClassifierCV(AGGDClassifier(max_iter=2), **GRID, scoring=scoring, cv=3).fit(X, candidates)
     assert len(built) == factorisations + 1  # and that of the best
     assert max(most) == 1
-    assert len(distances) == factorisations / 4
+    assert len(distances) == factorisations / 4 + 1
 
 
 def test_base_follows_the_partner_unless_told_not_to(data):
     X, candidates, _ = data
-    base = SUREClassifier(bandwidth=3.0, regularization=0.7, maximization=0.1)
+    base = SUREClassifier(kernel=GaussianKernel(3.0), regularization=0.7, maximization=0.1)
     options = {**SMALL, "scoring": "leave_one_out_likelihood"}
     tied = PLCPClassifierCV(base, **options).fit(X, candidates)
-    assert tied.estimator_.bandwidth == tied.partner_.bandwidth == tied.best_params_["bandwidth"]
+    assert tied.estimator_.kernel.bandwidth == tied.best_params_["bandwidth"]
+    assert tied.partner_.kernel.bandwidth == tied.best_params_["bandwidth"]
     assert tied.estimator_.regularization == 0.05
     assert tied.estimator_.maximization == 0.1
     free = PLCPClassifierCV(base, **options, tie_base=False).fit(X, candidates)
-    assert (free.estimator_.bandwidth, free.estimator_.regularization) == (3.0, 0.7)
-    assert base.bandwidth == 3.0
+    assert (free.estimator_.kernel.bandwidth, free.estimator_.regularization) == (3.0, 0.7)
+    assert base.kernel.bandwidth == 3.0
     voting = PLCPClassifierCV(PLKNNClassifier(), **options).fit(X, candidates)
     assert isinstance(voting.estimator_, PLKNNClassifier)
 
@@ -264,7 +273,8 @@ def test_linear_kernel_has_no_width(data):
 
 def test_is_a_plcp_classifier(data):
     X, candidates, _ = data
-    model = PLCPClassifierCV(SUREClassifier(), **SMALL, cv=2, head="mean", max_rounds=2)
+    base = SUREClassifier(kernel=GaussianKernel())
+    model = PLCPClassifierCV(base, **SMALL, cv=2, head="mean", max_rounds=2)
     frame = pd.DataFrame(X, index=[f"face{i}" for i in range(80)], columns=["a", "b", "c"])
     model.fit(frame, candidates)
     docket = model.docket()
@@ -273,7 +283,7 @@ def test_is_a_plcp_classifier(data):
     assert model.partner_.classes_.tolist() == [0, 1, 2, 3]
     assert model.predict(frame).shape == (80,)
     copy = clone(model)
-    assert copy.get_params()["estimator__bandwidth"] == 1.0
+    assert copy.get_params()["estimator__kernel__bandwidth"] == 1.0
     assert not hasattr(copy, "best_params_")
 
 
@@ -294,7 +304,7 @@ def test_can_itself_be_searched(data):
         ({"scoring": "oracle_accuracy"}, "uses the truth, which PLCPClassifierCV does not have"),
         ({"scoring": "accuracy"}, "'scoring' parameter"),
         ({"bandwidths": []}, "bandwidths has no values"),
-        ({"bandwidths": [1.0, -1.0]}, "'bandwidth' parameter"),
+        ({"bandwidths": [1.0, -1.0]}, "bandwidth must be a number above 0"),
         ({"blurs": ["much"]}, "'blur' parameter"),
         ({"regularizations": 0.5}, "'regularizations' parameter"),
         ({"cv": 1}, "'cv' parameter"),
@@ -310,7 +320,7 @@ def test_head_without_leave_one_out_is_an_error(data):
     model = PLCPClassifierCV(
         PLKNNClassifier(), **SMALL, head="base", scoring="leave_one_out_covering"
     )
-    with pytest.raises(TypeError, match="score held-out rows"):
+    with pytest.raises(TypeError, match="leave-one-out"):
         model.fit(*data[:2])
 
 
@@ -368,13 +378,13 @@ def test_costs_are_scored_as_one_by_one(scoring, tol, ordered):
 def test_one_fit_serves_all_costs(ordered, monkeypatch):
     X, candidates, _ = ordered
     fits = []
-    original = PLCPClassifier._disambiguate
+    original = PLCPClassifier._solve
 
     def counted(self, *args):
         fits.append(self)
         return original(self, *args)
 
-    monkeypatch.setattr(PLCPClassifier, "_disambiguate", counted)
+    monkeypatch.setattr(PLCPClassifier, "_solve", counted)
     options = {"bandwidths": [1.0], "regularizations": [0.05], "blurs": [-1.0, None], "cv": 2}
     PLCPClassifierCV(SUREClassifier(), **options, collaborations=[2.0], costs=COSTS).fit(
         X, candidates
@@ -399,7 +409,7 @@ def test_the_docket_names_the_chosen_cost(ordered):
 def test_leave_one_out_scores_follow_the_cost(scoring, ordered):
     X, candidates, _ = ordered
     model = SUREClassifier(cost="ordinal:2").fit(X, candidates)
-    scores = -(model._probabilities(model.leave_one_out_decision()) @ model.cost_)
+    scores = -(model._head().probabilities(model.leave_one_out_decision()) @ model.cost_)
     if scoring == "leave_one_out_covering":
         expected = np.mean(candidates[np.arange(80), scores.argmax(axis=1)])
     else:

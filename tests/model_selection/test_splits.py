@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_score
 
 from appellate import SUREClassifier, as_candidates
 from appellate.candidates import CandidateSets
@@ -17,6 +17,7 @@ from appellate.model_selection import (
     CandidateKFold,
     CandidateStratifiedKFold,
     candidate_train_test_split,
+    cross_val_predict,
 )
 from appellate.testing import make_clusters
 from tests.problems import random_candidates
@@ -122,7 +123,9 @@ def test_works_in_scikit_learn(splitter):
     X, candidates, _ = make_clusters()
     for y in (candidates, as_candidates(candidates, classes=["a", "b", "c"])):
         assert cross_val_score(SUREClassifier(), X, y, cv=splitter(3)).mean() > 0.95
-        search = GridSearchCV(SUREClassifier(), {"bandwidth": [1, 2]}, cv=splitter(3)).fit(X, y)
+        search = GridSearchCV(SUREClassifier(), {"maximization": [0.1, 0.3]}, cv=splitter(3)).fit(
+            X, y
+        )
         assert search.best_score_ > 0.95
     assert (
         repr(splitter(3)) == f"{splitter.__name__}(n_splits=3, random_state=None, shuffle=False)"
@@ -198,3 +201,37 @@ def test_hold_out_checks_lengths():
         candidate_train_test_split(np.zeros((3, 1)), ["a", "b", "a", "b"])
     with pytest.raises(ValueError, match="rows"):
         candidate_train_test_split(np.zeros((4, 1)), ["a", "b", "a", "b"], [1, 2, 3])
+
+
+# -- predictions over folds -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["strings", "sets", "matrix", "frame"])
+@pytest.mark.parametrize("cv", [None, 4, CandidateKFold(4), KFold(4)])
+def test_held_out_probabilities_have_a_column_a_class(form, cv):
+    X, candidates, _ = make_clusters()
+    candidates[:, 0] = True  # a class that every row has: scikit-learn codes its column as 0
+    names = np.array(["a", "b", "c"])
+    sets = as_candidates(candidates, classes=names)
+    forms = {
+        "strings": ["|".join(names[row]) for row in candidates],
+        "sets": sets,
+        "matrix": candidates,
+        "frame": pd.DataFrame(candidates.astype(int), columns=names),
+    }
+    ask = {"X": pd.DataFrame(X, columns=["u", "v"]), "y": forms[form], "cv": cv}
+    chances = cross_val_predict(SUREClassifier(), method="predict_proba", **ask)
+    assert chances.shape == (60, 3)
+    folds = CandidateStratifiedKFold(5 if cv is None else 4) if not hasattr(cv, "split") else cv
+    for train, test in folds.split(X, sets):
+        model = SUREClassifier().fit(X[train], sets[train])
+        np.testing.assert_allclose(chances[test], model.predict_proba(X[test]), atol=1e-9)
+    labels = cross_val_predict(SUREClassifier(), **ask)
+    names = np.arange(3) if form == "matrix" else names
+    np.testing.assert_array_equal(labels, names[chances.argmax(axis=1)])
+
+
+def test_held_out_predictions_need_folds():
+    X, candidates, _ = make_clusters()
+    with pytest.raises(ValueError, match="every row exactly once"):
+        cross_val_predict(SUREClassifier(), X, candidates, cv=ShuffleSplit(2, random_state=0))

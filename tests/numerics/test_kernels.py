@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
 
 from appellate.numerics.kernels import (
+    Gaussian,
     GaussianKernel,
+    Linear,
     LinearKernel,
+    check_magnitude,
+    kernel_key,
     mean_distance,
+    read_kernel,
     squared_distances,
 )
 
@@ -30,14 +37,89 @@ def test_gaussian_kernel():
     rng = np.random.RandomState(0)
     X, Y = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
     expected = np.exp(-(cdist(X, Y) ** 2) / (2 * 1.7**2))
-    np.testing.assert_allclose(GaussianKernel(1.7)(X, Y), expected, rtol=1e-12)
+    np.testing.assert_allclose(Gaussian(1.7)(X, Y), expected, rtol=1e-12)
 
 
 def test_linear_kernel():
     X = np.arange(6.0).reshape(3, 2)
-    np.testing.assert_array_equal(LinearKernel()(X, X), X @ X.T)
+    np.testing.assert_array_equal(Linear()(X, X), X @ X.T)
 
 
 def test_float32_is_kept():
     X = np.random.RandomState(0).normal(size=(5, 2)).astype(np.float32)
-    assert GaussianKernel(1.0)(X, X).dtype == np.float32
+    assert Gaussian(1.0)(X, X).dtype == np.float32
+
+
+def test_words_are_short_for_kernels():
+    assert kernel_key(read_kernel("rbf")) == kernel_key(GaussianKernel())
+    assert kernel_key(read_kernel("linear")) == kernel_key(LinearKernel())
+    given = GaussianKernel(2.0, "nystroem", 30)
+    assert read_kernel(given) is given
+
+
+def test_kernels_are_cloned_and_searched():
+    kernel = clone(GaussianKernel(bandwidth=2.0)).set_params(n_landmarks=7)
+    assert (kernel.bandwidth, kernel.n_landmarks) == (2.0, 7)
+
+
+def test_keys_tell_settings_apart(tmp_path):
+    kernels = [
+        GaussianKernel(),
+        GaussianKernel(2.0),
+        GaussianKernel(approximation="nystroem"),
+        GaussianKernel(n_landmarks=9),
+        GaussianKernel(cache_dir=tmp_path),
+        LinearKernel(),
+        LinearKernel(tmp_path),
+    ]
+    assert len({kernel_key(kernel) for kernel in kernels}) == len(kernels)
+    assert kernel_key(LinearKernel(tmp_path)) == kernel_key(LinearKernel(str(tmp_path)))
+    assert kernel_key(GaussianKernel(np.float64(2))) == kernel_key(GaussianKernel(2))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("gauss", "kernel='gauss': it must be 'rbf', 'linear'"),
+        (["rbf"], r"kernel=\['rbf'\]: it must be"),
+        (Gaussian(1.0), "it must be 'rbf'"),
+        (GaussianKernel(0), r"GaussianKernel\(bandwidth=0\): bandwidth must be a number above 0"),
+        (GaussianKernel(np.nan), "bandwidth must be"),
+        (GaussianKernel(np.inf), "bandwidth must be"),
+        (GaussianKernel("wide"), "bandwidth must be"),
+        (GaussianKernel(True), "bandwidth must be"),
+        (
+            GaussianKernel(approximation="none"),
+            "approximation must be one of 'auto', 'exact'",
+        ),
+        (GaussianKernel(n_landmarks=0), "n_landmarks must be a whole number of at least 1"),
+        (GaussianKernel(n_landmarks=2.5), "n_landmarks must be"),
+        (GaussianKernel(approximation="exact", n_landmarks=5), "n_landmarks is for Nystroem"),
+        (GaussianKernel(approximation="exact", cache_dir="."), "cache_dir is for Nystroem"),
+        (GaussianKernel(cache_dir=7), "cache_dir must be a path"),
+        (LinearKernel(cache_dir=7), "cache_dir must be a path"),
+    ],
+)
+def test_what_is_wrong_with_a_kernel_is_named(kernel, said):
+    with pytest.raises(ValueError, match=said):
+        read_kernel(kernel)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_passes_has_finite_distances(dtype):
+    largest = float(np.finfo(dtype).max) ** 0.5
+    for factor, fits in ((0.05, True), (0.2, False), (1.0, False)):
+        X = largest * factor * np.array([[1, -1, 1], [-1, 1, -1]], dtype=dtype)
+        for rows in (X, sp.csr_array(X)):
+            if fits:
+                check_magnitude(rows)
+                assert np.isfinite(squared_distances(X)).all()
+            else:
+                with pytest.raises(ValueError, match="scale the features"):
+                    check_magnitude(rows)
+
+
+def test_no_number_is_too_large_for_an_error():
+    for value in (1e160, 1e300, 1.7e308):
+        with pytest.raises(ValueError, match="scale the features, for instance by StandardScaler"):
+            squared_distances(np.array([[value], [-value], [0.0]]))

@@ -54,3 +54,19 @@ def test_one_step_is_the_plain_projected_gradient_step():
     expected = project_entries(start - (A @ start - F) / 9.0, entries)
     np.testing.assert_allclose(solution.values, expected, atol=1e-15)
     assert not solution.converged
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("at", [0, 3])
+def test_a_product_that_is_not_finite_ends_at_once(bad, at):
+    entries, A, F = random_problem(0)
+    calls = []
+
+    def apply(values):
+        calls.append(1)
+        return A @ values if len(calls) <= at else np.full_like(values, bad)
+
+    said = r"no finite objective.*Scale the features"
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=said):
+        minimize_quadratic(apply, F, np.linalg.eigvalsh(A)[-1], entries, tol=1e-13)
+    assert len(calls) == at + 1

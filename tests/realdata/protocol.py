@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from appellate import PLCPClassifier
-from appellate.metrics import broken_ratio, correction_ratio, transductive_accuracy
+from appellate.metrics import accuracy, broken_ratio, correction_ratio
 
 SPLITS = range(10)
 
@@ -59,9 +59,7 @@ def run(base, name):
             scores[f"{kind}"] = np.mean(errors == 0)
             scores[f"{kind} within 3"] = np.mean(errors <= 3)
             scores[f"{kind} within 5"] = np.mean(errors <= 5)
-            scores[f"{kind} transductive"] = transductive_accuracy(
-                truth[train], model.transduction_
-            )
+            scores[f"{kind} transductive"] = accuracy(truth[train], model.transduction_)
         scores["corrected"] = correction_ratio(*labels)
         scores["broken"] = broken_ratio(*labels)
         rows.append(scores)

@@ -165,8 +165,8 @@ def _load(data: str, *, scale: bool, **given: Any) -> Problem:
 
 def _read_methods(methods: Sequence[str]) -> list[tuple[str, Method, Method]]:
     """Read every base, and return its title, itself alone and coupled."""
+    from appellate.bases import make_base
     from appellate.experiments.methods import alone, coupled, parse_method
-    from appellate.registry import make_base
 
     pairs = []
     try:

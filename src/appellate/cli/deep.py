@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate.cli.errors import UserError
-from appellate.cli.files import check_folder
+from appellate.cli.files import check_folder, staged, write_csv
 
 if TYPE_CHECKING:
-    from appellate.cli.deep_data import DeepData
+    from appellate.deep.configuration import Configuration
+    from appellate.deep.sources import RunData
+    from appellate.experiments.reports import Report, Sheet
 
+Record = dict[str, Any]
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+DOCKET = "docket.csv"
+SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Its accuracy means nothing."
+ENDINGS = (".md", ".csv", ".tex", ".json")
+_LOSSES = ("loss_base", "loss_contrast", "loss_partner", "loss_collaborative")
 
 _EPILOG = """\b
 Examples:
@@ -84,19 +94,31 @@ def configs(name: str | None) -> None:
 
     Those named independent are controls: two bases that never meet.
     """
-    from appellate.cli import deep_settings
-    from appellate.deep.configuration import configuration_names
+    from appellate.deep.configuration import configuration_names, read_configuration
 
-    if name is not None:
-        deep_settings.show_configuration(deep_settings.read(name))
-        return
-    for each in configuration_names():
-        found = deep_settings.read(each)
-        figures = [
-            f"flip {q:g}: {flip.paper[0]:.2f} %" for q, flip in found.flips.items() if flip.paper
-        ]
-        paper = f"paper: {', '.join(figures)}" if figures else "not in the paper"
-        click.echo(f"{each}\n  {found.title}; {paper}")
+    with _mistakes():
+        if name is not None:
+            _show_configuration(read_configuration(name))
+            return
+        for each in configuration_names():
+            found = read_configuration(each)
+            figures = [
+                f"flip {q:g}: {flip.paper[0]:.2f} %"
+                for q, flip in found.flips.items()
+                if flip.paper
+            ]
+            paper = f"paper: {', '.join(figures)}" if figures else "not in the paper"
+            click.echo(f"{each}\n  {found.title}; {paper}")
+
+
+def _show_configuration(configuration: Configuration) -> None:
+    click.echo(f"{configuration.title} on {configuration.dataset}")
+    for key, value in configuration.settings.items():
+        click.echo(f"  {key} = {json.dumps(value)}")
+    for flip, told in configuration.flips.items():
+        paper = f"paper {told.paper[0]:.2f} ± {told.paper[1]:.2f} %" if told.paper else "no figure"
+        more = (f"{key} = {json.dumps(value)}" for key, value in told.settings.items())
+        click.echo(f"flip {flip:g}: {', '.join([paper, *more])}")
 
 
 @deep.command(epilog=_TRAIN_EPILOG, short_help="Train a classifier into a new folder.")
@@ -178,38 +200,35 @@ def train(
     """Train the classifier of a configuration, and say what it has reached.
 
     The folder then holds run.json (settings, versions, data, results), log.jsonl (a line an
-    epoch), checkpoint.safetensors, model.safetensors and docket.csv, and where TensorBoard is
+    epoch), checkpoint.safetensors, model (a folder) and docket.csv, and where TensorBoard is
     installed a folder tensorboard for it.
     """
     _check_extra()
-    from appellate.cli import deep_runs, deep_settings
-    from appellate.cli.deep_data import resolve_source
-    from appellate.datasets.home import get_data_home
+    from appellate.deep import runs
+    from appellate.deep.configuration import read_configuration
     from appellate.deep.processes import agreed, opened_group, rank
+    from appellate.deep.sources import resolve_source
 
-    configuration = deep_settings.read(name)
-    data_source = resolve_source(source or configuration.dataset)
-    flip = deep_settings.choose_flip(configuration, data_source, flip)
-    options = {"partner": partner, "n_epochs": epochs, "precision": precision}
-    settings = deep_settings.settle(configuration, data_source, flip, smoke, options, changes)
+    with _mistakes():
+        configuration = read_configuration(name)
+        data_source = resolve_source(source or configuration.dataset)
+        flip = runs.choose_flip(configuration, data_source, flip)
+        options = {"partner": partner, "n_epochs": epochs, "precision": precision}
+        settings = runs.settle(
+            configuration, data_source, flip, smoke=smoke, options=options, changes=changes
+        )
     device, refusal = device or "auto", None
     with opened_group(device):
         if rank() == 0:
             try:
-                check_folder(folder, deep_runs.FILES)
-                deep_runs.check_new(folder)
-                record, data = deep_runs.make_record(
-                    configuration,
-                    settings,
-                    data_source,
-                    get_data_home(home),
-                    flip=flip,
-                    seed=seed,
-                    device=device,
-                    smoke=smoke,
-                )
-                deep_settings.check_fit(record, data)
-                deep_runs.write_record(record, folder)
+                check_folder(folder, [runs.RECORD, runs.LOG, runs.CHECKPOINT, DOCKET])
+                with _mistakes():
+                    runs.check_new(folder)
+                    told: Any = {"flip": flip, "seed": seed, "device": device, "smoke": smoke}
+                    record, data = runs.make_record(
+                        configuration, settings, data_source, home, **told
+                    )
+                    runs.write_record(record, folder)
             except UserError as error:
                 refusal = error
         refused = agreed(int(refusal is not None))  # the others wait for the record
@@ -218,8 +237,8 @@ def train(
         if refused:
             return UserError.exit_code
         if rank() > 0:
-            record = deep_runs.read_record(folder)
-            data = deep_runs.load_data(record, home)
+            record = runs.read_record(folder)
+            data = runs.load_data(record, home)
         return _run(record, data, folder, device, resume=False)
 
 
@@ -230,18 +249,18 @@ def train(
 def resume(folder: Path, device: str | None, home: Path | None) -> int:
     """Go on with the run in DIR from its checkpoint, to the result it would have had anyway."""
     _check_extra()
-    from appellate.cli import deep_runs
-    from appellate.cli.deep_results import describe
+    from appellate.deep import runs
     from appellate.deep.processes import opened_group
 
-    record = deep_runs.read_record(folder)
-    if record["results"] is not None:
-        click.echo(f"the run in '{folder}' is finished already.", err=True)
-        _tell(describe(record))
-        return 0
-    with opened_group(device or record["device"]):
-        data = deep_runs.load_data(record, home)
-        return _run(record, data, folder, device or record["device"], resume=True)
+    with _mistakes():
+        record = runs.read_record(folder)
+        if record["results"] is not None:
+            click.echo(f"the run in '{folder}' is finished already.", err=True)
+            _tell(_describe(record))
+            return 0
+        with opened_group(device or record["device"]):
+            data = runs.load_data(record, home)
+            return _run(record, data, folder, device or record["device"], resume=True)
 
 
 @deep.command(short_help="Score a finished run.")
@@ -261,36 +280,22 @@ def evaluate(folder: Path, source: str | None, home: Path | None, as_json: bool)
     never of the best test epoch. No GPU is needed.
     """
     _check_extra()
-    from appellate.cli import deep_data, deep_results, deep_runs
-    from appellate.deep.checkpoint import CheckpointError
-    from appellate.deep.files import load_model
+    from appellate.deep import runs
+    from appellate.deep.sources import resolve_source
 
-    record = deep_runs.read_record(folder)
-    if record["results"] is None:
-        done, total = deep_runs.count_epochs(folder), record["settings"]["n_epochs"]
-        raise UserError(
-            f"the run in '{folder}' is not finished ({done} of {total} epochs). Go on with it: "
-            f"{deep_runs.resume_command(folder)}"
-        )
-    try:
-        model = load_model(folder / deep_runs.MODEL)
-        other = None if source is None else deep_data.resolve_source(source)
-        if other in (None, record["data"]["source"]):
-            data = deep_runs.load_data(record, home)
-            record["results"] = deep_results.measure(model, data, folder)
-        else:
-            data = deep_data.load(str(other), home)
-            record["results"] = deep_results.score_other(model, data)
-    except (CheckpointError, FileNotFoundError, ValueError) as error:
-        raise UserError(str(error)) from error
+    with _mistakes():
+        other = None if source is None else resolve_source(source)
+        record = runs.evaluate(folder, other, home)
     if as_json:
         click.echo(json.dumps(record, indent=2))
         return
-    deep_runs.announce(record, folder, click.echo)
+    _announce(record, folder, click.echo)
     if other in (None, record["data"]["source"]):
-        _tell(deep_results.describe(record))
+        _tell(_describe(record))
     else:
-        _tell(deep_results.describe_other(record, Path(str(other)).name))
+        results = record["results"]
+        heading = f"accuracy on {Path(str(other)).name}"
+        _tell(_accuracies(heading, results["test"], results["head"]))
 
 
 @deep.command(epilog=_TABLE_EPILOG, short_help="Compare finished runs, seed by seed.")
@@ -314,57 +319,71 @@ def table(folders: tuple[Path, ...], heads: bool, target: Path | None, as_json: 
     figure stands beside ours where a run had its settings; if not, a note says what differs.
     """
     _check_extra()
-    from appellate.cli import deep_table
-
     if target is not None:
-        deep_table.check_target(target)
-    report = deep_table.make_report(folders, all_heads=heads)
+        if target.suffix not in ENDINGS:
+            raise UserError(
+                f"cannot write '{target}': name a file with --out that ends in "
+                f"{', '.join(ENDINGS)}."
+            )
+        check_folder(target.parent, [target.name])
+    report = _make_report(folders, all_heads=heads)
+    document = {"table": list(report.records), "notes": list(report.notes)}
     if target is not None:
-        deep_table.write(report, target)
+        _write_report(report, document, target)
     if as_json:
-        click.echo(json.dumps(deep_table.as_document(report), indent=2, allow_nan=False))
+        click.echo(json.dumps(document, indent=2, allow_nan=False))
         return
-    deep_table.show(report)
+    _show_report(report)
     if target is not None:
         click.echo(f"written: {target}", err=True)
 
 
-def _run(
-    record: dict[str, Any], data: DeepData, folder: Path, device: str, *, resume: bool
-) -> int:
+# -- the run ------------------------------------------------------------------------------
+
+
+def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bool) -> int:
     """Train in this process; the first one writes and tells."""
-    from appellate.cli import deep_runs
-    from appellate.cli.deep_results import describe
+    from appellate.deep import runs
     from appellate.deep.processes import rank
 
-    model = deep_runs.make_model(record, device, run_dir=folder, resume=resume)
-    first = rank() == 0
+    if rank() > 0:
+        runs.train(record, data, folder, device=device, resume=resume)
+        return 0
+    total = record["settings"]["n_epochs"]
+    _announce(record, folder, lambda text: click.echo(text, err=True))
     try:
-        if first:
-            deep_runs.announce(record, folder, deep_runs.show_line)
-            record["sessions"].append(deep_runs.new_session(str(model._find_device())))
-            deep_runs.write_record(record, folder)
-        deep_runs.train(model, data, folder)
-        if first:
-            deep_runs.finish(record, model, data, folder)
+        with _mistakes(), _progress(total, runs.count_epochs(folder)) as show:
+            model = runs.train(record, data, folder, device=device, resume=resume, listen=show)
     except KeyboardInterrupt:
-        if first:
-            done = deep_runs.count_epochs(folder)
-            click.echo(
-                f"stopped after {done} of {model.n_epochs} epochs; nothing is lost. Go on with:\n"
-                f"  {deep_runs.resume_command(folder)}",
-                err=True,
-            )
+        click.echo(
+            f"stopped after {runs.count_epochs(folder)} of {total} epochs; nothing is lost. Go on "
+            f"with:\n  {runs.resume_command(folder)}",
+            err=True,
+        )
         return INTERRUPTED
-    if first:
-        _tell(describe(record))
-        names = [*deep_runs.FILES, *(["tensorboard"] if (folder / "tensorboard").exists() else [])]
-        click.echo(f"written: {', '.join(names)} in '{folder}'", err=True)
+    truth = None if data.truth is None else data.class_names[data.truth]
+    with _mistakes():
+        with staged(folder) as stage:
+            write_csv(model.docket(truth=truth, output="docket").columns(), stage / DOCKET)
+        runs.finish(record, model, data, folder)
+    _tell(_describe(record))
+    names = [runs.RECORD, runs.MODEL, DOCKET, runs.LOG, runs.CHECKPOINT]
+    names += ["tensorboard"] if (folder / "tensorboard").exists() else []
+    click.echo(f"written: {', '.join(names)} in '{folder}'", err=True)
     return 0
 
 
+@contextmanager
+def _mistakes() -> Iterator[None]:
+    """Tell what the library refuses in one message."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError) as error:
+        raise UserError(str(error)) from error
+
+
 def _check_extra() -> None:
-    missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
+    missing = [name for name in ("torch", "safetensors", "skops") if find_spec(name) is None]
     if missing:
         raise UserError(
             f"deep classifiers need {' and '.join(missing)}: pip install 'appellate[deep]'"
@@ -374,3 +393,227 @@ def _check_extra() -> None:
 def _tell(lines: list[str]) -> None:
     for line in lines:
         click.echo(line)
+
+
+# -- progress: one line an epoch, and a bar below them on a terminal ------------------------
+
+
+@contextmanager
+def _progress(total: int, done: int) -> Iterator[Callable[[Record], None]]:
+    """Lend a function that shows the record of an epoch."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield lambda record: click.echo(f"{_line(record, total)}, {_rate(record)}", err=True)
+        return
+    rate = TextColumn("{task.fields[rate]}")
+    columns = (
+        BarColumn(24),
+        MofNCompleteColumn(),
+        TextColumn("epochs"),
+        TimeElapsedColumn(),
+        rate,
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total, completed=done, rate="")
+
+        def show(record: Record) -> None:
+            progress.console.print(_line(record, total), soft_wrap=True)
+            progress.update(task, completed=record["epoch"], rate=_rate(record))
+
+        yield show
+
+
+def _line(record: Record, total: int) -> str:
+    """Losses, and how much the labels still move."""
+    parts = [f"{name[5:]} {record[name]:.4f}" for name in _LOSSES if name in record]
+    losses = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+    text = f"epoch {record['epoch']}/{total}: loss {record['loss']:.4f}{losses}"
+    text += f", labels changed {record['changed']:.1%}"
+    if "agreement" in record:
+        text += f", partner agrees {record['agreement']:.1%}"
+    if "approximated_accuracy" in record:
+        text += f", held-out approximated accuracy {record['approximated_accuracy']:.1%}"
+    return text
+
+
+def _rate(record: Record) -> str:
+    """Rows a second, the time to go, and when the run will end."""
+    left = record["seconds_left"]
+    rate = f"{record['rows_per_second']:.0f} rows/s"
+    if not left:
+        return rate
+    form = "%H:%M" if left < 80000 else "%a %d %b %H:%M"
+    end = time.strftime(form, time.localtime(time.time() + left))
+    return f"{rate}, {_clock(left)} to go, until {end}"
+
+
+def _clock(seconds: float) -> str:
+    """Write a duration.
+
+    Examples
+    --------
+    >>> _clock(75), _clock(90061)
+    ('1:15', '25:01:01')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+# -- what it has reached ------------------------------------------------------------------
+
+
+def _announce(record: Record, folder: Path, say: Callable[[str], None]) -> None:
+    """Say what will be run."""
+    data, sets = record["data"], record["candidates"]
+    n, l, source = data["rows"], len(data["class_names"]), data["source"]
+    source = Path(source).name if source.endswith(".npz") else source
+    say(
+        f"{record['title']} ({record['configuration']}) on {source}, "
+        f"seed {record['seed']}, {record['settings']['n_epochs']} epochs, in '{folder}'"
+    )
+    flip = "" if data["flip"] is None else f" (flip {data['flip']:g})"
+    say(
+        f"{n} training rows, {data['test_rows']} test rows, {l} classes; "
+        f"{sets['mean_size']:.2f} candidates a row{flip}, {sets['singleton_share']:.1%} with one"
+    )
+    if record["smoke"]:
+        say(SMOKE_WARNING)
+    elif record["changes"]:
+        say(f"changed: {'; '.join(record['changes'])}")
+
+
+def _describe(record: Record) -> list[str]:
+    """Say the results of a finished run in a few lines."""
+    results = record["results"]
+    epoch = f"epoch {results['epoch']} of {results['n_epochs']}"
+    if results["selected_by"]:
+        epoch += f", selected by {results['selected_by']} without the truth"
+    lines = [SMOKE_WARNING] if record["smoke"] else []
+    if results["test"] is None:
+        lines.append("test accuracy: no test rows with labels in the data")
+    else:
+        lines += _accuracies(f"test accuracy, {epoch}", results["test"], results["head"])
+    if "test_last_epoch" in results:
+        lines += _accuracies("test accuracy, last epoch", results["test_last_epoch"], "")
+    lines += _paper(record)
+    training = results["training"]
+    if training is None:
+        lines.append("training rows: no true labels in the data, so no accuracy and no appeals")
+    else:
+        lines += _accuracies("labels of the training rows", training, results["head"])
+        if record["settings"]["partner"] is not None:
+            lines.append(_appeals(training["appeals"]))
+    lines.append(_without_truth("training rows", results["candidates"]))
+    if results["held_out"]:
+        lines.append(_without_truth("held-out rows", results["held_out"]))
+    return lines
+
+
+def _accuracies(heading: str, scores: Record, head: str) -> list[str]:
+    lines = [f"{heading}, {scores['rows']} rows:"]
+    for name, value in scores["accuracy"].items():
+        mark = "  (predicts)" if name == head and len(scores["accuracy"]) > 1 else ""
+        lines.append(f"  {name:<8} {100 * value:6.2f} %{mark}")
+    return lines
+
+
+def _paper(record: Record) -> list[str]:
+    paper = record["paper"]
+    if paper is None:
+        return []
+    lines = [f"  paper    {paper['mean']:6.2f} ± {paper['deviation']:.2f} %, mean of five runs"]
+    if record["changes"]:
+        lines.append(f"           not comparable, this run has {'; '.join(record['changes'])}")
+    return lines
+
+
+def _appeals(appeals: Record) -> str:
+    wrong, right = appeals["wrong_verdicts"], appeals["right_verdicts"]
+    return (
+        f"appeals: {appeals['overturned']} overturned; corrected {appeals['corrected']} of "
+        f"{wrong} wrong verdicts, broke {appeals['broken']} of {right} right ones"
+    )
+
+
+def _without_truth(rows: str, scores: Record) -> str:
+    return (
+        f"without the truth, {rows}: covering rate {scores['covering_rate']:.1%}, "
+        f"approximated accuracy {scores['approximated_accuracy']:.1%}"
+    )
+
+
+# -- many runs ----------------------------------------------------------------------------
+
+
+def _make_report(folders: Sequence[Path], *, all_heads: bool) -> Report:
+    """Read the records of all folders, name those that are not finished, and report the rest."""
+    from appellate.deep import runs
+    from appellate.experiments.deep_reports import report_deep
+
+    records, left_out = {}, []
+    for folder in dict.fromkeys(folders):
+        with _mistakes():
+            record = runs.read_record(folder)
+        if record.get("results") is not None:
+            records[str(folder)] = record
+            continue
+        settings = record.get("settings")
+        total = settings.get("n_epochs", "?") if isinstance(settings, dict) else "?"
+        done = f"{runs.count_epochs(folder)} of {total} epochs"
+        left_out.append(
+            f"'{folder}' is not finished ({done}); go on with it: {runs.resume_command(folder)}"
+        )
+    with _mistakes():
+        return report_deep(records, all_heads=all_heads, left_out=left_out)
+
+
+def _show_report(report: Report) -> None:
+    """Print tables and notes."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for sheet in report.sheets:
+        console.print(_as_table(sheet))
+        console.print()
+    click.echo(report.caption)
+    for note in report.notes:
+        click.echo(f"- {note}")
+
+
+def _write_report(report: Report, document: Record, target: Path) -> None:
+    """Write the report in the format that the ending of the file names."""
+    from appellate.cli.outputs import write_columns, write_json
+    from appellate.experiments.writing import to_latex, to_markdown
+
+    with staged(target.parent) as stage:
+        path = stage / target.name
+        if target.suffix == ".csv":
+            names = list(report.records[0])
+            write_columns({name: [r[name] for r in report.records] for name in names}, path)
+        elif target.suffix == ".json":
+            write_json(document, path)
+        else:
+            text = to_markdown(report) if target.suffix == ".md" else to_latex(report)
+            path.write_text(text, encoding="utf-8")
+
+
+def _as_table(sheet: Sheet) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=sheet.title, title_justify="left", box=None, pad_edge=False)
+    for name in sheet.header:
+        table.add_column(name, overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*(Text(cell) for cell in row))  # a file name is no markup
+    return table

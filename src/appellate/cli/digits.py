@@ -142,21 +142,21 @@ def compile_loops(data: Digits) -> None:
 
 
 def _base(method: str) -> Any:
-    from appellate.neighbors import PLKNNClassifier
-    from appellate.sure import SUREClassifier
+    from appellate.bases.knn import PLKNNClassifier
+    from appellate.bases.sure import SUREClassifier
 
     return {"PL-KNN": PLKNNClassifier, "SURE": SUREClassifier}[method]()
 
 
 def _fit_and_score(model: Any, data: Digits) -> Score:
-    from appellate.metrics import transductive_accuracy
+    from appellate.metrics import accuracy
 
     start = perf_counter()
     model.fit(data.train, data.candidates)
     seconds = perf_counter() - start
     return Score(
         test_accuracy=model.score(data.test, data.test_truth),
-        transductive_accuracy=transductive_accuracy(data.truth, model.transduction_),
+        transductive_accuracy=accuracy(data.truth, model.transduction_),
         seconds=seconds,
     )
 

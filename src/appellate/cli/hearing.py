@@ -62,8 +62,9 @@ class Setting:
 
 def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
     """Settle base and kernel for a case; what the user names is kept."""
-    from appellate.numerics.plan import make_plan
-    from appellate.registry import make_base
+    from appellate.bases import make_base
+    from appellate.numerics.kernels import GaussianKernel
+    from appellate.numerics.memory import represent
 
     n, l = case.sets.shape
     q = len(case.features) if case.embeddings is None else case.embeddings.shape[1]
@@ -71,20 +72,18 @@ def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
     if cluster and given["kernel"] == "exact":
         raise UserError("--scheduler needs --kernel nystroem: the exact kernel is not divided.")
     try:
-        plan = make_plan(
+        kernels: list[Any] = getattr(named, "_kernels", list)()
+        plan = represent(
+            GaussianKernel(approximation=given["kernel"], **_approximation(given)),
             (n, q),
             l,
             _dtype(case),
-            kind=given["kernel"],
-            n_landmarks=given["landmarks"],
-            cache_dir=given["cache_dir"],
             local=not cluster,
-            n_matrices=getattr(named, "_n_matrices", 3),
-            at_hand=getattr(named, "_at_hand", False),
+            n_matrices=1 + 2 * max(1, len(kernels)),
         )
     except MemoryError as error:
         raise UserError(in_options(str(error), _OPTIONS)) from error
-    exact, base, why = plan.kind == "exact", given["base"], str(plan).rstrip(".")
+    exact, base, why = plan.kind == "exact", given["base"], plan.message.rstrip(".")
     unused = [o for o in ("landmarks", "cache_dir") if exact and given[o] is not None]
     if unused:
         names = " and ".join(f"--{option.replace('_', '-')}" for option in unused)
@@ -103,6 +102,17 @@ def choose(case: Case, given: dict[str, Any], cost: Any = None) -> Setting:
         cache_dir=given["cache_dir"],
         scheduler=given["scheduler"],
     )
+
+
+def _approximation(given: dict[str, Any]) -> dict[str, Any]:
+    """Landmarks and folder, which an exact kernel has no use for."""
+    if given["kernel"] == "exact":
+        return {}
+    folder = given["cache_dir"]
+    return {
+        "n_landmarks": given["landmarks"],
+        "cache_dir": None if folder is None else str(folder),
+    }
 
 
 def make_frame(case: Case) -> Any:
@@ -136,8 +146,9 @@ def build(case: Case, setting: Setting) -> Any:
     from sklearn.pipeline import Pipeline, make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+    from appellate.bases import make_base
+    from appellate.numerics.kernels import GaussianKernel
     from appellate.plcp import PLCPClassifier
-    from appellate.registry import make_base
 
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     if case.embeddings is not None:
@@ -156,24 +167,22 @@ def build(case: Case, setting: Setting) -> Any:
         "random_state": setting.seed,
         "cost": setting.cost,
     }
-    options |= setting.params or {}
-    base = _tied(setting)
-    options["kernel_approximation"] = setting.kernel
+    params = dict(setting.params or {})
+    kernel = GaussianKernel(params.pop("bandwidth", 1.0), approximation=setting.kernel)
     if setting.kernel == "nystroem":
         folder = None if setting.cache_dir is None else str(setting.cache_dir)
-        options |= {"n_landmarks": setting.n_landmarks, "cache_dir": folder}
+        kernel.set_params(n_landmarks=setting.n_landmarks, cache_dir=folder)
+    options |= {"kernel": kernel, **params}
     try:
-        steps.append(("plcp", PLCPClassifier(make_base(setting.base, **base), **options)))
+        base = make_base(setting.base)
+        known = base.get_params() if hasattr(base, "get_params") else {}
+        if isinstance(known.get("kernel"), str):
+            tied = {name: v for name, v in params.items() if name == "regularization"}
+            base.set_params(kernel=kernel, **tied)
+        steps.append(("plcp", PLCPClassifier(base, **options)))
     except (ValueError, ImportError, TypeError) as error:
         raise UserError(f"--base {setting.base}: {error}") from error
     return Pipeline(steps)
-
-
-def _tied(setting: Setting) -> dict[str, Any]:
-    """Selected width and ridge, for a base that shares them with the partner."""
-    params = setting.params or {}
-    names = () if setting.base == "knn" else ("bandwidth", "regularization")
-    return {name: params[name] for name in names if name in params}
 
 
 def _dtype(case: Case) -> Any:
@@ -227,7 +236,7 @@ def hear(
         replace(each, base_confidence=None, partner_confidence=None) for each in model.history_
     ]
     model.ids_ = None
-    model.cache_dir = None  # a folder of this machine says nothing to whoever loads the model
+    model.kernel.cache_dir = None  # a folder of this machine says nothing to whoever loads it
     return Hearing(pipeline, replace(full, truth=truth))
 
 

@@ -169,7 +169,7 @@ def rectify(data: str, folder: Path, as_json: bool, force: bool, **given: Any) -
 
 def _check_base(name: str | None) -> None:
     """Refuse an unknown base before anything is read."""
-    from appellate.registry import make_base
+    from appellate.bases import make_base
 
     try:
         if name is not None:

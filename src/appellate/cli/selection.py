@@ -33,9 +33,9 @@ def select(case: Case, frame: Any, setting: Setting, given: str | None) -> Setti
     """
     import numpy as np
 
+    from appellate.bases import make_base
     from appellate.cli.hearing import build, take
     from appellate.model_selection import PLCPClassifierCV
-    from appellate.registry import make_base
 
     chosen = np.random.default_rng(setting.seed).permutation(len(case))[:_MOST]
     prepare = build(case, replace(setting, kernel="exact"))[0]

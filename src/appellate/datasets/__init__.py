@@ -9,7 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from appellate.datasets.crowd import load_cifar10h, load_cifar10n, load_labelme
+    from appellate.datasets.crowd import (
+        load_cifar10h,
+        load_cifar10n,
+        load_labelme,
+        load_music_genre,
+        load_plcifar10,
+        load_rte,
+        load_sentence_polarity,
+    )
+    from appellate.datasets.crowds import make_crowd
     from appellate.datasets.diagnosis import diagnose_csv
     from appellate.datasets.download import fetch_dataset
     from appellate.datasets.generators import make_partial_labels
@@ -28,11 +37,9 @@ if TYPE_CHECKING:
     from appellate.datasets.summary import CandidateSummary, summarize_candidates
     from appellate.datasets.synthetic import make_ambiguous_classification, make_long_tailed
     from appellate.datasets.tables import load_partial_csv
-    from appellate.datasets.votes import candidates_from_votes
 
 __all__ = [
     "CandidateSummary",
-    "candidates_from_votes",
     "diagnose_csv",
     "fetch_dataset",
     "get_data_home",
@@ -47,18 +54,32 @@ __all__ = [
     "load_lost",
     "load_mirflickr",
     "load_msrcv2",
+    "load_music_genre",
     "load_partial_csv",
     "load_partial_mat",
+    "load_plcifar10",
+    "load_rte",
+    "load_sentence_polarity",
     "load_soccer_player",
     "load_yahoo_news",
     "make_ambiguous_classification",
+    "make_crowd",
     "make_long_tailed",
     "make_partial_labels",
     "summarize_candidates",
 ]
 
 _HOMES = {
-    "crowd": ("load_cifar10h", "load_cifar10n", "load_labelme"),
+    "crowd": (
+        "load_cifar10h",
+        "load_cifar10n",
+        "load_labelme",
+        "load_music_genre",
+        "load_plcifar10",
+        "load_rte",
+        "load_sentence_polarity",
+    ),
+    "crowds": ("make_crowd",),
     "diagnosis": ("diagnose_csv",),
     "download": ("fetch_dataset",),
     "generators": ("make_partial_labels",),
@@ -77,7 +98,6 @@ _HOMES = {
     "summary": ("CandidateSummary", "summarize_candidates"),
     "synthetic": ("make_ambiguous_classification", "make_long_tailed"),
     "tables": ("load_partial_csv",),
-    "votes": ("candidates_from_votes",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

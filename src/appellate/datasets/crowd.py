@@ -1,9 +1,16 @@
-"""Data whose candidate sets come from people: LabelMe, CIFAR-10N and CIFAR-10H."""
+"""Data that people answered for: who said what, beside features and truth.
+
+`answers` of what the loaders return is an `appellate.Answers` over class numbers, as `y_true`.
+"""
 
 from __future__ import annotations
 
+import csv
 import os
+import pickle
 import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from appellate.candidates import as_candidates, name_rows
+from appellate.candidates import Answers, as_answers, as_candidates, name_rows
+from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import require_files
 from appellate.datasets.home import get_data_home
 from appellate.datasets.images import load_cifar10
 from appellate.datasets.integrity import check_features
-from appellate.datasets.votes import candidates_from_votes
 
 PathLike = str | os.PathLike[str]
 
@@ -49,7 +56,7 @@ def load_labelme(
     Parameters
     ----------
     rule : str, default="union"
-        Which answers become candidates, see `candidates_from_votes`.
+        Which answers become candidates, see `appellate.as_candidates`.
     data_home : path-like, default=None
         Folder to find the files in, see `get_data_home`.
     download_if_missing : bool, default=True
@@ -61,9 +68,9 @@ def load_labelme(
     -------
     Bunch
         With `X` (1000, 512), `candidates` (bool, (1000, 8)), `y_true` (class numbers),
-        `class_names`, `answers` (1000, 59) with -1 where a person was not asked, `votes`
-        (1000, 8), the parts without answers as `X_valid`, `y_valid` (500) and `X_test`,
-        `y_test` (1188), `description` and `filename`.
+        `class_names`, `answers` (`appellate.Answers` of 59 people), `votes` (1000, 8), the
+        parts without answers as `X_valid`, `y_valid` (500) and `X_test`, `y_test` (1188),
+        `description` and `filename`.
 
     Raises
     ------
@@ -83,7 +90,7 @@ def load_labelme(
     found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
     path = found["labelme/answers.txt"]
     l = len(LABELME_CLASSES)
-    answers = _read_numbers(path, low=-1, high=l)
+    table = _read_numbers(path, low=-1, high=l)
     parts = {}
     for part in ("train", "valid", "test"):
         features, truth = (
@@ -97,12 +104,10 @@ def load_labelme(
                 f"{len(parts[part][1])} labels. Have files been swapped?"
             )
     X, y_true = parts["train"]
-    if len(answers) != len(X):
-        raise ValueError(f"'{path}' has {len(answers)} rows, but there are {len(X)} features.")
-    votes = np.stack([np.count_nonzero(answers == j, axis=1) for j in range(l)], axis=1)
-    candidates = as_candidates(
-        answers, layout="annotators", rule=rule, missing=-1, classes=np.arange(l)
-    ).matrix
+    if len(table) != len(X):
+        raise ValueError(f"'{path}' has {len(table)} rows, but there are {len(X)} features.")
+    answers = as_answers(table, missing=-1, classes=np.arange(l))
+    candidates = as_candidates(answers, rule=rule).matrix
     if return_X_candidates_y:
         return X, candidates, y_true
     return Bunch(
@@ -111,7 +116,7 @@ def load_labelme(
         y_true=y_true,
         class_names=np.array(LABELME_CLASSES),
         answers=answers,
-        votes=votes,
+        votes=answers.votes().astype(np.intp),
         X_valid=parts["valid"][0],
         y_valid=parts["valid"][1],
         X_test=parts["test"][0],
@@ -136,7 +141,7 @@ def load_cifar10n(
     Parameters
     ----------
     rule : str, default="union"
-        Which of the three labels become candidates, see `candidates_from_votes`.
+        Which of the three labels become candidates, see `appellate.as_candidates`.
     data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`.
 
@@ -144,7 +149,7 @@ def load_cifar10n(
     -------
     Bunch
         As that of `load_cifar10`, and `candidates` (bool, (50000, 10)), `votes` (50000, 10)
-        and `answers` (50000, 3).
+        and `answers` (three a row; nobody knows of whom).
 
     Examples
     --------
@@ -159,8 +164,8 @@ def load_cifar10n(
     path = found[f"cifar-10n/{name}"]
     keys = ["random_label1", "random_label2", "random_label3", "clean_label"]
     columns = _read_archive(path, keys)
-    answers = np.stack(columns[:3], axis=1)
-    if answers.min() < 0 or answers.max() > 9:
+    table = np.stack(columns[:3], axis=1)
+    if table.min() < 0 or table.max() > 9:
         raise ValueError(f"'{path}' has labels outside 0 .. 9; it is damaged.")
     data = load_cifar10(data_home=data_home, download_if_missing=download_if_missing)
     if not np.array_equal(columns[3], data.y_true):
@@ -168,8 +173,9 @@ def load_cifar10n(
             f"the true labels in '{path}' are not those of the images beside '{data.filename}': "
             "one of the two is damaged, or not in the official order."
         )
-    votes = np.stack([np.count_nonzero(answers == j, axis=1) for j in range(10)], axis=1)
-    return _with_votes(data, votes, rule, entry.description, path, return_X_candidates_y, answers)
+    votes = np.stack([np.count_nonzero(table == j, axis=1) for j in range(10)], axis=1)
+    answers = as_answers(votes, layout="counts")
+    return _with_answers(data, answers, rule, entry.description, path, return_X_candidates_y)
 
 
 def load_cifar10h(
@@ -184,7 +190,7 @@ def load_cifar10h(
     Parameters
     ----------
     rule : str, default="union"
-        Which labels become candidates, see `candidates_from_votes`; with so many votes
+        Which labels become candidates, see `appellate.as_candidates`; with so many votes
         ``"votes:2"`` or ``"share:0.95"`` leaves slips out.
     data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`; the counts can be fetched.
@@ -192,8 +198,8 @@ def load_cifar10h(
     Returns
     -------
     Bunch
-        As that of ``load_cifar10(subset="test")``, and `candidates` (bool, (10000, 10)) and
-        `votes` (10000, 10).
+        As that of ``load_cifar10(subset="test")``, and `candidates` (bool, (10000, 10)),
+        `votes` (10000, 10) and `answers` (counts; nobody knows of whom).
 
     Examples
     --------
@@ -214,32 +220,276 @@ def load_cifar10h(
             f"'{path}' has shape {votes.shape}, not ({len(data.X)}, 10): it does not belong to "
             f"the images of '{data.filename}'."
         )
-    return _with_votes(data, votes, rule, entry.description, path, return_X_candidates_y)
+    answers = as_answers(votes, layout="counts")
+    return _with_answers(data, answers, rule, entry.description, path, return_X_candidates_y)
 
 
-def _with_votes(
-    data: Bunch,
-    votes: NDArray[Any],
-    rule: str,
-    description: str,
-    path: Path,
-    as_tuple: bool,
-    answers: NDArray[Any] | None = None,
+def load_plcifar10(
+    *,
+    rule: str = "union",
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_candidates_y: bool = False,
 ) -> Any:
-    """Add candidate sets to images."""
-    candidates = candidates_from_votes(votes, rule=rule).matrix
+    """Load PLCIFAR10: the CIFAR-10 training images, about ten people named several labels each.
+
+    The published file is a pickle. It is read without executing anything in it: dictionaries,
+    lists and whole numbers are made, all else is refused.
+
+    Parameters
+    ----------
+    rule : str, default="union"
+        Which labels become candidates, see `appellate.as_candidates`.
+    data_home, download_if_missing, return_X_candidates_y
+        See `load_labelme`.
+
+    Returns
+    -------
+    Bunch
+        As that of `load_cifar10`, and `candidates`, `votes` (how many people named the label)
+        and `answers`, with the sets that were named.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_plcifar10
+    >>> data = load_plcifar10()  # doctest: +SKIP
+    >>> data.answers.sizes.max()  # doctest: +SKIP
+    """
+    entry = find_dataset("plcifar10")
+    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
+    path = found["plcifar10/plcifar10.pkl"]
+    data = load_cifar10(data_home=data_home, download_if_missing=download_if_missing)
+    lines = _named_sets(read_plain_pickle(path), len(data.X), path)
+    answers = as_answers(lines, layout="long", classes=np.arange(10), items=range(len(data.X)))
+    return _with_answers(data, answers, rule, entry.description, path, return_X_candidates_y)
+
+
+def _named_sets(content: Any, n: int, path: Path) -> list[tuple[int, list[int]]]:
+    """Return row and labels of every set that a person named."""
+    whole = isinstance(content, dict) and all(
+        isinstance(key, int) and 0 <= key < n and isinstance(sets, list)
+        for key, sets in content.items()
+    )
+    lines = [(key, named) for key in sorted(content) for named in content[key]] if whole else []
+    if not lines or not all(
+        isinstance(named, list) and all(isinstance(j, int) and 0 <= j < 10 for j in named)
+        for _, named in lines
+    ):
+        raise ValueError(
+            f"'{path}' is no dictionary of {n} image numbers with lists of label lists; it is "
+            "damaged or another file."
+        )
+    return [line for line in lines if line[1]]
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Makes numbers, texts, lists, tuples and dictionaries, and calls nothing."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Refuse whatever a pickle could call."""
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+
+
+def read_plain_pickle(path: Path) -> Any:
+    """Read a pickle that holds plain data only; one that could run code is refused.
+
+    Raises
+    ------
+    ValueError
+        If the pickle asks for anything but plain data, or is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            return _PlainUnpickler(file).load()
+    except (
+        pickle.UnpicklingError,
+        AttributeError,
+        EOFError,
+        IndexError,
+        KeyError,
+        TypeError,
+        UnicodeDecodeError,
+        ValueError,
+    ) as error:
+        raise ValueError(
+            f"'{path}' is no pickle of plain lists and numbers ({error}). It was not executed; "
+            "get it again."
+        ) from error
+
+
+def load_music_genre(
+    *, data_home: PathLike | None = None, download_if_missing: bool = True
+) -> Bunch:
+    """Load Music genre: 700 pieces of ten genres, answered by 44 people, with audio features.
+
+    Parameters
+    ----------
+    data_home, download_if_missing
+        See `load_labelme`.
+
+    Returns
+    -------
+    Bunch
+        With `X` (700, 124), `answers`, `candidates`, `votes`, `y_true` (class numbers),
+        `class_names`, `X_test`, `y_test`, `description` and `filename`.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_music_genre
+    >>> data = load_music_genre()  # doctest: +SKIP
+    """
+    folder = "music_genre_classification"
+    names = tuple(f"{folder}/music_genre_{part}.csv" for part in ("gold", "mturk", "test"))
+    columns = "id", "annotator", "class"
+    return _load_tables("music_genre", names, columns, data_home, download_if_missing)
+
+
+def load_sentence_polarity(
+    *, data_home: PathLike | None = None, download_if_missing: bool = True
+) -> Bunch:
+    """Load Sentence polarity: 5,000 sentences of film reviews, answered by 203 people.
+
+    Features are topics of the sentences, as published.
+
+    Parameters
+    ----------
+    data_home, download_if_missing
+        See `load_labelme`.
+
+    Returns
+    -------
+    Bunch
+        As that of `load_music_genre`, with 1,200 features and two classes.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_sentence_polarity
+    >>> data = load_sentence_polarity()  # doctest: +SKIP
+    """
+    folder = "sentiment_polarity"
+    names = (
+        f"{folder}/polarity_gold_lsa_topics.csv",
+        f"{folder}/mturk_answers.csv",
+        f"{folder}/polarity_test_lsa_topics.csv",
+    )
+    columns = "Input.id", "WorkerId", "Answer.sent"
+    return _load_tables("sentiment_polarity", names, columns, data_home, download_if_missing)
+
+
+def load_rte(*, data_home: PathLike | None = None, download_if_missing: bool = True) -> Bunch:
+    """Load RTE: does one sentence follow from another? 800 pairs, 164 people, no features.
+
+    Parameters
+    ----------
+    data_home, download_if_missing
+        See `load_labelme`.
+
+    Returns
+    -------
+    Bunch
+        As that of `load_music_genre`, with `X` None and without a test part.
+
+    Examples
+    --------
+    >>> from appellate.datasets import load_rte
+    >>> data = load_rte()  # doctest: +SKIP
+    """
+    entry = find_dataset("rte")
+    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
+    path = found["rte/rte.standardized.tsv"]
+    lines = _read_columns(path, "orig_id", "!amt_worker_ids", "response", "gold")
+    truth = dict(zip(lines["orig_id"], lines["gold"], strict=True))
+    table = list(zip(lines["orig_id"], lines["response"], lines["!amt_worker_ids"], strict=True))
+    answers = as_answers(table, layout="long", items=list(truth))
+    return _crowd_bunch(None, answers, list(truth.values()), entry.description, path)
+
+
+def _load_tables(
+    name: str,
+    names: tuple[str, ...],
+    columns: tuple[str, str, str],
+    data_home: PathLike | None,
+    download_if_missing: bool,
+) -> Bunch:
+    """Load a table of features and truth, one of answers and one to test on."""
+    entry = find_dataset(name)
+    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
+    gold, said, test = (found[path] for path in names)
+    lines = _read_columns(said, *columns)
+    item, person, label = (lines[title] for title in columns)
+    parts = [_read_columns(path, "id", "class", features=True) for path in (gold, test)]
+    table = list(zip(item, label, person, strict=True))
+    answers = as_answers(table, layout="long", items=parts[0]["id"])
+    data = _crowd_bunch(parts[0][""], answers, parts[0]["class"], entry.description, gold)
+    data.X_test, data.y_test = parts[1][""], _numbers(parts[1]["class"], data.class_names, test)
+    return data
+
+
+def _crowd_bunch(
+    X: NDArray[Any] | None, answers: Answers, truth: list[str], description: str, path: Path
+) -> Bunch:
+    names = answers.class_names
+    votes = answers.votes()
+    return Bunch(
+        X=X,
+        answers=replace(answers, class_names=np.arange(len(names))),
+        candidates=votes > 0,
+        votes=votes.astype(np.intp),
+        y_true=_numbers(truth, names, path),
+        class_names=names,
+        description=description,
+        filename=str(path),
+    )
+
+
+def _numbers(labels: Sequence[str], names: NDArray[Any], path: Path) -> NDArray[np.intp]:
+    place = {name: j for j, name in enumerate(names.tolist())}
+    strange = {repr(label) for label in labels if label not in place}
+    if strange:
+        raise ValueError(f"'{path}' has {naming('class', sorted(strange))} that nobody answered.")
+    return np.array([place[label] for label in labels], dtype=np.intp)
+
+
+def _read_columns(path: Path, *titles: str, features: bool = False) -> dict[str, Any]:
+    """Read some columns of a table as text; with `features`, all others as numbers, as ""."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"'{path}' is no table of text: {error}. Get it again.") from error
+    head, body = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
+    lacking = [repr(title) for title in titles if title not in head]
+    ragged = [i for i, line in enumerate(body) if len(line) != len(head)]
+    if lacking or ragged or not body:
+        wrong = f"has no {naming('column', lacking)}" if lacking else "has rows of unequal length"
+        raise ValueError(f"'{path}' {wrong if body else 'has no rows'}; it is damaged or another.")
+    out: dict[str, Any] = {t: [line[head.index(t)] for line in body] for t in titles}
+    if features:
+        kept = [i for i, title in enumerate(head) if title not in titles]
+        try:
+            numbers = np.array([[float(line[i]) for i in kept] for line in body])
+        except ValueError as error:
+            raise ValueError(f"'{path}' has a feature that is no number: {error}.") from error
+        out[""] = check_features(numbers, f"'{path}'")
+    return out
+
+
+def _with_answers(
+    data: Bunch, answers: Answers, rule: str, description: str, path: Path, as_tuple: bool
+) -> Any:
+    """Add answers and candidate sets to images."""
+    candidates = as_candidates(answers, rule=rule).matrix
     if as_tuple:
         return data.X, candidates, data.y_true
-    extra = {} if answers is None else {"answers": answers}
     return Bunch(
         **data
         | {
             "candidates": candidates,
-            "votes": votes.astype(np.intp),
+            "answers": answers,
+            "votes": answers.votes().astype(np.intp),
             "description": description + "\n" + data.description,
             "filename": str(path),
         }
-        | extra
     )
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from appellate._votes import listing, naming
 from appellate.candidates import name_rows
+from appellate.candidates.names import listing, naming
 from appellate.datasets.asides import (
     COUNTER,
     LABELS,

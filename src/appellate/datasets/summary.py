@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appellate._votes import encode
 from appellate.candidates import as_candidates, check_length
+from appellate.candidates.names import encode
 
 
 @dataclass(frozen=True)

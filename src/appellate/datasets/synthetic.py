@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from appellate._votes import scalars
+from appellate.candidates.names import scalars
 from appellate.datasets.generators import BLOCK, encode_truth, hide_truth
 from appellate.datasets.summary import summarize_matrix
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from appellate._votes import encode, name_array, scalars
 from appellate.candidates import CandidateSets, as_candidates, name_rows
+from appellate.candidates.names import encode, name_array, scalars
 from appellate.datasets.asides import LABELS, holds_labels
 from appellate.datasets.integrity import check_features, check_truth
 from appellate.datasets.spellings import read_lists

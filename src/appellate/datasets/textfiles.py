@@ -17,7 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._votes import listing, naming
+from appellate.candidates.names import listing, naming
 from appellate.datasets.integrity import check_is_file
 
 _DELIMITERS = (",", ";", "\t")

@@ -8,14 +8,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["PRODENClassifier", "PiCOClassifier", "load_model", "save_model"]
-
 _HOMES = {
     "PRODENClassifier": "proden",
     "PiCOClassifier": "pico",
-    "load_model": "files",
-    "save_model": "files",
+    **dict.fromkeys(
+        ("Contrast", "Coupling", "Network", "Optimizer", "Run", "Selection"), "settings"
+    ),
 }
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -32,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

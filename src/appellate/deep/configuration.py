@@ -6,8 +6,9 @@ A file names a method and a data set, and has the parameters of the classifier::
     method = "PRODEN"            # or "PiCO"
     dataset = "cifar10"
 
-    [classifier]                 # parameters of PRODENClassifier or PiCOClassifier
-    network = "convnet"
+    [classifier]                 # parameters of PRODENClassifier or PiCOClassifier, and those
+    network = "convnet"          # of their settings objects (Optimizer, Coupling, ...)
+    optimizer = "sgd"
 
     [flip."0.1"]                 # for candidate sets made with this flip probability:
     paper = [89.12, 0.12]        # the paper's mean and deviation, in per cent
@@ -48,7 +49,14 @@ _SMOKE_NETWORKS: dict[str, dict[str, Any]] = {
     "resnet32": {"width": 0.5},
 }
 #: Parameters that the command sets itself.
-_RESERVED = ("device", "n_workers", "random_state", "resume", "run_dir", "verbose", "warm_start")
+_RESERVED = (
+    *("device", "folder", "n_workers", "random_state", "resume", "run", "verbose", "warm_start"),
+)
+#: Parameters that are settings objects; a configuration names their fields alone.
+_GROUPS = {
+    **{"network": "Network", "partner": "Coupling", "optimizer": "Optimizer"},
+    **{"selection": "Selection", "contrast": "Contrast", "run": "Run"},
+}
 _KEYS = ("extends", "title", "method", "dataset", "classifier", "flip")
 _MAY_BE_NONE = ("blur", "partner")
 
@@ -168,7 +176,7 @@ def read_configuration(name: str) -> Configuration:
     method = content["method"]
     if method not in METHODS:
         raise ConfigurationError(
-            f"'{name}' has an unknown method '{method}'.{_guess(method, METHODS)} Known are "
+            f"'{name}' has an unknown method '{method}'.{guess(method, METHODS)} Known are "
             f"{', '.join(METHODS)}."
         )
     title = str(content.get("title", method))
@@ -225,7 +233,14 @@ def shrink(settings: dict[str, Any]) -> dict[str, Any]:
     return merge(settings, small)
 
 
-def make_classifier(method: str, settings: Mapping[str, Any], **more: Any) -> DeepClassifier:
+def make_classifier(
+    method: str,
+    settings: Mapping[str, Any],
+    *,
+    random_state: Any = None,
+    warm_start: bool = False,
+    **run: Any,
+) -> DeepClassifier:
     """Make a classifier from settings, and check them; loads torch.
 
     Parameters
@@ -233,9 +248,9 @@ def make_classifier(method: str, settings: Mapping[str, Any], **more: Any) -> De
     method : {"PRODEN", "PiCO"}
         The base method.
     settings : mapping
-        Its parameters, as a configuration has them.
-    **more : dict
-        Parameters that no configuration may set: seed, device, folder.
+        Its parameters and those of its settings objects, as a configuration has them.
+    random_state, warm_start, **run
+        Parameters that no configuration may set: of the classifier, and of its `Run`.
 
     Raises
     ------
@@ -243,29 +258,62 @@ def make_classifier(method: str, settings: Mapping[str, Any], **more: Any) -> De
         If a parameter is unknown or has a wrong value.
     """
     kind = getattr(import_module("appellate.deep"), METHODS[method])
-    known = [key for key in inspect.signature(kind).parameters if key not in _RESERVED]
-    for key in settings:
+    known, groups = _known(kind), _groups(kind)
+    given: dict[str, dict[str, Any]] = {"run": run}
+    for key, value in settings.items():
         if key in _RESERVED:
             raise ConfigurationError(
                 f"'{key}' cannot be set in a configuration or by --set: the command sets it."
             )
         if key not in known:
             raise ConfigurationError(
-                f"{METHODS[method]} has no parameter '{key}'.{_guess(key, known)} It has "
+                f"{kind.__name__} has no parameter '{key}'.{guess(key, known)} It has "
                 f"{', '.join(known)}."
             )
-    classifier: DeepClassifier = kind(**{k: _python(k, v) for k, v in settings.items()}, **more)
+        parameter, field = known[key]
+        fields = {field: value} if field else value or {}
+        given.setdefault(parameter, {}).update({k: _python(k, v) for k, v in fields.items()})
+    classifier: DeepClassifier = kind(random_state=random_state, warm_start=warm_start)
     try:
+        for parameter, values in given.items():
+            if parameter in groups:
+                opened = _open(groups[parameter], getattr(classifier, parameter))
+                classifier.set_params(**{parameter: opened.set_params(**values)})
+            elif parameter == "augmentation":
+                views = zip(_views(kind), kind._image_views, strict=True)
+                classifier.augmentation = tuple(values.get(*each) for each in views)
+            else:
+                classifier.set_params(**values)
         classifier._validate_params()
         classifier._check_params()
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ConfigurationError(str(error)) from error
     return classifier
 
 
-def all_settings(classifier: DeepClassifier) -> dict[str, Any]:
-    """Return all parameters of a classifier that a configuration may set, defaults too."""
-    return {k: v for k, v in classifier.get_params().items() if k not in _RESERVED}
+def all_settings(
+    classifier: DeepClassifier, shape: tuple[int, ...] = (3, 32, 32)
+) -> dict[str, Any]:
+    """Return all settings of a classifier that a configuration may set, with nothing left open.
+
+    Parameters
+    ----------
+    classifier : PRODENClassifier or PiCOClassifier
+        Not fitted.
+    shape : tuple of int
+        Of the rows: what ``"auto"`` means depends on it.
+    """
+    kind = type(classifier)
+    found: dict[str, Any] = {}
+    opened = {k: _open(group, getattr(classifier, k)) for k, group in _groups(kind).items()}
+    opened["optimizer"] = opened["optimizer"].settled(classifier._usual, shape)
+    opened["selection"].validation_fraction = opened["selection"].fraction
+    for key, (parameter, field) in _known(kind).items():
+        found[key] = getattr(opened.get(parameter, classifier), field or "name", None)
+    options = opened["network"].get_params()
+    del options["name"]
+    found["network_options"] = {k: v for k, v in options.items() if v is not None} or None
+    return found | dict(zip(_views(kind), classifier._views(shape), strict=True))
 
 
 def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> str:
@@ -294,22 +342,55 @@ def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> str:
 
     from appellate.deep.augment import make_augmentation
     from appellate.deep.data import ArrayInputs
-    from appellate.deep.networks import make_network
+    from appellate.deep.settings import Run
     from appellate.deep.streams import isolated
 
     inputs = ArrayInputs(X[:2])
     try:
-        device = classifier._find_device()
+        device = Run.of(classifier.run).find_device()
         torch.zeros(1, device=device)
         with isolated(torch.device("cpu")):
             (images,) = inputs.batches([np.arange(len(X[:2]))], torch.device("cpu"))
-            for name in classifier._views():
+            for name in classifier._views(inputs.row_shape):
                 make_augmentation(name)(images)
-            options = classifier.network_options or {}
-            make_network(classifier.network, inputs.shape, n_classes, **options)
+            classifier._plan(inputs.row_shape).network.make(inputs.row_shape, n_classes)
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
         raise ConfigurationError(str(error)) from error
     return str(device)
+
+
+def _groups(kind: type[DeepClassifier]) -> dict[str, Any]:
+    """Settings objects of a classifier, by the parameter that takes them."""
+    home, parameters = import_module("appellate.deep"), inspect.signature(kind).parameters
+    return {name: getattr(home, group) for name, group in _GROUPS.items() if name in parameters}
+
+
+def _open(group: Any, value: Any) -> Any:
+    """Return settings for a word; PiCO's constants have none."""
+    return group() if value is None and group.__name__ == "Contrast" else group.of(value)
+
+
+def _views(kind: type[DeepClassifier]) -> tuple[str, ...]:
+    names = ("weak_augmentation", "strong_augmentation")
+    return names if len(kind._image_views) == 2 else ("augmentation",)
+
+
+def _known(kind: type[DeepClassifier]) -> dict[str, tuple[str, str]]:
+    """Names that a configuration may use: the parameter, and the field inside it."""
+    groups, known = _groups(kind), {"network_options": ("network", "")}
+    for parameter in inspect.signature(kind).parameters:
+        if parameter == "augmentation":
+            known |= {name: (parameter, name) for name in _views(kind)}
+        elif parameter == "network":
+            known["network"] = (parameter, "name")
+        elif parameter == "run":
+            known["checkpoint_every"] = (parameter, "checkpoint_every")
+        elif parameter in groups:
+            fields = inspect.signature(groups[parameter]).parameters
+            known |= {parameter if f == "name" else f: (parameter, f) for f in fields}
+        elif parameter not in _RESERVED:
+            known[parameter] = (parameter, parameter)
+    return known
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -324,7 +405,7 @@ def _read(name: str) -> dict[str, Any]:
         known = configuration_names()
         if name not in known:
             raise ConfigurationError(
-                f"there is no configuration '{name}'.{_guess(name, known)} Names are "
+                f"there is no configuration '{name}'.{guess(name, known)} Names are "
                 f"{', '.join(known)}; a file of your own ends in .toml."
             )
         place = files("appellate.deep").joinpath("configs", f"{name}.toml")
@@ -336,7 +417,7 @@ def _read(name: str) -> dict[str, Any]:
     for key, value in content.items():
         if key not in _KEYS:
             raise ConfigurationError(
-                f"'{name}' has an unknown key '{key}'.{_guess(key, _KEYS)} Keys are "
+                f"'{name}' has an unknown key '{key}'.{guess(key, _KEYS)} Keys are "
                 f"{', '.join(_KEYS)}."
             )
         kind = dict if key in ("classifier", "flip") else str
@@ -381,7 +462,8 @@ def _python(key: str, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _guess(word: str, known: Iterable[str]) -> str:
+def guess(word: str, known: Iterable[str]) -> str:
+    """Ask whether a known word was meant that is near, if there is one."""
     spellings = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), spellings, n=1)
     return f" Did you mean '{spellings[near[0]]}'?" if near else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -19,13 +19,14 @@ class Inputs(Protocol):
 
     Attributes
     ----------
-    shape : tuple of int
-        Of one row as the network sees it: features, or channels, height, width.
+    shape, row_shape : tuple of int
+        Of all rows, and of one as the network sees it: features, or channels, height, width.
     dtype : dtype
         Of what is computed from them.
     """
 
     shape: tuple[int, ...]
+    row_shape: tuple[int, ...]
     dtype: Any
 
     def __len__(self) -> int:
@@ -33,7 +34,7 @@ class Inputs(Protocol):
         ...
 
     def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
-        """Yield the rows of each batch as float32 on the device."""
+        """Yield the rows of each batch on the device, as float32 or, if they are, float64."""
         ...
 
 
@@ -49,9 +50,9 @@ class ArrayInputs:
     Examples
     --------
     >>> import numpy as np
-    >>> ArrayInputs(np.zeros((5, 28, 28), dtype=np.uint8)).shape
+    >>> ArrayInputs(np.zeros((5, 28, 28), dtype=np.uint8)).row_shape
     (1, 28, 28)
-    >>> ArrayInputs(np.zeros((5, 32, 32, 3), dtype=np.uint8)).shape
+    >>> ArrayInputs(np.zeros((5, 32, 32, 3), dtype=np.uint8)).row_shape
     (3, 32, 32)
     """
 
@@ -61,11 +62,12 @@ class ArrayInputs:
         self._X = X
         self._last = X.ndim == 4 and X.shape[1] not in (1, 3) and X.shape[3] in (1, 3)
         if X.ndim == 3:
-            self.shape: tuple[int, ...] = (1, *X.shape[1:])
+            self.row_shape: tuple[int, ...] = (1, *X.shape[1:])
         elif self._last:
-            self.shape = (X.shape[3], X.shape[1], X.shape[2])
+            self.row_shape = (X.shape[3], X.shape[1], X.shape[2])
         else:
-            self.shape = X.shape[1:]
+            self.row_shape = X.shape[1:]
+        self.shape = (len(X), *self.row_shape)
         self._kept: tuple[torch.device, Tensor] | None = None
 
     def __len__(self) -> int:
@@ -73,18 +75,20 @@ class ArrayInputs:
         return len(self._X)
 
     def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
-        """Yield the rows of each batch as float32 on the device."""
+        """Yield the rows of each batch on the device, as float32 or, if they are, float64."""
         whole = self._whole(device)
         for rows in batches:
             if whole is None:
                 batch = torch.from_numpy(np.ascontiguousarray(self._X[rows])).to(device)
             else:
                 batch = whole[torch.from_numpy(rows).to(device)]
-            scale = 255 if batch.dtype == torch.uint8 else 1
-            batch = batch.to(torch.float32) / scale
+            if batch.dtype == torch.uint8:
+                batch = batch / 255
+            elif batch.dtype != torch.float64:  # which `Scaling` centres before it is rounded
+                batch = batch.to(torch.float32)
             if self._last:  # torch's convolutions can crash on strides of channels last
                 batch = batch.movedim(-1, 1).contiguous()
-            yield batch.reshape(-1, *self.shape)
+            yield batch.reshape(-1, *self.row_shape)
 
     def _whole(self, device: torch.device) -> Tensor | None:
         """All rows on the device, unless they are on disk."""
@@ -111,7 +115,8 @@ class DatasetInputs:
     def __init__(self, dataset: Dataset[Any], n_workers: int = 0) -> None:
         self._dataset, self._n_workers = dataset, n_workers
         self._n = len(dataset)  # type: ignore[arg-type]
-        self.shape = tuple(_input_of(dataset[0]).shape)
+        self.row_shape = tuple(_input_of(dataset[0]).shape)
+        self.shape = (self._n, *self.row_shape)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -138,7 +143,10 @@ def open_inputs(X: Any, n_workers: int = 0) -> Inputs:
 
 
 class Scaling:
-    """Mean and deviation of the inputs: of each feature, or of each channel of images."""
+    """Mean and deviation of the inputs: of each feature, or of each channel of images.
+
+    In float64; rows are centred and scaled in their own precision, and are float32 then.
+    """
 
     def __init__(self, mean: Tensor, deviation: Tensor) -> None:
         self.mean, self.deviation = mean, deviation
@@ -146,33 +154,32 @@ class Scaling:
     @classmethod
     def none(cls) -> Scaling:
         """Leave the inputs as they are."""
-        return cls(torch.zeros(1), torch.ones(1))
+        return cls(torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
 
     @classmethod
     def of(cls, inputs: Inputs, batch_size: int = 4096) -> Scaling:
-        """Measure all rows, block by block, in float64."""
-        axes = (0,) if len(inputs.shape) == 1 else (0, 2, 3)
-        total = square = torch.zeros(inputs.shape[0], dtype=torch.float64)
-        count = 0
-        for batch in inputs.batches(in_order(len(inputs), batch_size), torch.device("cpu")):
-            block = batch.to(torch.float64)
-            total = total + block.sum(dim=axes)
-            square = square + (block**2).sum(dim=axes)
-            count += block.numel() // inputs.shape[0]
-        mean = total / count
-        deviation = (square / count - mean**2).clamp(min=0).sqrt()
-        constant = deviation <= 1e-7 * (1 + mean.abs())
-        shape = (1, -1) if len(inputs.shape) == 1 else (1, -1, 1, 1)
-        deviation = torch.where(constant, 1.0, deviation)
-        return cls(mean.float().reshape(shape), deviation.float().reshape(shape))
+        """Measure all rows, block by block: first the mean, then the deviation from it."""
+        axes = (0,) if len(inputs.row_shape) == 1 else (0, 2, 3)
+        shape = (1, -1) if len(inputs.row_shape) == 1 else (1, -1, 1, 1)
+        count = len(inputs) * (1 if len(axes) == 1 else inputs.row_shape[1] * inputs.row_shape[2])
+        least = 1e-7
 
-    def to(self, device: torch.device) -> Scaling:
-        """Move to a device."""
-        return Scaling(self.mean.to(device), self.deviation.to(device))
+        def average(measure: Callable[[Tensor], Tensor]) -> Tensor:
+            nonlocal least
+            total = torch.zeros(inputs.row_shape[0], dtype=torch.float64)
+            for batch in inputs.batches(in_order(len(inputs), batch_size), torch.device("cpu")):
+                least = 1e-14 if batch.dtype == torch.float64 else least
+                total = total + measure(batch.to(torch.float64)).sum(dim=axes)
+            return (total / count).reshape(shape)
+
+        mean = average(lambda block: block)
+        deviation = average(lambda block: (block - mean) ** 2).sqrt()
+        return cls(mean, torch.where(deviation <= least * (1 + mean.abs()), 1.0, deviation))
 
     def __call__(self, batch: Tensor) -> Tensor:
         """Centre and scale a batch."""
-        return (batch - self.mean) / self.deviation
+        mean, deviation = (x.to(batch.dtype).to(batch.device) for x in (self.mean, self.deviation))
+        return ((batch - mean) / deviation).float()
 
 
 def in_order(n: int, batch_size: int) -> list[Rows]:

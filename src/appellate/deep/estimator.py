@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import os
 import sys
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -19,174 +21,298 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
 from appellate._compat import Interval, StrOptions
-from appellate.appeal import AppealClassifier
-from appellate.base import Disambiguation
+from appellate.base import AppealClassifier, Model, Result
+from appellate.confidence import normalize_entries
+from appellate.costs import candidate_costs
 from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
-from appellate.deep.losses import PARTNER_OUTPUTS
-from appellate.deep.methods import (
-    Coupled,
-    CoupledTwin,
-    CouplingSettings,
-    Ensemble,
-    Method,
-)
-from appellate.deep.networks import make_network
+from appellate.deep.folder import Record, RunFolder
+from appellate.deep.methods import Method, Plan
+from appellate.deep.networks import NetworkFactory
 from appellate.deep.processes import agreed
-from appellate.deep.runs import Record, RunFolder
-from appellate.deep.selection import SCORES, Selection
+from appellate.deep.selection import HeldOut
+from appellate.deep.settings import (
+    Contrast,
+    Coupling,
+    Network,
+    Optimizer,
+    Run,
+    Selection,
+    Settings,
+)
 from appellate.deep.streams import Streams, isolated
-from appellate.deep.trainer import Trainer, TrainingSettings, predict
+from appellate.deep.trainer import Trainer, predict
 from appellate.model_selection import candidate_train_test_split
-from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
-from appellate.numerics.rows import Rows
+from appellate.numerics.entries import Values
+
+if TYPE_CHECKING:
+    from appellate.problem import Problem
 
 #: Parameters that change where and how a run is done, not what it computes.
-_SURROUNDINGS = (
-    "checkpoint_every",
-    "cost",
-    "device",
-    "n_workers",
-    "resume",
-    "run_dir",
-    "verbose",
-    "warm_start",
-)
+_SURROUNDINGS = ("cost", "run", "warm_start")
 
 
-class DeepClassifier(AppealClassifier):
-    """Base class of `PRODENClassifier` and `PiCOClassifier`.
+@dataclass(frozen=True, eq=False)
+class Networks(Model):
+    """The fitted networks: what remains of a fit.
 
-    A subclass says how its method is made (`_make_base`) and how many views it needs
-    (`_views`).
+    As state, for files and copies, they are plain arrays and the plan to make them anew.
     """
+
+    plan: Plan
+    method: Method
+    scaling: Scaling
+    head: str = "mean"
+
+    def heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
+        """Probabilities of new rows by every network that can predict, (m, l)."""
+        inputs = open_inputs(X)
+        device = next(self.method.parameters()).device
+        return predict(
+            self.method, inputs.batches(in_order(len(inputs), 1024), device), self.scaling
+        )
+
+    def decision(self, X: Any) -> NDArray[np.float32]:
+        """Probabilities of new rows by the head, (m, l)."""
+        heads = self.heads(X)
+        return heads.get(self.head, heads["base"])
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores, which are probabilities already."""
+        return scores
+
+    def light(self) -> Networks:
+        """Forget the training rows."""
+        return self._with(self._arrays(), training_output=None)
+
+    def load(self, weights: Mapping[str, NDArray[Any]]) -> Networks:
+        """Return the same networks with other weights, on the CPU."""
+        return self._with({**self._arrays(), **weights})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return plain values and arrays."""
+        scaling = (self.scaling.mean.numpy(), self.scaling.deviation.numpy())
+        n_labels = self.method.confidence.shape[1]
+        return {
+            **{"training_output": self.training_output, "plan": self.plan, "head": self.head},
+            **{"weights": self._arrays(), "scaling": scaling, "n_labels": n_labels},
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the networks anew and give them their weights back."""
+        l, rest = state["n_labels"], ("training_output", "plan", "head")
+        with isolated(torch.device("cpu")):
+            method = state["plan"].make(torch.full((1, l), 1 / l), Streams(0))
+        weights = {k: torch.from_numpy(np.array(v)) for k, v in state["weights"].items()}
+        method.load_state_dict({**method.state_dict(), **weights})
+        scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in state["scaling"]))
+        kept = {name: state[name] for name in rest}
+        self.__dict__.update(method=method, scaling=scaling, **kept)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """All weights and buffers but the confidence of the training rows."""
+        state = self.method.state_dict().items()
+        return {k: v.cpu().numpy() for k, v in state if not k.endswith("confidence")}
+
+    def _with(self, weights: Mapping[str, NDArray[Any]], **changes: Any) -> Networks:
+        other = object.__new__(Networks)
+        other.__setstate__({**self.__getstate__(), "weights": weights, **changes})
+        return other
+
+
+@dataclass(eq=False, repr=False)
+class DeepClassifier(AppealClassifier):
+    """Base class of `PRODENClassifier` and `PiCOClassifier`, whose docstrings take this over.
+
+    Parameters
+    ----------
+    partner : {"non-candidate", "candidate", "independent"}, Coupling or None, \
+default=None
+        A second network; `Coupling` says what the words mean and how both hear each other.
+    head : {"base", "partner", "mean"}, default="mean"
+        Who predicts, if there is a partner; read at prediction. Training labels and docket
+        are those of the head at the time of fitting.
+    n_epochs : int, default=@n_epochs@
+        Passes over the data.
+    optimizer : {"auto", "adam", "sgd"} or Optimizer, default="auto"
+        With learning rate, schedule and batches. ``"auto"`` is Adam for tables and for images
+        SGD, with the settings of the method's authors.
+    augmentation : str or tuple of str, default="auto"
+        Of training images, one word or one for each view, see
+        `appellate.deep.augment.make_augmentation`. ``"auto"`` is as the authors have it: none
+        for PRODEN, ``("simple", "strong")`` for the query's and the key's view of PiCO, and
+        none for vectors.
+    standardize : bool, default=True
+        Whether to centre and scale features, or channels of images, by those of the training
+        rows. A torch dataset is taken as it comes.
+    selection : {"last", "covering_rate", "approximated_accuracy", "candidate_likelihood"} or \
+Selection, default="last"
+        Epoch to keep: the last, or the best on a share of the rows that is not trained on, by
+        their candidate sets alone.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the networks of the last `fit`, with the confidence begun
+        anew from the candidates or from `supervision`.
+    run : path, Run or None, default=None
+        Folder for checkpoint and log; `Run` also has resuming, device and progress.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all streams: networks, batches, augmentation. With the same seed the base of a
+        coupled classifier starts from the same weights and sees the same batches as alone.
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates as verdict and as appeal. None: the most likely one.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (l,)
+        Class names.
+    candidates_ : ndarray of bool, shape (n, l)
+        Candidate sets of the training rows.
+    training_output_ : ndarray, shape (n, l)
+        Probabilities of the training rows by the head, without augmentation.
+    confidence_ : ndarray, shape (n, l)
+        The same, normalised over the candidates.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: its most probable candidate.
+    verdict_, verdict_confidence_, overturned_ : ndarray
+        Label and confidence by the base, and where the head says otherwise.
+    history_ : list of dict
+        A record for every epoch: losses, learning rate, share of labels that changed, mean
+        confidence, agreement with the partner, scores of the rows kept aside, rows a second.
+    best_epoch_ : int
+        Epoch that was kept, counted from 1.
+    input_shape_ : tuple of int
+        Shape of one row.
+    n_iter_ : int
+        Epochs run.
+    """
+
+    network: str | NetworkFactory | Network = "mlp"
+    _: KW_ONLY
+    partner: str | Coupling | None = None
+    head: str = "mean"
+    n_epochs: int = 100
+    optimizer: str | Optimizer = "auto"
+    augmentation: str | tuple[str, ...] = "auto"
+    standardize: bool = True
+    selection: str | Selection = "last"
+    warm_start: bool = False
+    run: str | os.PathLike[str] | Run | None = None
+    random_state: Any = None
+    cost: Any = None
 
     _parameter_constraints = {
         **AppealClassifier._parameter_constraints,
-        "network": [str, callable],
-        "network_options": [dict, None],
-        "partner": [StrOptions({"non-candidate", "candidate", "independent"}), None],
-        "collaboration": [Interval(Real, 0, None, closed="left")],
-        "blur": [Interval(Real, None, None, closed="neither"), None],
-        "partner_output": [StrOptions(set(PARTNER_OUTPUTS))],
-        "reduction": [StrOptions({"auto", "sum", "mean"})],
-        "direction": [StrOptions({"both", "to_base", "to_partner"})],
+        "network": [str, callable, Network],
+        "partner": [StrOptions({"non-candidate", "candidate", "independent"}), Coupling, None],
         "head": [StrOptions({"base", "partner", "mean"})],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 2, None, closed="left")],
-        "drop_last": ["boolean"],
-        "optimizer": [StrOptions({"sgd", "adam"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "schedule": [StrOptions({"constant", "cosine", "step"})],
-        "decay": [Interval(Real, 0, 1, closed="right")],
-        "decay_every": [Interval(Integral, 1, None, closed="left")],
+        "optimizer": [StrOptions({"auto", "adam", "sgd"}), Optimizer],
+        "augmentation": [str, tuple, list],
         "standardize": ["boolean"],
-        "selection": [StrOptions({"last", *SCORES})],
-        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "selection": [str, Selection],
         "warm_start": ["boolean"],
-        "precision": [StrOptions({"float32", "bfloat16", "float16"})],
-        "device": [str, torch.device],
-        "n_workers": [Interval(Integral, 0, None, closed="left")],
-        "run_dir": [str, object, None],
-        "resume": ["boolean"],
-        "checkpoint_every": [Interval(Integral, 1, None, closed="left")],
+        "run": [str, os.PathLike, Run, None],
         "random_state": ["random_state"],
-        "verbose": ["boolean"],
     }
 
-    #: Called with every epoch's record, in place of the line of `verbose`.
-    _listen: Callable[[Record], None] | None = None
+    #: What `Optimizer` leaves open, and augmentations of images, one for each view.
+    _usual: ClassVar[dict[str, dict[str, Any]]] = {
+        "adam": {
+            **{"learning_rate": 0.003, "weight_decay": 1e-4},
+            **{"schedule": "cosine", "batch_size": 32},
+        },
+        "sgd": {
+            **{"learning_rate": 0.01, "weight_decay": 1e-3},
+            **{"schedule": "constant", "batch_size": 128},
+        },
+    }
+    _image_views: ClassVar[tuple[str, ...]] = ("none",)
+    _n_solved = 0
 
-    # -- what a method implements -------------------------------------------------------
-
-    @abstractmethod
-    def _make_base(
-        self, network: Callable[[int | None], Any], shape: tuple[int, ...], start: torch.Tensor
-    ) -> Method:
-        """Make the method; `network(n_outputs)` makes its networks."""
-
-    @abstractmethod
-    def _views(self) -> tuple[str, ...]:
-        """Name the augmentation of every view."""
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Write out the parts of the docstring that all have in common."""
+        super().__init_subclass__(**more)
+        shared = inspect.cleandoc(DeepClassifier.__doc__ or "").split("\n----------\n")
+        parts = {
+            "parameters": shared[1].removesuffix("\n\nAttributes"),
+            "attributes": shared[2],
+            "n_epochs": str(inspect.signature(cls).parameters["n_epochs"].default),
+        }
+        text = inspect.cleandoc(cls.__doc__ or "")
+        for name, part in parts.items():
+            text = text.replace(f"@{name}@", part)
+        cls.__doc__ = text
 
     # -- what the house asks of a classifier --------------------------------------------
 
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
-        """Train; `supervision` is the confidence to start from."""
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        """Train; `start` is the confidence to start from."""
         self._check_params()
-        rows = geometry.matrix if isinstance(geometry.X, Rows) else geometry.X
-        inputs = open_inputs(rows, self.n_workers)
-        self.input_shape_ = inputs.shape
-        device = self._find_device()
+        entries, run = problem.entries, Run.of(self.run)
+        inputs, device = open_inputs(problem.matrix, run.n_workers), run.find_device()
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        streams = Streams(seed)
-        candidates = entries.scatter(np.ones(len(entries), dtype=bool))
-        initial = entries.uniform(np.float32) if supervision is None else supervision
-        start = torch.from_numpy(entries.scatter(np.asarray(initial, dtype=np.float32)))
+        streams, plan = Streams(seed), self._plan(inputs.row_shape)
+        optimizer = Optimizer.of(self.optimizer).settled(self._usual, inputs.row_shape)
+        initial = entries.uniform(np.float32) if start is None else start
+        first = torch.from_numpy(entries.scatter(np.asarray(initial, dtype=np.float32)))
+        views = self._views(inputs.row_shape)
+        scales = self.standardize and isinstance(inputs, ArrayInputs)
         with isolated(device):
-            self._scaling = Scaling.of(inputs) if self._scales(inputs) else Scaling.none()
-            self._method = self._make_method(inputs.shape, start, streams).to(device)
-            held_out = self._hold_out(candidates, seed)
-            folder = self._open_folder(inputs, candidates, start, seed)
+            method = self._take_over(plan.make(first, streams)).to(device)
+            scaling = Scaling.of(inputs) if scales else Scaling.none()
+            held_out = self._hold_out(problem.candidates, seed)
             trainer = Trainer(
-                self._method,
+                method,
                 inputs,
-                torch.from_numpy(candidates),
-                self._training_settings(),
+                torch.from_numpy(problem.candidates),
+                optimizer,
+                self.n_epochs,
                 streams=streams,
-                views=[make_augmentation(name) for name in self._views()],
-                scaling=self._scaling,
+                views=[make_augmentation(name) for name in views],
+                scaling=scaling,
                 device=device,
                 held_out=held_out,
-                folder=folder,
-                listen=self._listen or (_tell if self.verbose else None),
+                folder=self._open_folder(run, inputs, problem, first, [seed, views, optimizer]),
+                listen=run.verbose if callable(run.verbose) else _tell if run.verbose else None,
             )
-            if folder is None:
-                self.history_ = trainer.train()
-            else:
-                with folder.open(trainer):
-                    self.history_ = trainer.train()
-            heads = trainer.predict(inputs)
-        chosen_epoch = 0 if held_out is None else held_out.best_epoch
-        self.best_epoch_ = chosen_epoch or trainer.epoch
-        chosen = heads.get(self.head, heads["base"])
-        verdict, appeal = (_normalized(entries, each) for each in (heads["base"], chosen))
-        return Disambiguation(
+            history = trainer.train()
+            heads = trainer.predict()
+        output = heads.get(self.head, heads["base"])
+        networks = Networks(output, plan, method, scaling, self.head)
+        confidences = [
+            normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
+        ]
+        details = {
+            "history_": history,
+            "best_epoch_": (0 if held_out is None else held_out.best_epoch) or trainer.epoch,
+            "input_shape_": inputs.row_shape,
+            **_appeal(problem, *confidences),
+        }
+        self._networks, self._n_solved = networks, self._n_solved + 1
+        return Result(
             initial=initial,
-            confidence=appeal,
-            output=entries.gather(chosen),
-            n_iter=len(self.history_),
-            ranking=appeal,
-            state=(verdict, chosen),
+            confidence=confidences[1],
+            output=entries.gather(output),
+            n_iter=len(history),
+            model=lambda: networks,
+            ranking=confidences[1],
+            details=details,
         )
 
-    def _conclude(
-        self, geometry: Geometry, entries: CandidateEntries, result: Disambiguation
-    ) -> NDArray[Any]:
-        verdict, output = result.state
-        self.verdict_confidence_ = entries.scatter(verdict)
-        by_base = replace(result, confidence=verdict, ranking=verdict)
-        labels = [entries.argmax(self._rank(entries, each)) for each in (by_base, result)]
-        self.label_history_ = np.array(labels)
-        self.verdict_ = self.classes_[labels[0]]
-        self.overturned_ = labels[0] != labels[1]
-        return np.asarray(output)
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
+        self._n_solved = 0
 
-    def _score_blocks(self, X: Any) -> Iterator[NDArray[Any]]:
-        check_is_fitted(self)
-        yield self._decision(self._check_rows(X, reset=False))
+    def _blocks_of(self, X: Any) -> Iterator[Any]:
+        return iter([X])
 
-    def _decision(self, X: Any) -> NDArray[Any]:
-        heads = self._predict_heads(X)
-        return heads.get(self.head, heads["base"])
+    def _head(self) -> Model:
+        return replace(self._fitted, head=self.head)
 
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return scores  # probabilities already
+    @property
+    def _fitted(self) -> Networks:
+        return cast(Networks, self._model)
 
     def predict_heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
         """Probabilities of new rows by every network that can predict.
@@ -197,14 +323,31 @@ class DeepClassifier(AppealClassifier):
             ``"base"``, and with a partner ``"partner"`` and ``"mean"``.
         """
         check_is_fitted(self)
-        return self._predict_heads(self._check_rows(X, reset=False))
+        return self._fitted.heads(self._check_rows(X, reset=False))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return parameters and fitted attributes; the networks are in the model."""
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k != "_networks"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take parameters and fitted attributes; a warm start goes on from the model."""
+        super().__setstate__(state)
+        if "_model" in state:
+            self._networks = state["_model"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.non_deterministic = False
+        return tags
 
     # -- opening ------------------------------------------------------------------------
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Take vectors, images (bytes or floats), a memory-mapped array or a dataset."""
         if isinstance(X, Dataset):
-            inputs: Inputs = DatasetInputs(X, self.n_workers)
+            inputs: Inputs = DatasetInputs(X, Run.of(self.run).n_workers)
         else:
             dtypes = [np.float64, np.float32, np.uint8]
             if reset or getattr(X, "ndim", 2) < 3:
@@ -217,135 +360,120 @@ class DeepClassifier(AppealClassifier):
                     "colour images (n, c, h, w) or (n, h, w, c)."
                 )
             inputs = ArrayInputs(checked)
-        if not reset and inputs.shape != self.input_shape_:
+        if not reset and inputs.row_shape != self.input_shape_:
             raise ValueError(
-                f"X has rows of shape {inputs.shape}, but {type(self).__name__} was fitted on "
+                f"X has rows of shape {inputs.row_shape}, but {type(self).__name__} was fitted on "
                 f"rows of shape {self.input_shape_}."
             )
         return inputs
 
     def _check_params(self) -> None:
-        if self.selection != "last" and not self.validation_fraction:
-            raise ValueError(
-                f"selection={self.selection!r} needs rows to select on: set "
-                "validation_fraction, such as 0.1."
-            )
-        if self.resume and self.run_dir is None:
-            raise ValueError("resume=True needs the run_dir that holds the checkpoint.")
-        if self.resume and self.random_state is None:
+        """Check what the settings inside are, and what two parameters together need."""
+        Network.of(self.network)
+        Coupling.of(self.partner)
+        Optimizer.of(self.optimizer)
+        Selection.of(self.selection)
+        self._contrast()
+        if Run.of(self.run).resume and self.random_state is None:
             raise ValueError("resume=True needs the random_state that the run was begun with.")
+        if len(self._views((1, 1, 1))) != len(self._image_views):
+            raise ValueError(
+                f"augmentation={self.augmentation!r} must be one word, or a word for each of "
+                f"{len(self._image_views)} views."
+            )
 
-    def _find_device(self) -> torch.device:
-        if str(self.device) != "auto":
-            try:
-                return torch.empty(0, device=self.device).device
-            except (AssertionError, RuntimeError) as error:
-                raise ValueError(f"there is no device {str(self.device)!r}: {error}") from error
-        found = (
-            torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        )
-        return torch.device("cpu") if found is None else found
-
-    def _scales(self, inputs: Inputs) -> bool:
-        return bool(self.standardize) and isinstance(inputs, ArrayInputs)
+    def _contrast(self) -> Contrast | None:
+        """Constants of PiCO."""
+        return None
 
     # -- parts of a fit -----------------------------------------------------------------
 
-    def _make_method(
-        self, shape: tuple[int, ...], start: torch.Tensor, streams: Streams
-    ) -> Method:
-        """Make the networks, each from a stream of its own, or take over those of before."""
-        before = getattr(self, "_method", None) if self.warm_start else None
+    def _plan(self, shape: tuple[int, ...]) -> Plan:
+        return Plan(Network.of(self.network), Coupling.of(self.partner), self._contrast(), shape)
 
-        def network(n_outputs: int | None) -> Any:
-            return make_network(self.network, shape, n_outputs, **(self.network_options or {}))
+    def _views(self, shape: tuple[int, ...]) -> tuple[str, ...]:
+        """Name the augmentation of every view of rows of a shape."""
+        if self.augmentation == "auto":
+            return self._image_views if len(shape) > 1 else ("none",) * len(self._image_views)
+        if isinstance(self.augmentation, str):
+            return (self.augmentation,) * len(self._image_views)
+        return tuple(self.augmentation)
 
-        with streams.drawing("base"):
-            method = self._make_base(network, shape, start)
-        if self.partner is not None:
-            with streams.drawing("partner"):
-                method = self._couple(method, network, shape, start)
-        if before is not None:
-            kept = {k: v for k, v in before.state_dict().items() if not k.endswith("confidence")}
-            state = method.state_dict()
+    def _take_over(self, method: Method) -> Method:
+        """With `warm_start`, give a method the weights of the last one, if they fit."""
+        before = getattr(self, "_networks", None)
+        if self.warm_start and before is not None:
+            kept, state = before.method.state_dict(), method.state_dict()
+            kept = {k: v for k, v in kept.items() if not k.endswith("confidence")}
             if all(k in state and state[k].shape == v.shape for k, v in kept.items()):
                 method.load_state_dict({**state, **kept})
         return method
 
-    def _couple(
-        self, base: Method, network: Any, shape: tuple[int, ...], start: torch.Tensor
-    ) -> Method:
-        if self.partner == "independent":
-            return Ensemble(base, self._make_base(network, shape, start))
-        settings = CouplingSettings(
-            self.collaboration, self.blur, self.partner_output, self.reduction, self.direction
-        )
-        kind = Coupled if self.partner == "non-candidate" else CoupledTwin
-        return kind(base, network(start.shape[1]), settings)
-
-    def _training_settings(self) -> TrainingSettings:
-        names = TrainingSettings.__dataclass_fields__
-        return TrainingSettings(**{name: getattr(self, name) for name in names})
-
-    def _hold_out(self, candidates: NDArray[np.bool_], seed: int) -> Selection | None:
-        if not self.validation_fraction:
+    def _hold_out(self, candidates: NDArray[np.bool_], seed: int) -> HeldOut | None:
+        selection = Selection.of(self.selection)
+        n, share = len(candidates), selection.fraction
+        if not share:
             return None
-        share = float(self.validation_fraction)
+        if not 1 <= share * n <= n - 1:
+            raise ValueError(
+                f"validation_fraction={share:g} of {n} rows leaves no row to "
+                f"{'select' if share * n < 1 else 'train'} on: give it another value."
+            )
         rows = candidate_train_test_split(
-            np.arange(len(candidates)), candidates, test_size=share, random_state=seed
+            np.arange(n), candidates, test_size=share, random_state=seed
         )[1]
-        return Selection(np.sort(rows), candidates, self.selection, self.head)
+        return HeldOut(np.sort(rows), candidates, selection.selection, self.head)
 
     def _open_folder(
-        self, inputs: Inputs, candidates: NDArray[np.bool_], start: torch.Tensor, seed: int
+        self, run: Run, inputs: Inputs, problem: Problem, start: torch.Tensor, more: list[Any]
     ) -> RunFolder | None:
-        if self.run_dir is None:
+        if run.folder is None:
             return None
-        params = {k: _plain(v) for k, v in self.get_params().items() if k not in _SURROUNDINGS}
-        params |= {"class": type(self).__name__, "seed": seed}
-        digest = hashlib.blake2b(json.dumps(params, sort_keys=True).encode(), digest_size=16)
-        digest.update(np.ascontiguousarray(candidates).tobytes() + start.numpy().tobytes())
-        digest.update(str((len(inputs), inputs.shape)).encode())
+        params = self.get_params(deep=False)
+        told = {k: _plain(v) for k, v in params.items() if k not in _SURROUNDINGS}
+        told |= {"class": type(self).__name__, "settled": _plain(more)}
+        digest = hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16)
+        digest.update(np.ascontiguousarray(problem.candidates).tobytes() + start.numpy().tobytes())
+        digest.update(str((len(inputs), inputs.row_shape)).encode())
         if isinstance(inputs, ArrayInputs):  # a dataset may be random
             for batch in inputs.batches(in_order(len(inputs), 4096), torch.device("cpu")):
                 digest.update(batch.contiguous().numpy().tobytes())
+        folder = Path(run.folder)
+        if self._n_solved:
+            folder /= f"round-{self._n_solved + 1}"
         return RunFolder(
-            self.run_dir,
-            digest.hexdigest(),
-            checkpoint_every=self.checkpoint_every,
-            resume=self.resume,
+            folder, digest.hexdigest(), checkpoint_every=run.checkpoint_every, resume=run.resume
         )
 
-    def _predict_heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
-        inputs = open_inputs(X, self.n_workers)
-        device = next(self._method.parameters()).device
-        batches = inputs.batches(in_order(len(inputs), 1024), device)
-        return predict(self._method, batches, self._scaling.to(device))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.non_deterministic = False
-        return tags
-
-
-def _normalized(entries: CandidateEntries, probabilities: NDArray[Any]) -> Values:
-    """Probabilities of the candidates, divided by their sum; even where that is zero."""
-    values = entries.gather(probabilities)
-    total = entries.spread(entries.row_sum(values))
-    even = entries.uniform(values.dtype)
-    return np.where(total > 0, values / np.where(total > 0, total, 1), even)
+def _appeal(problem: Problem, verdict: Values, appeal: Values) -> dict[str, Any]:
+    """Labels of the training rows by the base and by the head."""
+    entries, cost = problem.entries, problem.cost
+    labels = [
+        entries.argmax(each if cost is None else -candidate_costs(each, entries, cost))
+        for each in (verdict, appeal)
+    ]
+    return {
+        "verdict_confidence_": entries.scatter(verdict),
+        "label_history_": np.array(labels),
+    }
 
 
 def _plain(value: Any) -> Any:
     """Describe a parameter for the fingerprint of a run."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, str | int | float | bool | None):
         return value
+    if isinstance(value, Settings):
+        value = value.get_params()
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
     if callable(value):
         name = getattr(value, "__qualname__", type(value).__qualname__)
         return f"{getattr(value, '__module__', '')}.{name}"
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
     return str(value)
 
 

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 #: How the partner's logits are read as non-candidate confidence; see `noncandidate_confidence`.
 PARTNER_OUTPUTS = ("complement", "softmax", "softmax_rescaled", "sigmoid")
 _NEARLY_ONE = 1 - 1e-6
+_SHARP, _SHARPEST = 20.0, 1e4
 
 
 def soft_cross_entropy(logits: Tensor, confidence: Tensor) -> Tensor:
@@ -106,7 +107,8 @@ def normalize_over(weights: Tensor, candidates: Tensor) -> Tensor:
 def blur(probabilities: Tensor, candidates: Tensor, temperature: float | None = -1.0) -> Tensor:
     """Soften probabilities within the candidates: ``rownorm(exp(e^k g) * y)``.
 
-    As `appellate.confidence.blur`; a temperature of None only normalises.
+    As `appellate.confidence.blur`; a temperature of None only normalises. Beyond k = 9.2 it
+    stays as it is there, all but a choice of the largest: its gradient would overflow.
 
     Examples
     --------
@@ -115,7 +117,12 @@ def blur(probabilities: Tensor, candidates: Tensor, temperature: float | None = 
     """
     if temperature is None:
         return normalize_over(probabilities, candidates)
-    return normalize_over(torch.exp(math.exp(temperature) * probabilities), candidates)
+    sharpness = min(math.exp(min(temperature, 100.0)), _SHARPEST)
+    if sharpness > _SHARP:  # else exp cannot overflow
+        inside = torch.where(candidates, probabilities, 0.0)
+        probabilities = probabilities - inside.detach().amax(dim=1, keepdim=True)
+        probabilities = torch.where(candidates, probabilities, 0.0)
+    return normalize_over(torch.exp(sharpness * probabilities), candidates)
 
 
 def collaborative_loss(from_base: Tensor, from_partner: Tensor) -> Tensor:

@@ -27,7 +27,10 @@ from appellate.deep.losses import (
     normalize_over,
     soft_cross_entropy,
 )
+from appellate.deep.networks import Shape, count_features
 from appellate.deep.processes import gather
+from appellate.deep.settings import Contrast, Coupling, Network
+from appellate.deep.streams import Streams
 
 
 class Batch(NamedTuple):
@@ -63,12 +66,9 @@ class Method(nn.Module, ABC):
     ----------
     confidence : Tensor, shape (n, l)
         Confidence in the candidates of every training row, rows summing to one.
-    n_views : int
-        Augmented versions that it wants of every row.
     """
 
     confidence: Tensor
-    n_views: int = 1
 
     @abstractmethod
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
@@ -112,45 +112,6 @@ class Proden(Method):
         return {"base": torch.softmax(self.network(x).float(), dim=1)}
 
 
-@dataclass(frozen=True)
-class PicoSettings:
-    """Constants of PiCO, with the values of its authors' runs on CIFAR-10.
-
-    Attributes
-    ----------
-    projection_size : int
-        Length of the embedding that is contrasted.
-    queue_size : int
-        Embeddings kept from earlier batches.
-    temperature : float
-        Of the contrast.
-    contrast_weight : float
-        Weight of the contrastive loss.
-    key_momentum, prototype_momentum : float
-        Share of the old key network and of the old prototypes that is kept.
-    prototype_start : int
-        First epoch in which prototypes say what is a positive and what is the target; before
-        it, each sample is contrasted with itself alone.
-    target_momentum : tuple of float
-        Share of the old confidence that is kept, in the second and at the end of the last
-        epoch; the first epoch keeps 0.99.
-    """
-
-    projection_size: int = 128
-    queue_size: int = 8192
-    temperature: float = 0.07
-    contrast_weight: float = 0.5
-    key_momentum: float = 0.999
-    prototype_momentum: float = 0.99
-    prototype_start: int = 1
-    target_momentum: tuple[float, float] = (0.95, 0.8)
-
-    def keep(self, epoch: int, n_epochs: int) -> float:
-        """Share of the old confidence that an epoch keeps (phi)."""
-        first, last = self.target_momentum
-        return 0.99 if epoch == 0 else first + (last - first) * (epoch - 1) / n_epochs
-
-
 class ContrastNetwork(nn.Module):
     """An encoder with a classifier and a projection to unit length on top."""
 
@@ -178,19 +139,16 @@ class Pico(Method):
         The query network; the key network starts as its copy.
     confidence : Tensor, shape (n, l)
         To start from.
-    settings : PicoSettings
+    settings : Contrast
         Its constants.
     """
 
-    n_views = 2
     queue: Tensor
     queue_labels: Tensor
     position: Tensor
     prototypes: Tensor
 
-    def __init__(
-        self, network: ContrastNetwork, confidence: Tensor, settings: PicoSettings
-    ) -> None:
+    def __init__(self, network: ContrastNetwork, confidence: Tensor, settings: Contrast) -> None:
         super().__init__()
         self.settings = settings
         self.query = network
@@ -262,29 +220,6 @@ class Pico(Method):
         self.position.copy_((self.position + len(keys)) % size)
 
 
-@dataclass(frozen=True)
-class CouplingSettings:
-    """How base and partner hear each other.
-
-    Attributes
-    ----------
-    collaboration : float
-        Weight of the collaborative loss (mu).
-    blur : float or None
-        Temperature of the blur (k).
-    output, reduction : str
-        Reading of the partner's logits, and how its loss is reduced over the labels.
-    direction : {"both", "to_base", "to_partner"}
-        Whom the collaborative loss teaches.
-    """
-
-    collaboration: float = 0.5
-    blur: float | None = -1.0
-    output: str = "complement"
-    reduction: str = "auto"
-    direction: str = "both"
-
-
 class Coupled(Method):
     """A base and a partner network that learns what a sample is not.
 
@@ -292,10 +227,9 @@ class Coupled(Method):
     and the disagreement of both blurred confidences. The base's targets stay its own.
     """
 
-    def __init__(self, base: Method, partner: nn.Module, settings: CouplingSettings) -> None:
+    def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
         super().__init__()
         self.base, self.partner, self.settings = base, partner, settings
-        self.n_views = base.n_views
 
     @property
     def confidence(self) -> Tensor:  # type: ignore[override]
@@ -322,7 +256,7 @@ class Coupled(Method):
     def heads(self, x: Tensor) -> dict[str, Tensor]:
         """Probabilities by base, partner and the mean of both."""
         base = self.base.heads(x)["base"]
-        belief = 1 - noncandidate_confidence(self.partner(x), self.settings.output)
+        belief = 1 - noncandidate_confidence(self.partner(x), self.settings.partner_output)
         partner = normalize_over(belief, torch.ones_like(belief, dtype=torch.bool))
         return {"base": base, "partner": partner, "mean": (base + partner) / 2}
 
@@ -330,15 +264,15 @@ class Coupled(Method):
         """Return the partner's own loss, and what it believes each label to be worth."""
         s = self.settings
         logits = self.partner(batch.views[0])
-        own = noncandidate_loss(logits, batch.candidates, s.output, s.reduction)
+        own = noncandidate_loss(logits, batch.candidates, s.partner_output, s.reduction)
         parts = {"loss_partner": own.detach()}
-        return own, 1 - noncandidate_confidence(logits, s.output), parts
+        return own, 1 - noncandidate_confidence(logits, s.partner_output), parts
 
 
 class CoupledTwin(Coupled):
     """Ablation: the partner is an ordinary classifier with PRODEN's targets (the paper's "O")."""
 
-    def __init__(self, base: Method, partner: nn.Module, settings: CouplingSettings) -> None:
+    def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
         super().__init__(base, Proden(partner, base.confidence), settings)
 
     def heads(self, x: Tensor) -> dict[str, Tensor]:
@@ -355,7 +289,7 @@ class Ensemble(Method):
 
     def __init__(self, base: Method, second: Method) -> None:
         super().__init__()
-        self.base, self.second, self.n_views = base, second, base.n_views
+        self.base, self.second = base, second
 
     @property
     def confidence(self) -> Tensor:  # type: ignore[override]
@@ -380,3 +314,47 @@ def _mean_of(base: Tensor, partner: Tensor) -> dict[str, Tensor]:
 def _best_candidate(scores: Tensor, candidates: Tensor) -> Tensor:
     """Label of the largest score among the candidates, (m,)."""
     return torch.where(candidates, scores, -torch.inf).argmax(dim=1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a method is made of: for `fit`, and to make it anew for saved weights.
+
+    Attributes
+    ----------
+    network : Network
+        Of base and partner.
+    coupling : Coupling
+        Whether there is a partner, and what it hears.
+    contrast : Contrast or None
+        Constants of PiCO; None for PRODEN.
+    shape : tuple of int
+        Of a row.
+    """
+
+    network: Network
+    coupling: Coupling
+    contrast: Contrast | None
+    shape: Shape
+
+    def make(self, start: Tensor, streams: Streams) -> Method:
+        """Make the networks, each from a stream of its own, and a confidence to start from."""
+        with streams.drawing("base"):
+            method = self._make_base(start)
+        partner = self.coupling.partner
+        if partner is None:
+            return method
+        with streams.drawing("partner"):
+            if partner == "independent":
+                return Ensemble(method, self._make_base(start))
+            kind = Coupled if partner == "non-candidate" else CoupledTwin
+            network = self.network.make(self.shape, start.shape[1])
+            return kind(method, network, self.coupling)
+
+    def _make_base(self, start: Tensor) -> Method:
+        if self.contrast is None:
+            return Proden(self.network.make(self.shape, start.shape[1]), start)
+        encoder, size = self.network.make(self.shape, None), self.contrast.projection_size
+        n_features = count_features(encoder, self.shape)
+        head = ContrastNetwork(encoder, n_features, start.shape[1], size)
+        return Pico(head, start, self.contrast)

@@ -11,8 +11,12 @@ name         encoder                                                samples     
 ``mlp``      fully connected, PRODEN's 300-301-302-303 [1]_         any              303
 ``convnet``  nine convolutions, PRODEN's ConvNet [1]_               image, >= 28x28  128
 ``resnet18`` ResNet-18 without its first pooling, PiCO's [2]_ [3]_  image            512
-``resnet32`` ResNet of 6n + 2 layers, 16-32-64 channels [3]_        image            64
+``resnet32`` ResNet of 6n + 2 layers, 16-32-64 channels [1]_ [3]_   image            64
 ============ ====================================================== ================ ==========
+
+First weights are those of the methods' authors: for ``linear`` and ``mlp`` Xavier's, with a bias
+of zero; torch's own for ``convnet``; He's for the ResNets, whose shortcuts are 1x1 convolutions
+where the side changes.
 
 References
 ----------
@@ -28,8 +32,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from numbers import Integral, Real
 from typing import TypeAlias
@@ -37,6 +40,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from appellate.deep.streams import isolated
 
 Shape: TypeAlias = tuple[int, ...]
 NetworkFactory: TypeAlias = Callable[[Shape, int | None], nn.Module]
@@ -104,8 +109,9 @@ def make_network(
     if n_outputs is None:
         return encoder
     classifier = nn.Linear(n_features, int(n_outputs))
-    if network == "mlp":
+    if network in ("linear", "mlp"):
         nn.init.xavier_uniform_(classifier.weight)
+        nn.init.zeros_(classifier.bias)
     return nn.Sequential(OrderedDict(encoder=encoder, classifier=classifier))
 
 
@@ -134,17 +140,21 @@ def count_features(encoder: nn.Module, input_shape: Sequence[int]) -> int:
     64
     """
     shape = _check_shape(input_shape)
-    tensors: Iterable[Tensor] = chain(encoder.parameters(), encoder.buffers())
-    first = next((tensor for tensor in tensors if tensor.is_floating_point()), torch.empty(0))
+    tensors = (t for t in chain(encoder.parameters(), encoder.buffers()) if t.is_floating_point())
+    first = next(tensors, torch.empty(0))
     batch = torch.zeros(2, *shape, dtype=first.dtype, device=first.device)
-    with _evaluating(encoder), torch.no_grad(), _generators_kept(first.device):
+    modes = {part: part.training for part in encoder.modules()}
+    with torch.no_grad(), isolated(first.device):
         try:
-            output = encoder(batch)
+            output = encoder.eval()(batch)
         except Exception as error:
             raise ValueError(
                 f"The network failed on a batch of two samples of shape {shape}: {error}. "
                 "Check that it was made for samples of this shape."
             ) from error
+        finally:
+            for part, mode in modes.items():
+                part.training = mode
     if not isinstance(output, Tensor):
         raise ValueError(
             f"The network returned {type(output).__name__} instead of a tensor for samples of "
@@ -223,7 +233,6 @@ def _convnet(shape: Shape, width: float = 1.0) -> Encoder:
     layers: list[nn.Module] = []
     for place, (n_in, n_out) in enumerate(pairwise((shape[0], *channels))):
         convolution = nn.Conv2d(n_in, n_out, 3, padding=int(place < 6), bias=False)
-        nn.init.kaiming_normal_(convolution.weight, a=0.01, nonlinearity="leaky_relu")
         layers += [convolution, nn.BatchNorm2d(n_out), nn.LeakyReLU(0.01, inplace=True)]
         if place in (2, 5):
             layers += [nn.MaxPool2d(2), nn.Dropout2d(0.25)]
@@ -232,15 +241,15 @@ def _convnet(shape: Shape, width: float = 1.0) -> Encoder:
 
 def _resnet18(shape: Shape, width: float = 1.0) -> Encoder:
     _check_image("resnet18", shape)
-    return _resnet(shape[0], _scaled(width, 64, 128, 256, 512), n_blocks=2, projection=True)
+    return _resnet(shape[0], _scaled(width, 64, 128, 256, 512), n_blocks=2)
 
 
 def _resnet32(shape: Shape, width: float = 1.0) -> Encoder:
     _check_image("resnet32", shape)
-    return _resnet(shape[0], _scaled(width, 16, 32, 64), n_blocks=5, projection=False)
+    return _resnet(shape[0], _scaled(width, 16, 32, 64), n_blocks=5)
 
 
-def _resnet(n_in: int, stages: Shape, n_blocks: int, projection: bool) -> Encoder:
+def _resnet(n_in: int, stages: Shape, n_blocks: int) -> Encoder:
     """A 3x3 convolution of stride 1, then stages of blocks; every later stage halves the side."""
     layers: list[nn.Module] = [
         nn.Conv2d(n_in, stages[0], 3, padding=1, bias=False),
@@ -251,7 +260,7 @@ def _resnet(n_in: int, stages: Shape, n_blocks: int, projection: bool) -> Encode
     for stage, n_channels in enumerate(stages):
         for block in range(n_blocks):
             stride = 2 if stage > 0 and block == 0 else 1
-            layers.append(_ResidualBlock(n_before, n_channels, stride, projection))
+            layers.append(_ResidualBlock(n_before, n_channels, stride))
             n_before = n_channels
     encoder = nn.Sequential(*layers, _GlobalAverage())
     for module in encoder.modules():
@@ -261,22 +270,16 @@ def _resnet(n_in: int, stages: Shape, n_blocks: int, projection: bool) -> Encode
 
 
 class _ResidualBlock(nn.Module):
-    """Two 3x3 convolutions and a shortcut around them.
+    """Two 3x3 convolutions and a shortcut, a 1x1 convolution where side and channels change."""
 
-    Where side and channels change, the shortcut is a 1x1 convolution with BatchNorm
-    (``projection``), or every second pixel with the new channels zero, which has no weights.
-    """
-
-    def __init__(self, n_in: int, n_out: int, stride: int, projection: bool) -> None:
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
-        self.stride = stride
-        self.n_new = n_out - n_in
         self.convolution1 = nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False)
         self.norm1 = nn.BatchNorm2d(n_out)
         self.convolution2 = nn.Conv2d(n_out, n_out, 3, padding=1, bias=False)
         self.norm2 = nn.BatchNorm2d(n_out)
         self.projection: nn.Module | None = None
-        if projection and stride > 1:
+        if stride > 1:
             self.projection = nn.Sequential(
                 nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)
             )
@@ -284,15 +287,7 @@ class _ResidualBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         inner = functional.relu(self.norm1(self.convolution1(x)))
         inner = self.norm2(self.convolution2(inner))
-        return functional.relu(inner + self._shortcut(x))
-
-    def _shortcut(self, x: Tensor) -> Tensor:
-        if self.projection is not None:
-            return self.projection(x)
-        if self.stride == 1:
-            return x
-        kept = x[:, :, :: self.stride, :: self.stride]
-        return functional.pad(kept, (0, 0, 0, 0, 0, self.n_new))
+        return functional.relu(inner + (x if self.projection is None else self.projection(x)))
 
 
 class _GlobalAverage(nn.Module):
@@ -355,25 +350,3 @@ def _check_options(network: str, options: dict[str, object]) -> None:
             f"The network {network!r} has no option {', '.join(map(repr, wrong))}. Its options "
             f"are: {', '.join(known) or 'none'}."
         )
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while; each submodule then gets its own mode back."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, mode in modes:
-            part.training = mode
-
-
-@contextmanager
-def _generators_kept(device: torch.device) -> Iterator[None]:
-    """The state of the CPU's generator, and of the device's, is afterwards what it was."""
-    on_cpu = device.type in ("cpu", "meta")
-    with torch.random.fork_rng(
-        devices=[] if on_cpu else [device], device_type="cuda" if on_cpu else device.type
-    ):
-        yield

@@ -1,162 +1,465 @@
-"""The folder of a run: its checkpoint, its log, and how it is stopped and taken up again."""
+"""Deep runs in folders: what is run, on what data, how far it came, and what it has reached.
+
+A run is a configuration, data and a seed; its folder holds ``run.json`` with all of it, and all
+that is left of the run. `appellate deep` is these functions with a terminal around them::
+
+    configuration = read_configuration("proden-plcp-cifar10")
+    settings = settle(configuration, "cifar10", flip=0.3)
+    record, data = make_record(configuration, settings, "cifar10", flip=0.3, seed=0)
+    model = train(record, data, "run")
+    finish(record, model, data, "run")
+    record["results"]
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-import signal
-import threading
+import shlex
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from platform import python_version
 from typing import TYPE_CHECKING, Any
 
-from appellate.deep.checkpoint import CheckpointError, load_tree, save_tree
-from appellate.deep.processes import n_processes, rank
+import numpy as np
+
+from appellate.candidates import CandidateSets
+from appellate.deep import configuration as configurations
+from appellate.deep.configuration import Configuration, ConfigurationError
+from appellate.deep.sources import RunData, load, needs_flips
+from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
 if TYPE_CHECKING:
-    from appellate.deep.trainer import Trainer
+    from numpy.typing import NDArray
+
+    from appellate.deep.estimator import DeepClassifier
+    from appellate.deep.settings import Listener
 
 Record = dict[str, Any]
-CHECKPOINT = "checkpoint.safetensors"
-LOG = "log.jsonl"
+FORMAT, FORMAT_VERSION = "appellate-deep-run", 2
+RECORD, MODEL, LOG, CHECKPOINT = "run.json", "model", "log.jsonl", "checkpoint.safetensors"
+_HELD_OUT = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
 
-class Stopwatch:
-    """Time of each epoch, rows a second, and how long the rest will take."""
-
-    def __init__(self, n_epochs: int) -> None:
-        self._left = n_epochs
-        self._last = time.perf_counter()
-
-    def lap(self, n_rows: int) -> Record:
-        """Close an epoch."""
-        now = time.perf_counter()
-        seconds, self._last = now - self._last, now
-        self._left -= 1
-        return {
-            "seconds": seconds,
-            "rows_per_second": n_rows / max(seconds, 1e-9),
-            "seconds_left": seconds * self._left,
-        }
+class RunError(ValueError):
+    """A folder without a run, or a run that cannot go on; and what to do."""
 
 
-class RunFolder:
-    """Where a run keeps its checkpoint and its log.
+# -- before a run ---------------------------------------------------------------------------
+
+
+def choose_flip(configuration: Configuration, source: str, flip: float | None) -> float | None:
+    """Return the flip probability; None for data that have candidate sets."""
+    if not needs_flips(source):
+        if flip is not None:
+            raise RunError(f"'{Path(source).name}' has candidate sets of its own: leave flip out.")
+        return None
+    if flip is not None:
+        if math.isnan(flip):
+            raise RunError("flip = nan is no probability.")
+        return flip
+    listed = [q for q in configuration.flips if q > 0]
+    if not listed:
+        raise RunError(f"'{configuration.name}' lists no flip probability: give one.")
+    return min(listed)
+
+
+def settle(
+    configuration: Configuration,
+    source: str,
+    flip: float | None = None,
+    *,
+    smoke: bool = False,
+    options: Mapping[str, Any] | None = None,
+    changes: Sequence[str] = (),
+) -> Record:
+    """Return all settings: the configuration's, then `smoke`, then `options`, then `changes`.
 
     Parameters
     ----------
-    folder : path
-        Made if it is not there.
-    fingerprint : str
-        Of the data and of all settings; a checkpoint of another run is refused.
-    checkpoint_every : int
-        Epochs between checkpoints. The last epoch and an interrupt always write one.
-    resume : bool
-        Whether to go on from a checkpoint; without it a checkpoint in the way is an error.
+    configuration : Configuration
+        Of `appellate.deep.configuration.read_configuration`.
+    source : str
+        Name or NPZ file of the data.
+    flip : float, default=None
+        Flip probability of the candidate sets, for data that have none.
+    smoke : bool, default=False
+        Whether it is a trial of minutes.
+    options : mapping, default=None
+        Settings instead of the configuration's; None among them stands for nothing.
+    changes : sequence of str, default=()
+        More of them, as ``key=value``.
     """
+    settings = configuration.settings_for(flip, source)
+    given = {key: value for key, value in (options or {}).items() if value is not None}
+    over = configurations.merge(given, configurations.parse_settings(changes))
+    if smoke:  # shrink the network that will be used
+        named = {k: over[k] for k in ("network",) if k in over}
+        settings = configurations.shrink(configurations.merge(settings, named))
+    return configurations.merge(settings, over)
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        fingerprint: str,
-        *,
-        checkpoint_every: int = 1,
-        resume: bool = False,
-    ) -> None:
-        self.folder = Path(folder)
-        self._fingerprint, self._every, self._resume = fingerprint, checkpoint_every, resume
-        self._stop_asked = False
-        self._board: Any = None
 
-    @contextmanager
-    def open(self, trainer: Trainer) -> Iterator[None]:
-        """Take up the run, and defer Ctrl-C and SIGTERM to the end of a step."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / CHECKPOINT
-        if path.exists() and not self._resume:
-            raise FileExistsError(
-                f"'{path}' is there already. Go on from it with resume=True, or name another "
-                "run_dir."
-            )
-        if path.exists():
-            tree = load_tree(path)
-            if tree.get("fingerprint") != self._fingerprint:
-                raise CheckpointError(
-                    f"'{path}' belongs to a run with other data or settings. Name another "
-                    "run_dir, or use the data and settings of that run."
-                )
-            trainer.load_state(tree["trainer"])
-        self._restart_log(trainer.history)
-        try:
-            with self._deferred_signals():
-                yield
-        finally:
-            if self._board is not None:
-                self._board.close()
+def make_record(
+    configuration: Configuration,
+    settings: Record,
+    source: str,
+    home: Path | None = None,
+    *,
+    flip: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    smoke: bool = False,
+) -> tuple[Record, RunData]:
+    """Write down everything that a run depends on, load its data, and try both out."""
+    from appellate.datasets.home import get_data_home
 
-    def close_batch(self, trainer: Trainer) -> None:
-        """After each step: stop here if the user asked to."""
-        if self._stop_asked:
-            self.save(trainer)
-            raise KeyboardInterrupt
+    paper = configuration.paper(flip, source)
+    asked = configuration.settings_for(flip, source)
+    changed = (k for k, v in settings.items() if v != asked.get(k))
+    record: Record = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "title": configuration.title,
+        "configuration": configuration.name,
+        "method": configuration.method,
+        "settings": settings,
+        "changes": [f"{name} = {json.dumps(settings[name])}" for name in changed],
+        "smoke": smoke,
+        "seed": seed,
+        "device": device,
+        "data": {
+            "source": source,
+            "home": str(get_data_home(home).absolute()),
+            "flip": flip,
+            "most_rows": configurations.SMOKE_ROWS if smoke else None,
+            "most_test_rows": configurations.SMOKE_TEST_ROWS if smoke else None,
+        },
+        "candidates": None,
+        "paper": None if paper is None else {"mean": paper[0], "deviation": paper[1]},
+        "sessions": [],
+        "results": None,
+    }
+    model, data = make_model(record, device), load_data(record, home)
+    _try_out(model, data)
+    record["settings"] = configurations.all_settings(model, (1,) * (data.X.ndim - 1))
+    record["data"] |= {
+        "rows": len(data.X),
+        "test_rows": 0 if data.X_test is None else len(data.X_test),
+        "row_shape": list(data.X.shape[1:]),
+        "class_names": data.class_names.tolist(),
+    }
+    if smoke:
+        record["changes"].insert(0, f"at most {configurations.SMOKE_ROWS} training rows (--smoke)")
+    record["candidates"] = data.describe_candidates()
+    return record, data
 
-    def close_epoch(self, record: Record, trainer: Trainer) -> None:
-        """Write the log, and a checkpoint if it is due."""
-        done = trainer.epoch == trainer.settings.n_epochs
-        if rank() == 0:
-            with (self.folder / LOG).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record, allow_nan=False) + "\n")
-            self._draw(record)
-        if done or trainer.epoch % self._every == 0:
-            self.save(trainer)
 
-    def save(self, trainer: Trainer) -> None:
-        """Write the checkpoint; the first process does it for all."""
-        if rank() == 0:
-            tree = {"fingerprint": self._fingerprint, "trainer": trainer.state()}
-            save_tree(tree, self.folder / CHECKPOINT)
+def _try_out(model: DeepClassifier, data: RunData) -> None:
+    """Refuse before the work what would fail in it."""
+    try:
+        configurations.try_out(model, data.X, len(data.class_names))
+    except ConfigurationError as error:
+        vectors = "The rows are vectors: set network=mlp, and no augmentation."
+        hint = f" {vectors}" if data.X.ndim == 2 else ""
+        raise ConfigurationError(f"{error}{hint}") from error
 
-    def _restart_log(self, history: list[Record]) -> None:
-        """Write the log anew up to the checkpoint, since more may have been logged after it."""
-        if rank() > 0:
-            return
-        lines = "".join(json.dumps(record, allow_nan=False) + "\n" for record in history)
-        part = self.folder / (LOG + ".part")
-        part.write_text(lines, encoding="utf-8")
-        os.replace(part, self.folder / LOG)
-        if find_spec("tensorboard") is not None:
-            from torch.utils.tensorboard import SummaryWriter
 
-            board = self.folder / "tensorboard"
-            self._board = SummaryWriter(board, purge_step=len(history) + 1)
+def make_model(record: Record, device: str | None = None, **run: Any) -> DeepClassifier:
+    """Make the classifier of a run."""
+    return configurations.make_classifier(
+        record["method"],
+        record["settings"],
+        random_state=record["seed"],
+        device=device or record["device"],
+        **run,
+    )
 
-    def _draw(self, record: Record) -> None:
-        if self._board is None:
-            return
-        for name, value in record.items():
-            if name != "epoch":
-                self._board.add_scalar(name, value, record["epoch"])
 
-    @contextmanager
-    def _deferred_signals(self) -> Iterator[None]:
-        """Let a signal wait for the end of the step; several processes cannot agree on one."""
-        if n_processes() > 1 or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+def load_data(record: Record, home: Path | None = None) -> RunData:
+    """Load the data of a run: the same rows and candidate sets every time."""
+    from appellate.deep.streams import Streams
 
-        def note(number: int, frame: Any) -> None:
-            if self._stop_asked:  # the second time: at once
-                raise KeyboardInterrupt
-            self._stop_asked = True
+    told = record["data"]
+    recorded = Path(told["home"])
+    data = load(told["source"], home or (recorded if recorded.is_dir() else None))
+    streams = Streams(record["seed"])
+    if needs_flips(told["source"]):
+        data = data.flipped(told["flip"], streams.seed("candidates"))
+    if told["most_rows"] is not None:
+        n, m = len(data.X), 0 if data.X_test is None else len(data.X_test)
+        rows = streams.permutation(n, "smoke rows")[: told["most_rows"]]
+        data = data.part(rows, streams.permutation(m, "smoke tests")[: told["most_test_rows"]])
+    before = record["candidates"]
+    if before is not None and data.describe_candidates()["sha256"] != before["sha256"]:
+        raise RunError(
+            f"the candidate sets of '{told['source']}' are not those of the run: the data have "
+            "changed since it began. Put the old data back, or begin a new run."
+        )
+    return data
 
-        try:
-            for sign in before:
-                signal.signal(sign, note)
-            yield
-        finally:
-            for sign, handler in before.items():
-                signal.signal(sign, signal.SIG_DFL if handler is None else handler)
+
+# -- the folder -----------------------------------------------------------------------------
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that has a run in it."""
+    if not (folder / RECORD).exists():
+        if (folder / CHECKPOINT).exists():
+            raise RunError(f"'{folder}' holds the checkpoint of another run. Name another folder.")
+        return
+    if read_record(folder)["results"] is None:
+        raise RunError(
+            f"'{folder}' holds a run that is not finished. Go on with it: "
+            f"{resume_command(folder)}. Or name another folder."
+        )
+    raise RunError(
+        f"'{folder}' holds a finished run. See it: "
+        f"appellate deep evaluate {shlex.quote(str(folder))}. Or name another folder."
+    )
+
+
+def read_record(folder: Path) -> Record:
+    """Read the record of a run."""
+    path = folder / RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunError(
+            f"'{folder}' holds no run: there is no {RECORD} in it. Begin one with "
+            "appellate deep train."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read '{path}': {error}") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise RunError(f"'{path}' is no record of a deep run of appellate.")
+    if record.get("format_version", 0) > FORMAT_VERSION:
+        raise RunError(f"'{path}' was written by a newer appellate; use that.")
+    return record
+
+
+def write_record(record: Record, folder: Path) -> None:
+    """Write the record of a run; it appears whole or not at all."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f"{RECORD}.part"
+        part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        os.replace(part, folder / RECORD)
+    except OSError as error:
+        raise RunError(f"cannot write into '{folder}': {error.strerror or error}.") from error
+
+
+def resume_command(folder: Path) -> str:
+    """Return what to type to go on with a run."""
+    return f"appellate deep resume {shlex.quote(str(folder))}"
+
+
+def count_epochs(folder: Path) -> int:
+    """Count the epochs in the log of a run."""
+    try:
+        return len((folder / LOG).read_text(encoding="utf-8").splitlines())
+    except OSError:
+        return 0
+
+
+# -- the run --------------------------------------------------------------------------------
+
+
+def train(
+    record: Record,
+    data: RunData,
+    folder: str | Path,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    listen: Listener | None = None,
+) -> DeepClassifier:
+    """Train the classifier of a run, or go on with it; the record says when and with what.
+
+    Parameters
+    ----------
+    record : dict
+        Of `make_record` or `read_record`.
+    data : RunData
+        Its data.
+    folder : path
+        Where record, checkpoint and log are kept.
+    device : str, default=None
+        Another one than the record's.
+    resume : bool, default=False
+        Whether to go on from the checkpoint.
+    listen : callable, default=None
+        Called with every epoch's record.
+
+    Returns
+    -------
+    PRODENClassifier or PiCOClassifier
+        Fitted.
+    """
+    from appellate.deep.processes import n_processes, rank
+    from appellate.deep.settings import Run
+
+    folder = Path(folder)
+    model = make_model(record, device, folder=folder, resume=resume, verbose=listen or False)
+    if rank() == 0:
+        names = ("appellate", "torch", "numpy")
+        versions = {name: _version(name) for name in names} | {"python": python_version()}
+        record["sessions"].append(
+            {
+                "began": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                "device": str(Run.of(model.run).find_device()),
+                "processes": n_processes(),
+                "versions": versions,
+            }
+        )
+        write_record(record, folder)
+    assert data.candidates is not None
+    try:
+        model.fit(data.X, CandidateSets(data.candidates, data.class_names, data.ids))
+    except FloatingPointError as error:
+        raise RunError(f"training failed: {error}") from error
+    except FileExistsError as error:
+        raise RunError(str(error)) from error
+    except OSError as error:
+        raise RunError(
+            f"cannot write into '{folder}': {error.strerror or error}. Make room, then go on: "
+            f"{resume_command(folder)}"
+        ) from error
+    except RuntimeError as error:
+        if "out of memory" not in str(error):
+            raise
+        raise RunError(
+            "the device has not enough memory. Try batch_size=64 or another device."
+        ) from error
+    return model
+
+
+def finish(record: Record, model: DeepClassifier, data: RunData, folder: str | Path) -> None:
+    """Write the model and the results."""
+    from appellate.io import save_model
+
+    folder = Path(folder)
+    save_model(model, folder / MODEL)
+    record["results"] = measure(model, data, folder)
+    write_record(record, folder)
+
+
+# -- what it has reached --------------------------------------------------------------------
+
+
+def evaluate(folder: Path, source: str | None = None, home: Path | None = None) -> Record:
+    """Score a finished run anew, or on other data; return its record with the results.
+
+    The model is that of the last epoch, or of the one that was selected without the truth;
+    never of the best test epoch.
+    """
+    from appellate.io import load_model
+
+    record = read_record(folder)
+    if record["results"] is None:
+        done, total = count_epochs(folder), record["settings"]["n_epochs"]
+        raise RunError(
+            f"the run in '{folder}' is not finished ({done} of {total} epochs). Go on with it: "
+            f"{resume_command(folder)}"
+        )
+    model = load_model(folder / MODEL)
+    if source in (None, record["data"]["source"]):
+        record["results"] = measure(model, load_data(record, home), folder)
+    else:
+        record["results"] = _score_other(model, load(str(source), home))
+    return record
+
+
+def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
+    """Score a fitted model: test rows by every head, training rows, appeals.
+
+    Where an epoch was selected without the truth, the last one is scored too. No epoch is ever
+    chosen by the test rows.
+    """
+    from appellate.deep.settings import Coupling, Selection
+
+    head = "base" if Coupling.of(model.partner).partner is None else model.head
+    selection = Selection.of(model.selection).selection
+    output, candidates = model.training_output_, model.candidates_
+    names = np.arange(candidates.shape[1])
+    kept = model.history_[model.best_epoch_ - 1]
+    results: Record = {
+        "epoch": model.best_epoch_,
+        "n_epochs": model.n_iter_,
+        "selected_by": None if selection == "last" else selection,
+        "head": head,
+        "test": None,
+        "training": None,
+        "candidates": {
+            "covering_rate": covering_rate(candidates, output.argmax(axis=1), classes=names),
+            "approximated_accuracy": approximated_accuracy(candidates, output, classes=names),
+        },
+        "held_out": {name: kept[name] for name in _HELD_OUT if name in kept} or None,
+    }
+    if data.X_test is not None and data.test_truth is not None:
+        results["test"] = _score(model.predict_heads(data.X_test), data.test_truth)
+        if selection != "last":
+            heads = _last_epoch(model, folder).heads(data.X_test)
+            results["test_last_epoch"] = _score(heads, data.test_truth)
+    if data.truth is not None:
+        results["training"] = _score_training(model, data.truth, head)
+    return results
+
+
+def _score(heads: Mapping[str, NDArray[Any]], truth: NDArray[np.intp]) -> Record:
+    """Accuracy by every network that can predict."""
+    scores = {name: accuracy(truth, p.argmax(axis=1)) for name, p in heads.items()}
+    return {"rows": len(truth), "accuracy": scores}
+
+
+def _score_other(model: DeepClassifier, data: RunData) -> Record:
+    """Score a model on data that it was not trained on: their test rows, or else all rows."""
+    X, truth = (data.X, data.truth) if data.X_test is None else (data.X_test, data.test_truth)
+    if truth is None:
+        raise RunError("these data have no true labels to test on: y_test, or y_true.")
+    names, own = data.class_names.astype(str).tolist(), model.classes_.astype(str).tolist()
+    if sorted(names) == sorted(own):
+        truth = np.array([own.index(name) for name in names])[truth]
+    elif len(names) != len(own) or data.class_names.dtype.kind not in "iu":
+        raise RunError(f"these data have the classes {_some(names)}, the model {_some(own)}.")
+    return {"head": model.head, "test": _score(model.predict_heads(X), truth)}
+
+
+def _score_training(model: DeepClassifier, truth: NDArray[np.intp], head: str) -> Record:
+    """Labels of the training rows before and after the appeal, against the truth."""
+    verdict, appeal = model.label_history_
+    before, after = verdict == truth, appeal == truth
+    scores = {"base": float(before.mean()), head: float(after.mean())}
+    return {
+        "rows": len(truth),
+        "accuracy": scores,
+        "appeals": {
+            "overturned": int(np.count_nonzero(verdict != appeal)),
+            "corrected": int(np.count_nonzero(~before & after)),
+            "broken": int(np.count_nonzero(before & ~after)),
+            "wrong_verdicts": int(np.count_nonzero(~before)),
+            "right_verdicts": int(np.count_nonzero(before)),
+        },
+    }
+
+
+def _last_epoch(model: DeepClassifier, folder: Path) -> Any:
+    """Return the networks of the last epoch, which the checkpoint holds."""
+    from appellate.deep.checkpoint import load_tree
+
+    state = load_tree(folder / CHECKPOINT)["trainer"]["method"]
+    weights = {k: v.numpy() for k, v in state.items() if not k.endswith("confidence")}
+    return model._fitted.load(weights)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

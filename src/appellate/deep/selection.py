@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from appellate.deep.data import Inputs, Rows
+from appellate.deep.data import Rows
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 
-#: Ways to choose an epoch without the truth.
-SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
-
-class Selection:
+class HeldOut:
     """Rows kept aside, and the epoch that did best on them.
 
     Parameters
@@ -25,7 +22,8 @@ class Selection:
     candidates : ndarray of bool, shape (n, l)
         Candidate sets of all rows.
     score : str
-        One of `SCORES` to choose the epoch by, or ``"last"`` to only record all of them.
+        One of `appellate.deep.settings.SCORES` to choose the epoch by, or ``"last"`` to only
+        record all of them.
     head : str
         Whose probabilities are scored.
     """
@@ -40,10 +38,6 @@ class Selection:
         """Rows to train on."""
         return np.setdiff1d(np.arange(n), self.rows)
 
-    def inputs(self, inputs: Inputs) -> Inputs:
-        """Return the rows kept aside, as inputs of their own."""
-        return _Part(inputs, self.rows)
-
     def judge(
         self, heads: dict[str, NDArray[np.float32]], epoch: int, method: nn.Module
     ) -> dict[str, float]:
@@ -57,7 +51,7 @@ class Selection:
                 self._candidates, probabilities, classes=names
             ),
             "candidate_likelihood": candidate_likelihood(
-                self._candidates, np.log(np.maximum(probabilities, 1e-12)), classes=names
+                self._candidates, probabilities, classes=names, probabilities=True
             ),
         }
         if self.score in scores and scores[self.score] > self.best_score:
@@ -75,17 +69,3 @@ class Selection:
         """Take up the best so far."""
         self.best, self.best_epoch = state["best"], state["epoch"]
         self.best_score = -np.inf if state["score"] is None else state["score"]
-
-
-class _Part:
-    """Some rows of inputs."""
-
-    def __init__(self, inputs: Inputs, rows: Rows) -> None:
-        self._inputs, self._rows = inputs, rows
-        self.shape, self.dtype = inputs.shape, inputs.dtype
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def batches(self, batches: Any, device: Any) -> Any:
-        return self._inputs.batches([self._rows[rows] for rows in batches], device)

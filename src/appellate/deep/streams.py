@@ -57,6 +57,7 @@ class Streams:
 @contextmanager
 def isolated(device: torch.device) -> Iterator[None]:
     """Give torch's global random state back as it was, after the block."""
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
+    on_cpu = device.type in ("cpu", "meta")
+    kind = "cuda" if on_cpu else device.type
+    with torch.random.fork_rng(devices=[] if on_cpu else [device], device_type=kind):
         yield

@@ -4,74 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from appellate.deep.data import Inputs, Rows, Scaling, cut, in_order
+from appellate.deep.folder import Record, RunFolder, Stopwatch
 from appellate.deep.methods import Batch, Method
 from appellate.deep.processes import average_statistics, gather, n_processes, rank, wrap
-from appellate.deep.runs import Record, RunFolder, Stopwatch
-from appellate.deep.selection import Selection
+from appellate.deep.selection import HeldOut
+from appellate.deep.settings import Listener, Optimizer
 from appellate.deep.streams import Streams
 
 View = Callable[[Tensor], Tensor]
 _PRECISIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How long and how fast to learn.
-
-    Attributes
-    ----------
-    n_epochs, batch_size : int
-        Passes over the data, and rows of a step (of all processes together).
-    drop_last : bool
-        Whether an epoch leaves out the rows that do not fill a batch.
-    optimizer : {"sgd", "adam"}
-        How gradients become steps.
-    learning_rate, momentum, weight_decay : float
-        Of the optimiser; Adam has no use for the momentum.
-    schedule : {"constant", "cosine", "step"}
-        Learning rate of an epoch: always the same; falling to a thousandth along a cosine;
-        or times `decay` every `decay_every` epochs.
-    precision : {"float32", "bfloat16", "float16"}
-        Of the networks; losses and confidences are float32 always.
-    """
-
-    n_epochs: int
-    batch_size: int
-    optimizer: str
-    learning_rate: float
-    momentum: float
-    weight_decay: float
-    schedule: str = "constant"
-    decay: float = 0.9
-    decay_every: int = 10
-    precision: str = "float32"
-    drop_last: bool = False
-
-    def rate(self, epoch: int) -> float:
-        """Return the learning rate of an epoch."""
-        if self.schedule == "step":
-            return self.learning_rate * self.decay ** (epoch // self.decay_every)
-        if self.schedule == "cosine":
-            least = self.learning_rate * 1e-3
-            share = (1 + math.cos(math.pi * epoch / self.n_epochs)) / 2
-            return least + (self.learning_rate - least) * share
-        return self.learning_rate
-
-    def make_optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """Make the optimiser of some parameters."""
-        rate, decay = self.learning_rate, self.weight_decay
-        if self.optimizer == "adam":
-            return torch.optim.Adam(parameters, lr=rate, weight_decay=decay)
-        return torch.optim.SGD(parameters, lr=rate, momentum=self.momentum, weight_decay=decay)
 
 
 class Trainer:
@@ -85,8 +35,10 @@ class Trainer:
         Training rows.
     candidates : Tensor of bool, shape (n, l)
         Their candidate sets.
-    settings : TrainingSettings
-        How.
+    optimizer : Optimizer
+        How, with nothing left open.
+    n_epochs : int
+        Passes over the data.
     streams : Streams
         Where randomness comes from.
     views : sequence of callable
@@ -95,7 +47,7 @@ class Trainer:
         Applied after them.
     device : torch.device
         Where to compute.
-    held_out : Selection or None
+    held_out : HeldOut or None
         Rows kept aside to choose an epoch by.
     folder : RunFolder or None
         Where checkpoint and log are kept.
@@ -108,25 +60,27 @@ class Trainer:
         method: Method,
         inputs: Inputs,
         candidates: Tensor,
-        settings: TrainingSettings,
+        optimizer: Optimizer,
+        n_epochs: int,
         *,
         streams: Streams,
         views: Sequence[View],
         scaling: Scaling,
         device: torch.device,
-        held_out: Selection | None = None,
+        held_out: HeldOut | None = None,
         folder: RunFolder | None = None,
-        listen: Callable[[Record], None] | None = None,
+        listen: Listener | None = None,
     ) -> None:
-        self.method, self.inputs, self.settings = method, inputs, settings
+        self.method, self.inputs, self.settings = method, inputs, optimizer
+        self.n_epochs = int(n_epochs)
         self.candidates, self.device = candidates.to(device), device
-        self.streams, self.views, self.scaling = streams, views, scaling.to(device)
+        self.streams, self.views, self.scaling = streams, views, scaling
         self.held_out, self.folder, self.listen = held_out, folder, listen
         rows = np.arange(len(inputs)) if held_out is None else held_out.others(len(inputs))
         self.rows = rows
         trained = [p for p in method.parameters() if p.requires_grad]
-        self.optimizer = settings.make_optimizer(trained)
-        self.scaler = torch.amp.GradScaler(device.type, enabled=settings.precision == "float16")
+        self.optimizer = optimizer.make(trained)
+        self.scaler = torch.amp.GradScaler(device.type, enabled=optimizer.precision == "float16")
         self.stepper = wrap(method)
         self.epoch, self.batch = 0, 0
         self.sums: dict[str, Tensor] = {}
@@ -135,22 +89,24 @@ class Trainer:
 
     def train(self) -> list[Record]:
         """Run all epochs that are left; return one record for each epoch of the run."""
-        clock = Stopwatch(self.settings.n_epochs - self.epoch)
-        while self.epoch < self.settings.n_epochs:
-            self._train_epoch()
-            record = self._close_epoch(clock)
-            if self.folder is not None:
-                self.folder.close_epoch(record, self)
-            if self.listen is not None and rank() == 0:
-                self.listen(record)
+        with nullcontext() if self.folder is None else self.folder.open(self):
+            clock = Stopwatch(self.n_epochs - self.epoch)
+            while self.epoch < self.n_epochs:
+                self._train_epoch()
+                record = self._close_epoch(clock)
+                if self.folder is not None:
+                    self.folder.close_epoch(record, self)
+                if self.listen is not None and rank() == 0:
+                    self.listen(record)
         if self.held_out is not None and self.held_out.best is not None:
             self.method.load_state_dict(self.held_out.best)
         return self.history
 
-    def predict(self, inputs: Inputs, batch_size: int = 1024) -> dict[str, NDArray[np.float32]]:
-        """Probabilities of inputs by every head, (m, l)."""
-        batches = in_order(len(inputs), batch_size)
-        return predict(self.method, inputs.batches(batches, self.device), self.scaling)
+    def predict(self, rows: Rows | None = None) -> dict[str, NDArray[np.float32]]:
+        """Probabilities of training rows, by default all, by every head, (m, l)."""
+        chosen = np.arange(len(self.inputs)) if rows is None else rows
+        batches = [chosen[part] for part in in_order(len(chosen), 1024)]
+        return predict(self.method, self.inputs.batches(batches, self.device), self.scaling)
 
     def state(self) -> dict[str, Any]:
         """Return everything that the rest of the run depends on."""
@@ -180,9 +136,10 @@ class Trainer:
 
     def _train_epoch(self) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(self.epoch)
+            group["lr"] = self.settings.rate(self.epoch, self.n_epochs)
         order = self.rows[self.streams.permutation(len(self.rows), "batches", self.epoch)]
         size, drop_last = self.settings.batch_size, self.settings.drop_last
+        assert size is not None
         batches = [_own_share(rows) for rows in cut(order, size, drop_last=drop_last)]
         left = batches[self.batch :]
         self.method.train()
@@ -199,7 +156,7 @@ class Trainer:
             views = tuple(self.scaling(view(x)) for view in self.views)
         batch = Batch(numbers, views, self.candidates[numbers])
         with self.streams.drawing("networks", *place), self._autocast():
-            step = self.stepper(batch, self.epoch, self.settings.n_epochs)
+            step = self.stepper(batch, self.epoch, self.n_epochs)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(step.loss).backward()
         self.scaler.step(self.optimizer)
@@ -222,14 +179,14 @@ class Trainer:
         labels, before = self._labels(), self.labels
         record: Record = {
             "epoch": self.epoch + 1,
-            "learning_rate": self.settings.rate(self.epoch),
+            "learning_rate": self.settings.rate(self.epoch, self.n_epochs),
             **values,
             "changed": float((labels != before).double().mean()),
             "mean_confidence": float(self._confidence().amax(dim=1).double().mean()),
         }
         if self.held_out is not None:
-            probabilities = self.predict(self.held_out.inputs(self.inputs))
-            record |= self.held_out.judge(probabilities, self.epoch + 1, self.method)
+            heads = self.predict(self.held_out.rows)
+            record |= self.held_out.judge(heads, self.epoch + 1, self.method)
         record |= clock.lap(int(totals[-1]))
         self.labels, self.sums = labels, {}
         self.epoch, self.batch = self.epoch + 1, 0

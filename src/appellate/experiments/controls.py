@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.base import Disambiguation
-from appellate.kernel import KernelClassifier
-from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
+from appellate.base import Result
+from appellate.bases.ridge import KernelClassifier
+from appellate.candidates import CandidateSets
+from appellate.numerics.entries import Values
+from appellate.partner import PartnerClassifier
+from appellate.plcp import PLCPClassifier
+from appellate.problem import Kernel, Problem
 
 
 class RidgeControl(KernelClassifier):
@@ -20,47 +23,44 @@ class RidgeControl(KernelClassifier):
     ----------
     regularization : float, default=0.05
         Weight of the squared norm of the coefficients.
-    kernel : {"rbf", "linear"}, default="rbf"
+    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
         Gaussian or linear.
-    bandwidth : float, default=1.0
-        Width of the Gaussian kernel in mean distances.
-    kernel_approximation : {"auto", "exact", "nystroem"}, default="auto"
-        How the kernel is represented.
-    n_landmarks : int or None, default=None
-        Landmarks of the Nystroem features.
     """
 
-    def __init__(
-        self,
-        *,
-        regularization: float = 0.05,
-        kernel: str = "rbf",
-        bandwidth: float = 1.0,
-        kernel_approximation: str = "auto",
-        n_landmarks: int | None = None,
-    ) -> None:
+    def __init__(self, *, regularization: float = 0.05, kernel: Kernel = "rbf") -> None:
         self.regularization = regularization
         self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.kernel_approximation = kernel_approximation
-        self.n_landmarks = n_landmarks
 
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
-        uniform = entries.uniform(geometry.X.dtype) if supervision is None else supervision
-        output = self._smoother(geometry).on_candidates(entries)(uniform)
-        return Disambiguation(uniform, uniform, output)
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        uniform = problem.uniform(start)
+        smooth = problem.on_candidates(self.kernel, self.regularization)
+        return self._result(problem, uniform, uniform, smooth(uniform), 1)
+
+
+class CandidatePartner(PartnerClassifier):
+    """The ablation's partner "O", which regresses on D = 1 - C instead of on C.
+
+    **Both are the same problem**: W -> -W, b -> 1 - b maps every term and constraint of one onto
+    the other, so the predictions agree to rounding.
+    """
+
+    _complement = False
+
+
+class CandidatePLCP(PLCPClassifier):
+    """PLCP with that partner."""
+
+    _partner_type = CandidatePartner
 
 
 def graph_confidence(
     X: NDArray[Any], candidates: NDArray[np.bool_], n_neighbors: int = 10
 ) -> NDArray[Any]:
     """Confidence that the neighbour graph alone gives, the start of PL-AGGD, (n, l)."""
-    geometry, entries = Geometry(X), CandidateEntries(candidates)
-    graph = geometry.graph(n_neighbors)
-    start = graph.propagation(entries).initial_confidence(graph.weights(entries), X.dtype)
-    return entries.scatter(start)
+    problem = Problem(X, CandidateSets(candidates, np.arange(candidates.shape[1])))
+    graph = problem.graph(n_neighbors)
+    start = graph.propagate(graph.weights(), problem.uniform()).values
+    return problem.entries.scatter(start)
 
 
 def luck(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.deep.configuration import all_settings, make_classifier, read_configuration
+from appellate.deep.sources import NAMES
 from appellate.experiments.paper import Figure, lookup
 from appellate.metrics import PairedComparison, paired_comparison
 
@@ -21,7 +22,6 @@ Record = dict[str, Any]
 #: Image sets by name: as the paper writes them, and their rows to train and to test on.
 TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 ROWS = {"cifar10": (50_000, 10_000), "cifar100": (50_000, 10_000)}
-NAMES = (*TITLES, "fashion-mnist", "cifar10n")
 
 #: Options of the coupling that each partner reads.
 _READ: dict[str | None, tuple[str, ...]] = {

@@ -77,9 +77,7 @@ class Method:
         if self.kind in ("random", "lowest"):
             return None
         model = self._build(seed)
-        chosen = {getattr(each, "kernel_approximation", "auto") for each in _parts(model)}
-        if hasattr(model, "kernel_approximation") and chosen == {"auto"}:
-            model.set_params(**_kernel(n_rows))
+        _fix_kernels(model, n_rows)
         return model
 
     def _build(self, seed: int) -> Any:
@@ -94,7 +92,7 @@ class Method:
         return self._build_base(seed) if self.kind == "base" else self._build_coupled(seed)
 
     def _build_base(self, seed: int) -> Any:
-        from appellate.registry import make_base
+        from appellate.bases import make_base
 
         base = make_base(str(self.base), **dict(self.base_settings))
         parameters = base.get_params() if hasattr(base, "get_params") else {}
@@ -103,6 +101,7 @@ class Method:
         return base
 
     def _build_coupled(self, seed: int) -> Any:
+        from appellate.experiments.controls import CandidatePLCP
         from appellate.plcp import PLCPClassifier
 
         # The base brings its seed, so that its verdict is that of the base alone; its cost
@@ -111,25 +110,37 @@ class Method:
         if getattr(base, "cost", None) is not None:
             settings.setdefault("cost", base.cost)
             base.set_params(cost=None)
-        return PLCPClassifier(base, **settings)
+        target = settings.pop("target", "non-candidate")
+        return (CandidatePLCP if target == "candidate" else PLCPClassifier)(base, **settings)
 
 
-def _parts(model: Any) -> list[Any]:
-    return [model, model.estimator] if hasattr(model, "estimator") else [model]
+def _fix_kernels(model: Any, n_rows: int) -> None:
+    """Represent Gaussian kernels by the number of rows alone."""
+    from sklearn.base import clone
 
+    from appellate.numerics.kernels import GaussianKernel, read_kernel
+    from appellate.numerics.memory import EXACT_ROWS, default_landmarks
 
-def _kernel(n_rows: int) -> dict[str, Any]:
-    from appellate.numerics.plan import EXACT_ROWS, default_landmarks
-
-    if n_rows <= EXACT_ROWS:
-        return {"kernel_approximation": "exact"}
-    return {"kernel_approximation": "nystroem", "n_landmarks": default_landmarks(n_rows)}
+    base: Any = getattr(model, "estimator", None)
+    each: Any
+    for each in (model, base):
+        kernel = getattr(each, "kernel", None)
+        if each is model and kernel is None and hasattr(model, "kernel"):
+            kernel = None if hasattr(base, "kernel") else "rbf"
+        if kernel is None:
+            continue
+        setting = clone(read_kernel(kernel))
+        if isinstance(setting, GaussianKernel) and setting.approximation == "auto":
+            setting.approximation = "exact" if n_rows <= EXACT_ROWS else "nystroem"
+            if n_rows > EXACT_ROWS and setting.n_landmarks is None:
+                setting.n_landmarks = default_landmarks(n_rows)
+            each.set_params(kernel=setting)
 
 
 @cache
 def _foreign_code(base: str) -> str | None:
     """Hash of all modules of the package that a third party's base comes from."""
-    from appellate.registry import available_bases
+    from appellate.bases import available_bases
 
     package = available_bases().get(base, "appellate").partition(":")[0].partition(".")[0]
     if package == "appellate":

@@ -73,7 +73,8 @@ class PairedComparison:
 
     def pvalue(self, test: Test = "t") -> float:
         """Two-sided p-value of a test: ``"t"``, ``"wilcoxon"`` or ``"corrected"``."""
-        _check_test(test)
+        if test not in TESTS:
+            raise ValueError(f"unknown test {test!r}. Use one of {', '.join(map(repr, TESTS))}.")
         return float(getattr(self, f"{test}_pvalue"))
 
     def outcome(self, alpha: float = 0.05, test: Test = "t") -> Outcome:
@@ -81,7 +82,9 @@ class PairedComparison:
 
         A p-value that does not exist (NaN, see `paired_comparison`) is a tie.
         """
-        return _judge(self.difference, self.pvalue(test), alpha)
+        if not self.pvalue(test) < alpha:
+            return "tie"
+        return "win" if self.difference > 0 else "loss"
 
     def __str__(self) -> str:
         """Difference, effect and p-values, in three lines."""
@@ -179,21 +182,6 @@ def paired_comparison(
     )
 
 
-def paired_outcome(
-    first: ArrayLike, second: ArrayLike, *, alpha: float, test: Test, test_share: float
-) -> Outcome:
-    """Outcome by one test alone; Wilcoxon's is slow on many splits where ranks tie."""
-    _check_test(test)
-    one, two = read_scores(first=first, second=second)
-    if test == "wilcoxon":
-        pvalue = _wilcoxon(one, two)[1]
-    elif test == "corrected":
-        pvalue = _two_sided(_corrected_statistic(one, two, test_share), len(one))
-    else:
-        pvalue = _two_sided(_t_statistic(one, two), len(one))
-    return _judge(float(np.mean(one - two)), pvalue, alpha)
-
-
 def _wilcoxon(one: NDArray[np.float64], two: NDArray[np.float64]) -> tuple[float, float]:
     """Statistic and p-value; scipy knows none of one pair without a difference."""
     if np.array_equal(one, two):
@@ -201,17 +189,6 @@ def _wilcoxon(one: NDArray[np.float64], two: NDArray[np.float64]) -> tuple[float
     with quiet():
         found = stats.wilcoxon(one, two)
     return float(found.statistic), float(found.pvalue) if len(one) >= FEWEST else nan
-
-
-def _judge(difference: float, pvalue: float, alpha: float) -> Outcome:
-    if not pvalue < alpha:
-        return "tie"
-    return "win" if difference > 0 else "loss"
-
-
-def _check_test(test: Test) -> None:
-    if test not in TESTS:
-        raise ValueError(f"unknown test {test!r}. Use one of {', '.join(map(repr, TESTS))}.")
 
 
 def _two_sided(statistic: float, n: int) -> float:

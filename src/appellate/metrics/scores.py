@@ -1,4 +1,4 @@
-"""Scores of predictions and of appeals, with the truth and without it."""
+"""Scores against the truth: of predictions, of ordered labels, of appeals."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from appellate.candidates import check_length
-from appellate.metrics._reading import (
-    arrange_candidates,
-    check_probabilities,
-    find_columns,
-    paired,
-    read_ordered,
-    read_sets,
-)
+from appellate.costs import cost_matrix, is_within
+from appellate.metrics._reading import check_probabilities, find_places, paired, read_ordered
 from appellate.metrics.paired import read_scores
 
 
 def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Share of samples whose predicted label is true.
+
+    Of the training rows and their `transduction_` it is what the paper calls transductive
+    accuracy: it "reflects the disambiguation ability of a PLL approach" (Sec. 4.2).
 
     Parameters
     ----------
@@ -54,7 +50,7 @@ def tolerance_accuracy(
     truth, predicted : array-like, shape (n,)
         Labels: numbers, or any names together with `order`.
     tolerance : float
-        Largest difference that counts as right; 0 gives `accuracy`.
+        Largest difference that counts as right, but for rounding; 0 gives `accuracy`.
     order : sequence, default=None
         All classes from first to last; differences are then counted in places.
 
@@ -74,32 +70,110 @@ def tolerance_accuracy(
     if not tolerance >= 0:
         raise ValueError(f"tolerance is {tolerance!r}; it must be 0 or more.")
     true, guess = read_ordered(truth, predicted, order)
-    return float(np.mean(np.abs(true - guess) <= tolerance))
+    return float(np.mean(is_within(true, guess, tolerance)))
 
 
-def transductive_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
-    """Share of training samples whose disambiguated label is true.
+def mean_absolute_error(truth: ArrayLike, predicted: ArrayLike, *, order: Any = None) -> float:
+    """Mean distance of the predicted label from the true one.
 
-    "Transductive accuracy (i.e., classification accuracy on training samples) reflects the
-    disambiguation ability of a PLL approach" (Sec. 4.2 of the paper). Here the label of a
-    training sample is the best of its candidates, `transduction_`.
+    Unlike what the paper calls MAE3 and MAE5, which are shares (`tolerance_accuracy`).
 
     Parameters
     ----------
-    truth, labels : array-like, shape (n,)
-        True and disambiguated labels of the training rows.
+    truth, predicted : array-like, shape (n,)
+        Labels: numbers, or any names together with `order`.
+    order : sequence, default=None
+        All classes from first to last; distances are then counted in places.
 
     Returns
     -------
     float
-        In [0, 1].
+        0 or more, smaller is better.
 
     Examples
     --------
-    >>> transductive_accuracy(["a", "b", "a"], ["a", "b", "b"]).__round__(3)
-    0.667
+    >>> mean_absolute_error([20, 30, 40], [23, 34, 40]).__round__(3)
+    2.333
+    >>> mean_absolute_error(["S", "L"], ["M", "L"], order=["S", "M", "L"])
+    0.5
     """
-    return accuracy(truth, labels)
+    true, guess = read_ordered(truth, predicted, order)
+    return float(np.mean(np.abs(true - guess)))
+
+
+def quadratic_weighted_kappa(
+    truth: ArrayLike, predicted: ArrayLike, *, order: Any = None
+) -> float:
+    """Agreement beyond chance, a miss counting by the square of its distance.
+
+    Cohen's kappa with quadratic weights [1]_, ``1 - mean (t_i - p_i)^2 / mean over i and j of
+    (t_i - p_j)^2``: 1 for perfect agreement, 0 where predictions say nothing of the truth. It
+    is scikit-learn's ``cohen_kappa_score(weights="quadratic")``, but for numbers that are not
+    evenly spaced, whose distances count here and whose ranks count there.
+
+    Parameters
+    ----------
+    truth, predicted : array-like, shape (n,)
+        Labels: numbers, or any names together with `order`.
+    order : sequence, default=None
+        All classes from first to last; distances are then counted in places.
+
+    Returns
+    -------
+    float
+        In [-1, 1], larger is better; NaN where all labels, true and predicted, are one.
+
+    References
+    ----------
+    .. [1] Cohen (1968). Weighted kappa. Psychological Bulletin 70.
+
+    Examples
+    --------
+    >>> quadratic_weighted_kappa([1, 2, 3, 4], [1, 2, 4, 3]).__round__(3)
+    0.8
+    """
+    true, guess = read_ordered(truth, predicted, order)
+    by_chance = true.var() + guess.var() + (true.mean() - guess.mean()) ** 2
+    if by_chance == 0:
+        return float("nan")
+    return float(1 - np.mean((true - guess) ** 2) / by_chance)
+
+
+def expected_cost(
+    truth: ArrayLike, predicted: ArrayLike, cost: Any, *, classes: Any = None
+) -> float:
+    """Mean cost of the predicted labels, given the true ones.
+
+    Parameters
+    ----------
+    truth, predicted : array-like, shape (n,)
+        Labels.
+    cost : None, str, dict or (l, l) matrix
+        As the classifiers take it (`appellate.costs.cost_matrix`); None counts errors. Of a
+        matrix the smallest entry is taken off, so that the best is 0.
+    classes : sequence, default=None
+        All classes, in order; by default the labels that occur, sorted.
+
+    Returns
+    -------
+    float
+        0 or more, smaller is better.
+
+    Examples
+    --------
+    >>> expected_cost([20, 30, 40], [23, 34, 40], "within:3").__round__(3)
+    0.333
+    >>> ages = ["young", "old"]
+    >>> expected_cost(["old", "young"], ["young", "old"], [[0, 1], [9, 0]], classes=ages)
+    5.0
+    """
+    true, guess = paired(truth=truth, predicted=predicted)
+    names = np.unique(np.concatenate([true, guess])) if classes is None else np.asarray(classes)
+    matrix = cost_matrix(cost, names)
+    if matrix is None:
+        return float(np.mean(true != guess))
+    rows, columns = (find_places(labels, names, "classes") for labels in (true, guess))
+    return float(np.mean(matrix[rows, columns]))
 
 
 def correction_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> float:
@@ -189,85 +263,6 @@ def average_improvement_ratio(base: ArrayLike, coupled: ArrayLike) -> float:
             f"coupled classifier; got base {before}, coupled {after}."
         )
     return float(np.mean(after / before - 1))
-
-
-def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None) -> float:
-    """Share of rows whose predicted label is among their candidates; needs no truth.
-
-    A label outside the set is certainly wrong, so the rate bounds the accuracy from above if
-    every truth is a candidate. Inside the set it is blind: any candidate counts, and large
-    sets are covered by luck.
-
-    Parameters
-    ----------
-    candidates : array-like
-        Candidate sets, anything that `as_candidates` reads.
-    predicted : array-like, shape (n,)
-        Predicted labels; one that is no class is not covered.
-    classes : sequence, default=None
-        Names of the columns of an unnamed matrix; 0 .. l - 1 by default.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> covering_rate(["cat|dog", "cow"], ["dog", "cat"])
-    0.5
-    """
-    sets = read_sets(candidates, classes)
-    labels = np.asarray(predicted)
-    check_length(sets, len(labels))
-    columns = find_columns(labels, sets.class_names)
-    covered = sets.matrix[np.arange(len(columns)), columns] & (columns >= 0)
-    return float(np.mean(covered))
-
-
-def approximated_accuracy(
-    candidates: Any, probabilities: ArrayLike, *, classes: Any = None
-) -> float:
-    """Mean share that a predicted label has in the probability of the candidates.
-
-    With ``w = y * p / sum(y * p)``, the probabilities p restricted to the candidates y of a
-    row, the mean of w at the predicted label, the largest of p; 0 where that is no candidate
-    (PLENCH [1]_). Needs no truth. It is sharper than the covering rate and favours
-    over-confident models.
-
-    Parameters
-    ----------
-    candidates : array-like
-        Candidate sets, anything that `as_candidates` reads.
-    probabilities : array-like, shape (n, l)
-        One probability for every row and class, as of ``predict_proba``.
-    classes : sequence, default=None
-        Class of every column of `probabilities`, as `classes_` of a classifier; by default
-        the classes of `candidates`, in their order. Candidates beyond them count for nothing.
-
-    Returns
-    -------
-    float
-        In [0, 1], never above the covering rate of the same predictions.
-
-    References
-    ----------
-    .. [1] Wang et al. (2025). Realistic evaluation of deep partial-label learning
-       algorithms. ICLR.
-
-    Examples
-    --------
-    >>> y = ["a|b", "b|c"]
-    >>> approximated_accuracy(y, [[0.5, 0.5, 0.0], [0.5, 0.25, 0.25]], classes=["a", "b", "c"])
-    0.25
-    """
-    chances = check_probabilities(probabilities)
-    matrix = arrange_candidates(candidates, classes, chances)
-    inside = np.where(matrix, chances, 0)
-    rows, best = np.arange(len(chances)), chances.argmax(axis=1)
-    totals = inside.sum(axis=1)
-    shares = inside[rows, best] / np.where(totals > 0, totals, 1)
-    return float(np.mean(shares))
 
 
 def expected_calibration_error(

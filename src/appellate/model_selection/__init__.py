@@ -14,6 +14,7 @@ from appellate.model_selection.splits import (
     CandidateKFold,
     CandidateStratifiedKFold,
     candidate_train_test_split,
+    cross_val_predict,
 )
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "PLCPClassifierCV",
     "Scorer",
     "candidate_train_test_split",
+    "cross_val_predict",
     "get_scorer",
     "get_scorer_names",
     "with_truth",

@@ -1,4 +1,4 @@
-"""Scorers by name, for choosing a model: five that need no truth, one that does.
+"""Scorers by name, for choosing a model: seven that need no truth, one that does.
 
 All are callables ``scorer(estimator, X, y)`` for the argument ``scoring`` of scikit-learn's
 ``cross_val_score`` and ``GridSearchCV``, where y holds candidate sets.
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appellate.base import read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
+from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
 from appellate.metrics import (
     accuracy,
     approximated_accuracy,
@@ -48,6 +50,15 @@ class Scorer:
         """Score a fitted estimator on rows and their candidate sets."""
         return self.function(estimator, X, y)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep but the name of a scorer of ours, so that files need to name no function."""
+        return {"name": self.name} if _SCORERS.get(self.name) == self else dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what there is, or what the name says."""
+        known = len(state) == 1
+        self.__dict__.update(_SCORERS[state["name"]].__dict__ if known else state)
+
     def __repr__(self) -> str:
         """Name the scorer and warn of one that uses the truth."""
         return f"<scorer {self.name}{', uses the truth' if self.uses_truth else ''}>"
@@ -63,9 +74,14 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
         - ``"approximated_accuracy"``: mean share of the predicted label in the probability
           of the candidates, on held-out rows.
         - ``"candidate_likelihood"``: mean log-probability of the candidate sets of held-out
-          rows, at the best temperature (`appellate.metrics.candidate_likelihood`).
-        - ``"leave_one_out_covering"``, ``"leave_one_out_likelihood"``: covering rate and
-          candidate likelihood of the **training** rows of the estimator, each left out of
+          rows, at the best temperature (`appellate.metrics.candidate_likelihood`); of a
+          classifier whose scores are probabilities, such as a network, by their logarithms.
+        - ``"evidence"``: how much held-out probabilities prove about the sets
+          (`appellate.evidence.criterion`), at the best temperature and the best of three ways in
+          which sets arise. It conditions on the sets, so that mass on just any candidate is
+          worth nothing.
+        - ``"leave_one_out_covering"``, ``"leave_one_out_likelihood"``, \
+``"leave_one_out_evidence"``: the same of the **training** rows of the estimator, each left out of
           the regression in closed form. They are quick and need no folds, but only the
           regression leaves the row out: the confidences of the other rows were found with its
           candidates among the data, so they are kinder than held-out scores and more so
@@ -129,7 +145,7 @@ class CandidatesWithTruth(CandidateSets):
 
     Attributes
     ----------
-    matrix, class_names, ids
+    matrix, class_names, ids, answers
         Those of `CandidateSets`.
     truth : ndarray, shape (n,)
         True labels.
@@ -146,7 +162,7 @@ class CandidatesWithTruth(CandidateSets):
         """Return some rows, with their truth."""
         part = super().__getitem__(rows)
         chosen = np.atleast_1d(self.truth[rows[0] if isinstance(rows, tuple) else rows])
-        return CandidatesWithTruth(part.matrix, part.class_names, part.ids, chosen)
+        return CandidatesWithTruth(part.matrix, part.class_names, part.ids, part.answers, chosen)
 
 
 def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
@@ -182,7 +198,7 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
     if labels.ndim != 1:
         raise ValueError(f"truth has shape {labels.shape}; it needs one label a row.")
     check_length(sets, len(labels))
-    return CandidatesWithTruth(sets.matrix, sets.class_names, sets.ids, labels)
+    return CandidatesWithTruth(sets.matrix, sets.class_names, sets.ids, sets.answers, labels)
 
 
 # -- the scores ---------------------------------------------------------------------------
@@ -197,7 +213,37 @@ def _approximated(estimator: Any, X: Any, y: Any) -> float:
 
 
 def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
-    return candidate_likelihood(y, estimator.decision_function(X), classes=estimator.classes_)
+    scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
+    shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances
+    if np.allclose(scores, shown, rtol=0, atol=1e-6):  # the classifier scores by probabilities
+        return candidate_likelihood(y, chances, classes=estimator.classes_, probabilities=True)
+    return candidate_likelihood(y, scores, classes=estimator.classes_)
+
+
+def _held_out_evidence(estimator: Any, X: Any, y: Any) -> float:
+    scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros_like(scores), scores])
+    if np.allclose(scores, chances, rtol=0, atol=1e-6):  # the classifier scores by probabilities
+        scores = np.log(np.maximum(chances, 1e-12))
+    sets = read_sets(y, estimator.classes_)
+    known = sets.matrix.any(axis=1)  # a row of classes that `fit` has not seen says nothing
+    return _evidence(scores[known], sets.matrix[known])
+
+
+def _evidence(scores: NDArray[Any], candidates: NDArray[np.bool_]) -> float:
+    """Largest criterion over temperatures and ways in which sets arise."""
+    if not len(scores):
+        return float("nan")
+    sets = Evidence.of_sets(candidates)
+    found = [
+        criterion(soften(scores, fit_temperature(scores, sets, tau)), sets, tau) for tau in TAUS
+    ]
+    return float(max(found))
+
+
+def _leave_one_out_evidence(estimator: Any, X: Any, y: Any) -> float:
+    return _evidence(*_leave_one_out(estimator))
 
 
 def _leave_one_out_covering(estimator: Any, X: Any, y: Any) -> float:
@@ -242,8 +288,10 @@ _SCORERS: dict[str, Scorer] = {
         Scorer("covering_rate", _covering),
         Scorer("approximated_accuracy", _approximated),
         Scorer("candidate_likelihood", _held_out_likelihood),
+        Scorer("evidence", _held_out_evidence),
         Scorer("leave_one_out_covering", _leave_one_out_covering, leave_one_out=True),
         Scorer("leave_one_out_likelihood", _leave_one_out_likelihood, leave_one_out=True),
+        Scorer("leave_one_out_evidence", _leave_one_out_evidence, leave_one_out=True),
         Scorer("oracle_accuracy", _oracle, uses_truth=True),
     )
 }

@@ -3,50 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import groupby, product
 from numbers import Integral
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
 
 from appellate._compat import StrOptions
-from appellate.base import Disambiguation, conclude
-from appellate.candidates import CandidateSets
+from appellate.base import AppealClassifier, Model, Result, check_base
+from appellate.bases.ridge import KernelClassifier
 from appellate.costs import cost_matrix
-from appellate.kernel import APPROXIMATION, KernelClassifier
 from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_names
 from appellate.model_selection.splits import CandidateStratifiedKFold
-from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.geometry import Geometry
-from appellate.numerics.kernels import (
-    GaussianKernel,
-    Kernel,
-    mean_distance,
-    squared_distances,
-)
-from appellate.numerics.nystroem import Basis
-from appellate.numerics.plan import Plan
-from appellate.numerics.rows import Rows
+from appellate.numerics.entries import Values
+from appellate.numerics.kernels import GaussianKernel, read_kernel
 from appellate.plcp import PLCPClassifier
+from appellate.problem import Kernel, Problem
 
 _N_FOLDS = 5
-_FOUND = (
-    "history_",
-    "label_history_",
-    "initial_confidence_",
-    "verdict_confidence_",
-    "termination_condition_",
-)
+_SHARED = ("smoothing", "max_rounds", "tol", "link", "head", "random_state")
 
 Setting = dict[str, Any]
 
 
-class PLCPClassifierCV(PLCPClassifier):
+class PLCPClassifierCV(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc]
     """PLCP with kernel width, ridge, collaboration, blur and cost chosen by a truth-free score.
 
     Every combination of the five lists is tried. It then is the `PLCPClassifier` of the best
@@ -57,7 +44,7 @@ class PLCPClassifierCV(PLCPClassifier):
     neighbours. A leave-one-out score needs no folds: one factorisation, O(n^3), for every
     pair of width and ridge, and one more for the best. A held-out score does the same in
     every fold. Memory: one n x n matrix more than `PLCPClassifier`. With Nystroem features
-    (`kernel_approximation`) all of it is linear in n: settings of the same width share the
+    (`GaussianKernel`) all of it is linear in n: settings of the same width share the
     features, of which one set is kept at a time. Rows of files or of a cluster are read into
     memory, because folds are drawn from them.
 
@@ -66,7 +53,7 @@ class PLCPClassifierCV(PLCPClassifier):
     estimator : object
         The base classifier, as in `PLCPClassifier`.
     bandwidths : array-like, default=(0.5, 1.0, 2.0)
-        Widths of the kernel to try, in mean distances; not used with ``kernel="linear"``.
+        Widths of the Gaussian kernel to try, in mean distances; not used with a linear one.
     regularizations : array-like, default=(0.01, 0.05, 0.25)
         Ridges to try.
     collaborations : array-like, default=(0.5, 2.0)
@@ -89,8 +76,6 @@ class PLCPClassifierCV(PLCPClassifier):
         Give a base that is a kernel ridge classifier the partner's width and ridge, so that
         both share one factorisation. With False it keeps its own.
     smoothing, max_rounds, tol, link, kernel, head, random_state
-        As in `PLCPClassifier`.
-    kernel_approximation, n_landmarks, landmarks, cache_dir
         As in `PLCPClassifier`; every setting and fold has the kernel represented as the final
         fit has.
 
@@ -106,8 +91,10 @@ class PLCPClassifierCV(PLCPClassifier):
         One entry for every setting, as in `GridSearchCV`: ``param_*``, ``params``,
         ``mean_test_score``, ``rank_test_score`` and, with folds, ``split*_test_score`` and
         ``std_test_score``.
-    classes_, estimator_, partner_, verdict_, transduction_, confidence_, ...
-        Those of `PLCPClassifier`.
+    classes_, estimator_, partner_, verdict_, transduction_, overturned_, confidence_, \
+verdict_confidence_, initial_confidence_, training_output_, label_history_, history_, \
+candidates_, cost_, n_iter_, n_ties_, termination_condition_
+        Those of the best `PLCPClassifier`.
 
     Notes
     -----
@@ -146,17 +133,7 @@ class PLCPClassifierCV(PLCPClassifier):
     _parameter_constraints = {
         **{
             name: PLCPClassifier._parameter_constraints[name]
-            for name in (
-                "estimator",
-                "smoothing",
-                "max_rounds",
-                "tol",
-                "link",
-                "kernel",
-                "head",
-                "random_state",
-                *APPROXIMATION,
-            )
+            for name in ("estimator", "kernel", *_SHARED)
         },
         "bandwidths": ["array-like"],
         "regularizations": ["array-like"],
@@ -184,13 +161,9 @@ class PLCPClassifierCV(PLCPClassifier):
         max_rounds: int = 5,
         tol: float | None = None,
         link: str = "collaborative",
-        kernel: str = "rbf",
+        kernel: Kernel | None = None,
         head: str = "partner",
         random_state: Any = None,
-        kernel_approximation: str = "auto",
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        cache_dir: Any = None,
     ) -> None:
         self.estimator = estimator
         self.bandwidths = bandwidths
@@ -208,87 +181,74 @@ class PLCPClassifierCV(PLCPClassifier):
         self.kernel = kernel
         self.head = head
         self.random_state = random_state
-        self.kernel_approximation = kernel_approximation
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.cache_dir = cache_dir
 
-    keep_confidences = False
-    _more_matrices = 1  # the distances, which serve all widths
-
-    def _geometry(self, X: Any, n_labels: int) -> Geometry:
-        if isinstance(X, Rows):
-            X = Geometry(X).matrix  # folds are drawn from rows in memory
-        return super()._geometry(X, n_labels)
-
-    def _count_smoothers(self) -> tuple[int, int]:
-        counts = [self._make_model(each)._count_smoothers() for each in self._settings()]
-        return max(widths for widths, _ in counts), max(ridges for _, ridges in counts)
-
-    def _disambiguate(
-        self, geometry: Geometry, entries: CandidateEntries, supervision: Values | None
-    ) -> Disambiguation:
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Score every setting, then be the best."""
+        check_base(self.estimator)
         settings, scorer = self._settings(), self._check_scorer()
-        names = getattr(self, "classes_", np.arange(entries.shape[1]))
-        sets = CandidateSets(entries.scatter(np.ones(len(entries), dtype=bool)), names)
-        given = None if supervision is None else entries.scatter(supervision)
+        problem.keeps_distances = True
+        folds = self._folds(scorer, problem)
         scores = np.column_stack(
-            [
-                self._score_settings(settings, scorer, geometry, sets, given, train, test)
-                for train, test in self._folds(scorer, geometry.matrix, sets)
-            ]
+            [self._score_fold(settings, scorer, problem, start, *fold) for fold in folds]
         )  # (settings, folds)
-        self._report(settings, scores)
-        best = self._make_model(self.best_params_)
-        self.cost_ = best.cost_ = cost_matrix(best.cost, names)
-        result = best._disambiguate(geometry, entries, supervision)
-        for name in _FOUND:
-            setattr(self, name, getattr(best, name))
-        return result
+        found = self._report(settings, scores)
+        best = self._make_model(found["best_params_"])
+        # The cost decides the labels of the whole fit, those that the caller keeps included.
+        problem.cost = cost_matrix(best.cost, problem.classes)
+        result = best._solve(problem, start)
+        return replace(result, details={**result.details, **found})
 
-    def _cost_in_use(self) -> Any:
-        return self.best_params_["cost"]
+    def _head(self) -> Model:
+        head: Model = self._model.choose(self.head)  # type: ignore[attr-defined]
+        return head
 
-    def _folds(self, scorer: Any, X: NDArray[Any], sets: CandidateSets) -> Iterator[Any]:
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        return self._make_model(self._settings()[0])._kernels()  # one setting at a time
+
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features where base and partner do."""
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "fit"):
+            model = PLCPClassifier(self.estimator, kernel=self.kernel)
+            tags.input_tags.sparse = get_tags(model).input_tags.sparse
+        return tags
+
+    def _folds(self, scorer: Any, problem: Problem) -> Iterator[Any]:
         """Training and test rows; a leave-one-out score takes all rows for both."""
+        n, sets = problem.n_rows, problem.sets
         if getattr(scorer, "leave_one_out", False):
-            return iter([(np.arange(len(X)),) * 2])
+            return iter([(np.arange(n),) * 2])
         if self.cv is None or isinstance(self.cv, Integral):
-            return CandidateStratifiedKFold(int(self.cv or min(_N_FOLDS, len(X)))).split(X, sets)
-        return check_cv(self.cv).split(X, sets)
+            folds = CandidateStratifiedKFold(int(self.cv or min(_N_FOLDS, n)))
+            return folds.split(problem.matrix, sets)
+        return check_cv(self.cv).split(problem.matrix, sets)
 
-    def _score_settings(
+    def _score_fold(
         self,
         settings: list[Setting],
         scorer: Callable[..., float],
-        whole: Geometry,
-        sets: CandidateSets,
-        supervision: NDArray[Any] | None,
+        whole: Problem,
+        start: Values | None,
         train: NDArray[np.intp],
         test: NDArray[np.intp],
     ) -> list[float]:
         """Fit every setting to some rows and score it on others."""
-        X, known = whole.matrix, sets.matrix[train]
-        geometry = SharedGeometry(X[train], whole.plan)
-        entries = CandidateEntries(known)
-        start = None if supervision is None else entries.gather(supervision[train])
-        owner: Any = SimpleNamespace(
-            classes_=sets.class_names, candidates_=known, ids_=None, n_features_in_=X.shape[1]
-        )
-        scores = []
+        problem = whole.take(train)
+        problem.keeps_distances = True
+        if start is not None:
+            start = problem.entries.gather(whole.entries.scatter(start)[train])
+        X, sets, scores = whole.matrix[test], whole.sets[test], []
         for _, same in groupby(settings, lambda s: (s["bandwidth"], s["regularization"])):
-            previous = None
+            previous: Setting | None = None
             for setting in same:
                 model = self._make_model(setting)
-                model.cost_ = owner.cost_ = cost_matrix(model.cost, sets.class_names)
+                under_cost = problem.with_cost(cost_matrix(model.cost, problem.classes))
                 if previous is None or not self._shares_fit(setting, previous):
-                    result = model._disambiguate(geometry, entries, start)
-                    conclude(model, owner, geometry, entries, result)
-                    fitted, previous = model, setting
-                fitted.cost, fitted.cost_ = model.cost, model.cost_
-                scores.append(float(scorer(fitted, X[test], sets[test])))
-            geometry.forget_smoothers()
+                    result, previous = model._solve(under_cost, start), setting
+                    result = replace(result, model=partial(_same, result.model()))
+                model._keep(under_cost, result)
+                scores.append(float(scorer(model, X, sets)))
+            problem.forget_smoothers()
         return scores
 
     def _shares_fit(self, setting: Setting, other: Setting) -> bool:
@@ -300,7 +260,7 @@ class PLCPClassifierCV(PLCPClassifier):
     def _settings(self) -> list[Setting]:
         """All combinations; those that share a factorisation follow one another."""
         lists = {
-            "bandwidth": self.bandwidths if self.kernel == "rbf" else [1.0],
+            "bandwidth": self.bandwidths if self._gaussian() else [1.0],
             "regularization": self.regularizations,
             "collaboration": self.collaborations,
             "blur": self.blurs,
@@ -314,21 +274,25 @@ class PLCPClassifierCV(PLCPClassifier):
             self._make_model(setting)._validate_params()
         return settings
 
+    def _gaussian(self) -> GaussianKernel | None:
+        """The kernel whose width is chosen, if it has one."""
+        kernel = self.kernel
+        if kernel is None and isinstance(self.estimator, KernelClassifier):
+            kernel = self.estimator.kernel
+        setting = read_kernel("rbf" if kernel is None else kernel)
+        return setting if isinstance(setting, GaussianKernel) else None
+
     def _make_model(self, setting: Setting) -> PLCPClassifier:
-        base = clone(self.estimator)
+        base, gaussian = clone(self.estimator, safe=False), self._gaussian()
+        kernel: Kernel | None = self.kernel
+        if gaussian is not None:
+            kernel = clone(gaussian).set_params(bandwidth=setting["bandwidth"])
         if self.tie_base and isinstance(base, KernelClassifier):
-            base.set_params(**{name: setting[name] for name in ("bandwidth", "regularization")})
-        return PLCPClassifier(
-            base,
-            smoothing=self.smoothing,
-            max_rounds=self.max_rounds,
-            tol=self.tol,
-            link=self.link,
-            kernel=self.kernel,
-            head=self.head,
-            random_state=self.random_state,
-            **setting,
-        )
+            ridge = setting["regularization"]
+            base.set_params(kernel=kernel or base.kernel, regularization=ridge)
+        shared = {name: getattr(self, name) for name in _SHARED}
+        chosen = {name: setting[name] for name in setting if name != "bandwidth"}
+        return PLCPClassifier(base, kernel=kernel, **shared, **chosen)
 
     def _check_scorer(self) -> Callable[..., float]:
         scorer = get_scorer(self.scoring)
@@ -339,7 +303,8 @@ class PLCPClassifierCV(PLCPClassifier):
             )
         return scorer
 
-    def _report(self, settings: list[Setting], scores: NDArray[np.float64]) -> None:
+    def _report(self, settings: list[Setting], scores: NDArray[np.float64]) -> dict[str, Any]:
+        """Fitted attributes that tell how the best setting was found."""
         means = scores.mean(axis=1)
         usable = np.where(np.isnan(means), -np.inf, means)
         if np.isnan(means).all():
@@ -354,10 +319,18 @@ class PLCPClassifierCV(PLCPClassifier):
         if scores.shape[1] > 1:
             results["std_test_score"] = scores.std(axis=1)
             results |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
-        self.cv_results_ = results
-        self.best_index_ = int(np.argmax(usable))
-        self.best_params_ = settings[self.best_index_]
-        self.best_score_ = float(means[self.best_index_])
+        best = int(np.argmax(usable))
+        return {
+            "cv_results_": results,
+            "best_index_": best,
+            "best_params_": settings[best],
+            "_cost_followed": settings[best]["cost"],
+            "best_score_": float(means[best]),
+        }
+
+
+def _same(model: Model) -> Model:
+    return model
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:
@@ -366,33 +339,3 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     for i, value in enumerate(values):
         out[i] = value
     return out
-
-
-class SharedGeometry(Geometry):
-    """A geometry for many smoothers of the same rows, of which few are kept at a time.
-
-    The squared distances are kept beside them, one n x n matrix, and serve every width.
-    Nystroem features serve every ridge of their width, and make room for the next width's.
-    """
-
-    def __init__(self, X: NDArray[Any], plan: Plan | None = None) -> None:
-        super().__init__(X, plan)
-        self._squared: NDArray[Any] | None = None
-
-    def forget_smoothers(self) -> None:
-        """Give up the factorisations; distances and neighbours stay, and the last features."""
-        self._smoothers.clear()
-        self._maps.clear()
-
-    def _build_basis(self, bandwidth: float) -> Basis:
-        self._bases.clear()  # the next settings have another width
-        return super()._build_basis(bandwidth)
-
-    def _build_gram(self, kernel: str, bandwidth: float) -> tuple[Kernel, NDArray[Any]]:
-        if kernel != "rbf":
-            return super()._build_gram(kernel, bandwidth)
-        if self._squared is None:
-            self._squared = squared_distances(self.X)
-            self._mean_distance = mean_distance(self._squared)
-        gaussian = GaussianKernel(bandwidth * (self._mean_distance or 1.0))
-        return gaussian, gaussian.from_squared(self._squared.copy())

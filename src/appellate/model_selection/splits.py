@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
+from sklearn.base import clone
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
-from appellate.candidates import as_candidates, check_length
+from appellate.candidates import CandidateSets, as_candidates, check_length
 from appellate.numerics.entries import CandidateEntries
 
 
@@ -58,7 +59,7 @@ class CandidateKFold(KFold):  # type: ignore[misc]
         X : array-like, shape (n, q)
             Features; only their number counts.
         y : array-like, default=None
-            Candidate sets, anything that `as_candidates` reads.
+            Candidate sets, anything that `as_candidates` reads; stratification needs them.
         groups : object
             Not used.
 
@@ -69,7 +70,7 @@ class CandidateKFold(KFold):  # type: ignore[misc]
         """
         if y is not None:
             y = as_candidates(y)
-            check_length(y, np.shape(X)[0] if hasattr(X, "shape") else len(X))
+            check_length(y, count_rows(X))
         yield from super().split(X, y, groups)
 
 
@@ -110,32 +111,11 @@ class CandidateStratifiedKFold(CandidateKFold):
     ['cat|dog', 'cat', 'dog|cow', 'cow']
     """
 
-    def split(
-        self, X: Any, y: Any = None, groups: Any = None
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield the row numbers of the training and of the test side of every fold.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, q)
-            Features; only their number counts.
-        y : array-like
-            Candidate sets, anything that `as_candidates` reads.
-        groups : object
-            Not used.
-
-        Yields
-        ------
-        train, test : ndarray of int
-            Disjoint, together all rows.
-        """
-        if y is None:
-            raise ValueError("stratification needs the candidate sets: split(X, y).")
-        yield from super().split(X, y, groups)
-
     def _iter_test_indices(
         self, X: Any = None, y: Any = None, groups: Any = None
     ) -> Iterator[NDArray[np.intp]]:
+        if y is None:
+            raise ValueError("stratification needs the candidate sets: split(X, y).")
         n = len(y)
         sizes = np.full(self.n_splits, n // self.n_splits)
         sizes[: n % self.n_splits] += 1
@@ -143,6 +123,62 @@ class CandidateStratifiedKFold(CandidateKFold):
         parts = deal_rows(y.matrix, sizes, order)
         for fold in range(self.n_splits):
             yield np.flatnonzero(parts == fold)
+
+
+def make_folds(
+    cv: Any, X: Any, sets: CandidateSets
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Split by whatever scikit-learn takes as `cv`; a number of folds is stratified."""
+    if cv is None or isinstance(cv, Integral):
+        cv = CandidateStratifiedKFold(int(cv or min(5, len(sets))))
+    return iter(check_cv(cv).split(X, sets))
+
+
+def cross_val_predict(
+    estimator: Any, X: Any, y: Any, *, cv: Any = None, method: str = "predict"
+) -> NDArray[Any]:
+    """Predict every row by a clone that was fitted without its fold.
+
+    scikit-learn's function of this name gives every distinct string such as ``"cat|dog"`` a
+    number before it fits, so that its probabilities have a column a string, and renumbers the
+    columns of a matrix. This one passes candidate sets as they are.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier of this library, or a pipeline or search that ends in one.
+    X : array-like, shape (n, q)
+        Features: an array, sparse matrix, data frame or list.
+    y : array-like
+        Candidate sets, anything that `as_candidates` reads.
+    cv : int, splitter, iterable or None, default=None
+        Folds that hold every row once; a number is one of `CandidateStratifiedKFold`, None
+        five of them.
+    method : {"predict", "predict_proba", "decision_function"}, default="predict"
+        What to ask the clones for.
+
+    Returns
+    -------
+    ndarray, shape (n,) or (n, l)
+        The columns are the classes of all rows, ``as_candidates(y).class_names``.
+
+    Examples
+    --------
+    >>> from appellate import SUREClassifier
+    >>> X = [[0.0], [5.0], [0.1], [5.1], [0.2], [5.2]]
+    >>> y = ["cat|dog", "dog", "cat", "dog|cow", "cat|cow", "cat|dog"]
+    >>> cross_val_predict(SUREClassifier(), X, y, cv=3, method="predict_proba").shape
+    (6, 3)
+    """
+    sets, parts, seen = as_candidates(y), [], []
+    for train, test in make_folds(cv, X, sets):
+        model = clone(estimator).fit(take_rows(X, train), sets[train])
+        parts.append(getattr(model, method)(take_rows(X, test)))
+        seen.append(test)
+    rows = np.concatenate(seen)
+    if not np.array_equal(np.sort(rows), np.arange(len(sets))):
+        raise ValueError("cv must test every row exactly once, as folds do.")
+    return np.concatenate(parts)[np.argsort(rows)]
 
 
 def candidate_train_test_split(
@@ -191,15 +227,15 @@ def candidate_train_test_split(
     sets = as_candidates(y)
     n = len(sets)
     for rows in (X, *others):
-        check_length(sets, np.shape(rows)[0] if hasattr(rows, "shape") else len(rows))
-    held_out = _count_rows(test_size, n)
+        check_length(sets, count_rows(rows))
+    held_out = _count_held_out(test_size, n)
     order = check_random_state(random_state).permutation(n)
     if stratify:
         in_test = deal_rows(sets.matrix, np.array([n - held_out, held_out]), order) == 1
     else:
         in_test = np.isin(np.arange(n), order[:held_out])
     sides = np.flatnonzero(~in_test), np.flatnonzero(in_test)
-    return [_take(rows, side) for rows in (X, sets, *others) for side in sides]
+    return [take_rows(rows, side) for rows in (X, sets, *others) for side in sides]
 
 
 def deal_rows(
@@ -261,7 +297,7 @@ def _by_set(candidates: NDArray[np.bool_], order: NDArray[np.intp]) -> NDArray[n
     return order[np.argsort(first[group], kind="stable")]
 
 
-def _count_rows(test_size: float | int, n: int) -> int:
+def _count_held_out(test_size: float | int, n: int) -> int:
     count = test_size if isinstance(test_size, Integral) else round(float(test_size) * n)
     if isinstance(test_size, bool) or not 0 < count < n:
         raise ValueError(
@@ -271,7 +307,12 @@ def _count_rows(test_size: float | int, n: int) -> int:
     return int(count)
 
 
-def _take(rows: Any, chosen: NDArray[np.intp]) -> Any:
+def count_rows(rows: Any) -> int:
+    """Number of rows of any container."""
+    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
+
+
+def take_rows(rows: Any, chosen: NDArray[np.intp]) -> Any:
     """Select rows of any container."""
     if hasattr(rows, "iloc"):
         return rows.iloc[chosen]

@@ -1,16 +1,163 @@
-"""Gaussian and linear kernels, and the width that the paper takes from the data."""
+"""Gaussian and linear kernels: what a user asks for, and the functions that follow from it."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 
 _BLOCK_ROWS = 512
+_APPROXIMATIONS = ("auto", "exact", "nystroem")
+
+
+class GaussianKernel(BaseEstimator):  # type: ignore[misc]
+    """Gaussian kernel of a classifier, ``exp(-|x - y|^2 / (2 width^2))``, and how it is kept.
+
+    Pass it as `kernel`; ``"rbf"`` is short for ``GaussianKernel()``. Its parameters can be
+    searched: ``kernel__bandwidth``.
+
+    Parameters
+    ----------
+    bandwidth : float, default=1.0
+        Width as a multiple of the mean distance of all pairs of training rows.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The kernel matrix itself, n x n, or Nystroem features by way of landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` says what was chosen and what it takes.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
+        many as fit into memory.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features; None keeps them in memory.
+
+    Examples
+    --------
+    >>> from appellate.numerics.kernels import GaussianKernel
+    >>> GaussianKernel(bandwidth=2.0, n_landmarks=500)
+    GaussianKernel(bandwidth=2.0, n_landmarks=500)
+    """
+
+    def __init__(
+        self,
+        bandwidth: float = 1.0,
+        approximation: str = "auto",
+        n_landmarks: int | None = None,
+        cache_dir: Any = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.cache_dir = cache_dir
+
+
+class LinearKernel(BaseEstimator):  # type: ignore[misc]
+    """Linear kernel of a classifier, ``<x, y>``: the model is linear in the features.
+
+    Pass it as `kernel`; ``"linear"`` is short for ``LinearKernel()``.
+
+    Parameters
+    ----------
+    cache_dir : str, path or None, default=None
+        Folder for the scaled copy of the features that a fit makes where there are fewer of
+        them than rows; None keeps it in memory.
+
+    Examples
+    --------
+    >>> from appellate.numerics.kernels import LinearKernel
+    >>> LinearKernel()
+    LinearKernel()
+    """
+
+    def __init__(self, cache_dir: Any = None) -> None:
+        self.cache_dir = cache_dir
+
+
+KernelSetting = GaussianKernel | LinearKernel
+_WORDS: dict[str, KernelSetting] = {"rbf": GaussianKernel(), "linear": LinearKernel()}
+
+
+def read_kernel(kernel: Any) -> KernelSetting:
+    """Return what a parameter `kernel` asks for, or raise an error that names what is wrong.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel
+        As the user has it.
+
+    Examples
+    --------
+    >>> read_kernel("rbf")
+    GaussianKernel()
+    >>> read_kernel(GaussianKernel(bandwidth=0.0))
+    Traceback (most recent call last):
+    ValueError: GaussianKernel(bandwidth=0.0): bandwidth must be a number above 0.
+    """
+    if isinstance(kernel, str) and kernel in _WORDS:
+        return _WORDS[kernel]
+    if not isinstance(kernel, GaussianKernel | LinearKernel):
+        raise ValueError(
+            f"kernel={kernel!r}: it must be 'rbf', 'linear', a GaussianKernel(...) or a "
+            "LinearKernel(...)."
+        )
+    wrong = _find_wrong(kernel)
+    if wrong:
+        raise ValueError(f"{kernel!r}: {wrong}.")
+    return kernel
+
+
+def _find_wrong(kernel: KernelSetting) -> str | None:
+    if not isinstance(kernel.cache_dir, str | os.PathLike | None):
+        return "cache_dir must be a path or None"
+    if isinstance(kernel, LinearKernel):
+        return None
+    width, m = kernel.bandwidth, kernel.n_landmarks
+    if not isinstance(width, Real) or isinstance(width, bool) or not 0 < width < np.inf:
+        return "bandwidth must be a number above 0"
+    if kernel.approximation not in _APPROXIMATIONS:
+        return f"approximation must be one of {', '.join(map(repr, _APPROXIMATIONS))}"
+    if m is not None and (not isinstance(m, Integral) or isinstance(m, bool) or m < 1):
+        return "n_landmarks must be a whole number of at least 1, or None"
+    if kernel.approximation == "exact" and (m is not None or kernel.cache_dir is not None):
+        name = "n_landmarks" if m is not None else "cache_dir"
+        return f"{name} is for Nystroem features: drop it, or take another approximation"
+    return None
+
+
+def kernel_key(kernel: Any) -> tuple[Any, ...]:
+    """Hashable settings of a kernel: equal for kernels that can share what a fit computes.
+
+    Examples
+    --------
+    >>> kernel_key(GaussianKernel()) == kernel_key("rbf")
+    True
+    """
+    kernel = read_kernel(kernel)
+    settings = kernel.get_params()
+    if kernel.cache_dir is not None:
+        settings["cache_dir"] = os.fspath(kernel.cache_dir)
+    return (type(kernel).__name__, *settings.values())
+
+
+def check_magnitude(X: Any) -> None:
+    """Raise a ValueError if squares of the numbers in X, dense or sparse, would overflow."""
+    values = X.data if hasattr(X, "indptr") else np.asarray(X)
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest > float(np.finfo(values.dtype).max) ** 0.5 / (4 * X.shape[1] ** 0.5):
+        raise _too_large(values.dtype)
+
+
+def _too_large(dtype: Any) -> ValueError:
+    return ValueError(
+        f"distances between rows are too large for {dtype}: scale the features, for "
+        "instance by StandardScaler."
+    )
 
 
 def squared_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -18,6 +165,7 @@ def squared_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray
 
     The shift changes no distance but keeps digits when features are far from zero.
     """
+    check_magnitude(X)
     centre = (X if Y is None else Y).mean(axis=0)
     shifted = X - centre
     distances: NDArray[Any] = euclidean_distances(
@@ -40,15 +188,12 @@ def mean_distance(squared: NDArray[Any]) -> float:
     n = len(squared)
     total = sum(float(np.sqrt(squared[rows]).sum()) for rows in gen_batches(n, _BLOCK_ROWS))
     if not np.isfinite(total):
-        raise ValueError(
-            f"distances between rows are too large for {squared.dtype}: scale the features, for "
-            "instance by StandardScaler."
-        )
+        raise _too_large(squared.dtype)
     return total / (n * (n - 1)) if total > 0 else 1.0
 
 
 @dataclass(frozen=True)
-class GaussianKernel:
+class Gaussian:
     """``K_ij = exp(-|x_i - y_j|^2 / (2 width^2))``."""
 
     width: float
@@ -64,7 +209,7 @@ class GaussianKernel:
 
 
 @dataclass(frozen=True)
-class LinearKernel:
+class Linear:
     """``K_ij = <x_i, y_j>``."""
 
     def __call__(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
@@ -72,4 +217,4 @@ class LinearKernel:
         return np.asarray(X @ Y.T)
 
 
-Kernel = GaussianKernel | LinearKernel
+Kernel = Gaussian | Linear

@@ -25,19 +25,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import gen_batches
 
-from appellate.numerics.features import Features
-from appellate.numerics.kernels import (
-    GaussianKernel,
-    Kernel,
-    mean_distance,
-    squared_distances,
-)
-from appellate.numerics.plan import SAMPLE_ROWS
-from appellate.numerics.rows import Rows
+from appellate.numerics.blocks import Blocks, moments, turn
+from appellate.numerics.kernels import Gaussian, Kernel, mean_distance, squared_distances
 
+SAMPLE_ROWS = 4096  # whose mean distance stands for that of all
 _BATCH_BYTES = 8 * 2**20
 
 
@@ -47,7 +40,7 @@ class Basis:
 
     Attributes
     ----------
-    features : Features
+    features : Blocks
         Z, (n, r), with orthonormal columns that sum to zero.
     strengths : ndarray, shape (r,)
         s, the eigenvalues of the centred features' Gram matrix.
@@ -66,7 +59,7 @@ class Basis:
         ``k(X, landmarks) rest`` is `common` for every training row.
     """
 
-    features: Features
+    features: Blocks
     strengths: NDArray[np.float64]
     kernel: Kernel
     landmarks: NDArray[np.float64]
@@ -76,14 +69,14 @@ class Basis:
     rest: NDArray[np.float64]
 
 
-def sample_rows(rows: Rows, size: int) -> NDArray[Any]:
+def sample_rows(rows: Blocks, size: int) -> NDArray[Any]:
     """Return a fixed uniform sample of the rows, in their order; all of them if they are few.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from appellate.numerics.rows import ArrayRows
-    >>> sample_rows(ArrayRows(np.array([[1.0], [2.0]])), 5)
+    >>> from appellate.numerics.blocks import ArrayBlocks
+    >>> sample_rows(ArrayBlocks(np.array([[1.0], [2.0]])), 5)
     array([[1.],
            [2.]])
     """
@@ -94,19 +87,15 @@ def sample_rows(rows: Rows, size: int) -> NDArray[Any]:
     return rows.take(indices)
 
 
-def choose_landmarks(
-    rows: Rows, n_landmarks: int, method: str
-) -> tuple[NDArray[np.float64], float]:
-    """Choose landmarks among the rows, and estimate the mean distance of all pairs.
+def choose_landmarks(rows: Blocks, n_landmarks: int) -> tuple[NDArray[np.float64], float]:
+    """Draw landmarks from the rows, uniformly, and estimate the mean distance of all pairs.
 
     Parameters
     ----------
-    rows : Rows
+    rows : Blocks
         The training rows.
     n_landmarks : int
         At most so many; all rows if they are fewer.
-    method : {"uniform", "k-means++"}
-        A uniform sample, or one of rows far from one another, drawn from four times as many.
 
     Returns
     -------
@@ -119,17 +108,13 @@ def choose_landmarks(
     sample = sample_rows(rows, max(SAMPLE_ROWS, 4 * m))
     rng = np.random.RandomState(0)
     some = sample[np.sort(rng.permutation(len(sample))[:SAMPLE_ROWS])].astype(np.float64)
-    if m == len(rows):
-        chosen = sample
-    elif method == "uniform":
-        chosen = sample[np.sort(rng.permutation(len(sample))[:m])]
-    else:
-        chosen = kmeans_plusplus(sample.astype(np.float64), m, random_state=0)[0]
-    return chosen.astype(np.float64), mean_distance(squared_distances(some))
+    if m < len(rows):
+        sample = sample[np.sort(rng.permutation(len(sample))[:m])]
+    return sample.astype(np.float64), mean_distance(squared_distances(some))
 
 
 def nystroem_basis(
-    rows: Rows, landmarks: NDArray[np.float64], kernel: GaussianKernel, cache_dir: Any = None
+    rows: Blocks, landmarks: NDArray[np.float64], kernel: Gaussian, cache_dir: Any = None
 ) -> Basis:
     """Make the features of all rows from their kernel values with the landmarks.
 
@@ -142,21 +127,13 @@ def nystroem_basis(
     landmarks, factor = _factor(kernel(landmarks, landmarks), landmarks)
     centre = factor.mean(axis=0)  # the landmarks' own features are the rows of the factor
     make = partial(_whitened, kernel=kernel, landmarks=landmarks, factor=factor, centre=centre)
-    features = rows.features(make, len(factor), cache_dir)
+    features = rows.make(make, len(factor), np.float32, cache_dir)
     strengths, vectors, mean = _orthonormalize(features)
-    turn = la.solve_triangular(factor, vectors, lower=True, trans="T")
+    back = partial(la.solve_triangular, factor, lower=True, trans="T")
     offset, mean = mean @ vectors + centre @ vectors, mean + centre
     rest = mean - (vectors * strengths) @ (vectors.T @ mean)  # across all that differs
-    return Basis(
-        features,
-        strengths,
-        kernel,
-        landmarks,
-        turn,
-        offset,
-        float(rest @ rest),
-        la.solve_triangular(factor, rest, lower=True, trans="T"),
-    )
+    way = (back(vectors), offset, float(rest @ rest), back(rest))
+    return Basis(features, strengths, kernel, landmarks, *way)
 
 
 def _factor(
@@ -168,20 +145,20 @@ def _factor(
 
 
 def _orthonormalize(
-    features: Features,
+    features: Blocks,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Overwrite F by ``Z = (F - 1 mean') turn``; return strengths, turn and mean.
 
     Features are stored about a centre near their mean, so that single precision keeps the
     digits in which rows differ.
     """
-    total, gram = features.moments()
+    total, gram = moments(features)
     n = features.shape[0]
     gram -= np.outer(total, total / n)
     strengths, vectors = la.eigh(gram, overwrite_a=True)
     kept = strengths > len(gram) * np.finfo(np.float64).eps * max(strengths[-1], 0.0)
     strengths, vectors = strengths[kept], vectors[:, kept] / np.sqrt(strengths[kept])
-    features.turn(vectors, total / n @ vectors)
+    turn(features, vectors, total / n @ vectors)
     return strengths, vectors, total / n
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.ridge import CandidateMap
 from appellate.numerics.simplex import project_entries
+from appellate.numerics.smoothers import CandidateMap
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ def minimize_quadratic(
     max_iter : int, default=10_000
         Largest number of products with A.
 
+    Raises
+    ------
+    ValueError
+        If the objective is not a finite number.
+
     References
     ----------
     .. [1] O'Donoghue, Candes (2015). Adaptive restart for accelerated gradient schemes.
@@ -124,6 +129,13 @@ def minimize_quadratic(
 def _objective(values: Values, product: Values, linear: Values) -> float:
     slope = product - 2 * linear
     if values.dtype == np.float64:
-        return float(np.dot(values, slope))
-    slope *= values
-    return float(slope.sum(dtype=np.float64))  # many float32 entries: rounding would hide a step
+        value = float(np.dot(values, slope))
+    else:
+        slope *= values
+        value = float(slope.sum(dtype=np.float64))  # many entries: rounding would hide a step
+    if not math.isfinite(value):
+        raise ValueError(
+            "the confidences have no finite objective: features or supervision are too large or "
+            "not numbers. Scale the features, for instance by StandardScaler."
+        )
+    return value

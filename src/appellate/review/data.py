@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._votes import is_missing, scalars
+from appellate.candidates.names import is_missing, scalars
 from appellate.docket import Docket, free_separator
 
 __all__ = ["page_data", "summarize"]

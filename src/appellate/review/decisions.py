@@ -26,7 +26,6 @@ import io
 import json
 import os
 import re
-import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +33,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from appellate._votes import listing
+from appellate._files import write_file
+from appellate.candidates.names import listing
 from appellate.docket import free_separator
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ class DecisionFile:
         """Write the file anew in our form; further columns of the user's stay, at the end."""
         more = list(dict.fromkeys(n for r in self._records for n in r if n not in COLUMNS))
         lines = [as_line(each, more) for each in (*self._records, record)]
-        write_whole(self.path, _line([*COLUMNS, *more]) + "".join(lines))
+        write_file(self.path, _line([*COLUMNS, *more]) + "".join(lines))
 
     def _add(self, handle: int, line: str) -> None:
         size = os.fstat(handle).st_size
@@ -522,16 +522,3 @@ def restore(cell: str) -> str:
 
 def _is_formula(cell: str) -> bool:
     return bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all, with the permissions that a new one has."""
-    stage = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        with open(stage, "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(stage, path)
-    finally:
-        stage.unlink(missing_ok=True)

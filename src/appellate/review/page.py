@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from appellate._files import write_file
 from appellate._palette import DARK, LIGHT, as_css
 from appellate.review.data import CLOSE, FORMAT, OPTIONAL, SUSPECT, pack
-from appellate.review.decisions import write_whole
 
 __all__ = ["read_page", "render_page", "write_page"]
 
@@ -52,9 +52,7 @@ def write_page(data: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
     ...     read_page(path)["title"]
     'animals'
     """
-    target = Path(path)
-    write_whole(target, render_page(data))
-    return target
+    return write_file(path, render_page(data))
 
 
 def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None) -> str:

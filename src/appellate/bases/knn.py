@@ -1,0 +1,157 @@
+"""PL-KNN: the labels of the nearest neighbours vote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from appellate._compat import Interval, StrOptions
+from appellate._docs import share_docs
+from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.confidence import normalize_entries, normalize_rows, reduce_candidates
+from appellate.numerics.entries import Values
+from appellate.numerics.neighbors import NeighborSearch, found_all
+from appellate.problem import Problem
+
+
+@share_docs
+class PLKNNClassifier(PartialLabelClassifier):
+    """Partial-label k nearest neighbours (PL-KNN).
+
+    Each neighbour votes for all its candidate labels; the label with the most votes wins:
+    ``score_j(x) = sum over neighbours i of w_i [j in S_i]`` [1]_. A training row is not its
+    own neighbour. The training output is one-hot at the winner among all labels, as in the
+    paper on PLCP. With `supervision`, a sample's candidates below their initial confidence
+    are dropped before the vote (the paper's operator G).
+
+    Cost: one neighbour search, then n k c for c candidates a sample. Memory: n x l.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Neighbours that vote; all others where there are fewer.
+    weights : {"uniform", "distance"}, default="uniform"
+        One vote each, or ``1 - d_i / sum of d`` as in the original paper.
+    <neighbors>
+    <cost>
+
+    Attributes
+    ----------
+    <classes>
+    confidence_ : ndarray, shape (n, l)
+        Share of the votes of each candidate.
+    training_output_ : ndarray, shape (n, l)
+        One-hot winner among all labels.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: the candidate with the most votes.
+    n_iter_ : int
+        Always 1.
+
+    References
+    ----------
+    .. [1] Huellermeier, Beringer (2006). Learning from ambiguously labeled examples.
+       Intelligent Data Analysis 10.
+
+    Examples
+    --------
+    >>> from appellate import PLKNNClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> PLKNNClassifier(n_neighbors=2).fit(X, y).predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions({"uniform", "distance"})],
+        "neighbors": [object],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        weights: str = "uniform",
+        neighbors: Any = None,
+        cost: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.neighbors = neighbors
+        self.cost = cost
+
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        entries, initial = problem.entries, problem.uniform()
+        votes_for = reduce_candidates(entries, initial, start)
+        found = problem.neighbors(self.n_neighbors, self.neighbors)
+        votes = _vote(*found, votes_for, by_distance=self.weights == "distance")
+        candidate_votes = entries.gather(votes)
+        winners = np.zeros_like(votes)
+        winners[np.arange(len(votes)), votes.argmax(axis=1)] = 1
+
+        def make() -> VotesModel:
+            k = min(self.n_neighbors, problem.n_rows)
+            search = NeighborSearch(self.neighbors, problem.matrix, k)
+            return VotesModel(winners, search, votes_for, self.weights == "distance", votes)
+
+        return Result(
+            initial=initial,
+            confidence=normalize_entries(candidate_votes, entries),
+            output=entries.gather(winners),
+            n_iter=1,
+            model=make,
+            ranking=candidate_votes,
+        )
+
+
+@dataclass(frozen=True)
+class VotesModel(Model):
+    """Training rows that vote for all their candidates."""
+
+    search: NeighborSearch
+    votes_for: sp.csr_array
+    by_distance: bool
+    votes: NDArray[Any] | None
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Count the votes of the nearest training rows, (m, l)."""
+        found = found_all(self.search.search, *self.search.ask(X))
+        return _vote(*found, self.votes_for, by_distance=self.by_distance)
+
+    def honest_scores(self) -> NDArray[Any]:
+        """Votes of the neighbours, of which a row is none itself."""
+        return np.asarray(self.votes)
+
+    def light(self) -> VotesModel:
+        """Return what predicts, alone."""
+        return replace(self, training_output=None, votes=None)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Shares of the votes; even where nobody votes."""
+        return normalize_rows(scores)
+
+
+def _vote(
+    distances: NDArray[Any],
+    indices: NDArray[np.intp],
+    votes_for: sp.csr_array,
+    *,
+    by_distance: bool,
+) -> NDArray[Any]:
+    """Add up the votes of the neighbours, (m, l)."""
+    m, k = indices.shape
+    weights = np.ones((m, k), dtype=votes_for.dtype)
+    if by_distance and k > 1:
+        totals = distances.sum(axis=1, keepdims=True)
+        weights -= distances / np.where(totals > 0, totals, 1)
+    ballots = sp.csr_array(
+        (weights.ravel(), indices.ravel(), np.arange(m + 1) * k),
+        shape=(m, votes_for.shape[0]),
+    )
+    return np.asarray((ballots @ votes_for).toarray())

@@ -1,0 +1,119 @@
+"""LALO: latent label distributions with a neighbourhood Laplacian."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from appellate._compat import Interval
+from appellate._docs import share_docs
+from appellate.base import Result
+from appellate.bases.ridge import KernelClassifier
+from appellate.numerics.entries import Values
+from appellate.numerics.quadratic import minimize_quadratic
+from appellate.problem import Kernel, Problem
+
+
+@share_docs
+class LALOClassifier(KernelClassifier):
+    """Leveraging latent label distributions (LALO).
+
+    Minimises over the model and the confidence P, each row on its candidate simplex,
+
+        |Phi W + 1 b' - P|^2 + regularization |W|^2 + 2 laplacian_weight tr(P' L P)
+
+    by turns [1]_: the ridge regression is ``Q = S P``; for a fixed regression P minimises
+    ``|P - Q|^2 + 2 laplacian_weight tr(P' L P)``, with L the normalised Laplacian of the
+    symmetrised nearest-neighbour graph with Gaussian weights.
+
+    Cost: one kernel, factorisation and inverse, O(n^3); then O(k nnz) a turn and step.
+    Memory: at most three n x n matrices. Nystroem features (`GaussianKernel`)
+    make both linear in n.
+
+    Parameters
+    ----------
+    laplacian_weight : float, default=0.005
+        Weight of the agreement with the neighbours (mu).
+    n_neighbors : int, default=10
+        Neighbours in the graph (k).
+    regularization : float, default=0.05
+        Weight of the squared norm of the coefficients (lambda).
+    <kernel>
+    max_iter : int, default=30
+        Largest number of turns.
+    tol : float, default=1e-3
+        Stop when the confidence changes by less (Frobenius norm).
+    <neighbors>
+    <cost>
+
+    Attributes
+    ----------
+    <classes>
+    <regression>
+
+    References
+    ----------
+    .. [1] Feng, An (2018). Leveraging latent label distributions for partial label learning.
+       IJCAI.
+
+    Examples
+    --------
+    >>> from appellate import LALOClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> LALOClassifier(n_neighbors=2).fit(X, y).transduction_
+    array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        **KernelClassifier._parameter_constraints,
+        "laplacian_weight": [Interval(Real, 0, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "neighbors": [object],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        laplacian_weight: float = 0.005,
+        n_neighbors: int = 10,
+        regularization: float = 0.05,
+        kernel: Kernel = "rbf",
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        neighbors: Any = None,
+        cost: Any = None,
+    ) -> None:
+        self.laplacian_weight = laplacian_weight
+        self.n_neighbors = n_neighbors
+        self.regularization = regularization
+        self.kernel = kernel
+        self.max_iter = max_iter
+        self.tol = tol
+        self.neighbors = neighbors
+        self.cost = cost
+
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        smooth = problem.on_candidates(self.kernel, self.regularization)
+        laplacian = problem.laplacian(self.n_neighbors, self.neighbors)
+        initial = confidence = problem.uniform(start)
+        output, n_iter = smooth(confidence), 0
+        pull = 2 * self.laplacian_weight
+        while n_iter < self.max_iter:
+            previous = confidence
+            confidence = minimize_quadratic(
+                lambda p: p + pull * (laplacian @ p),
+                output,
+                1 + 2 * pull,  # the eigenvalues of a normalised Laplacian are at most 2
+                problem.entries,
+                start=confidence,
+            ).values
+            output = smooth(confidence)
+            n_iter += 1
+            if np.linalg.norm(confidence - previous) < self.tol:
+                break
+        return self._result(problem, initial, confidence, output, n_iter)

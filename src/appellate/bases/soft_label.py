@@ -1,0 +1,317 @@
+"""Any scikit-learn classifier as a base: trained on weighted candidate pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import has_fit_parameter
+
+from appellate._compat import Interval, fit_context
+from appellate._docs import share_docs
+from appellate.base import (
+    Model,
+    PartialLabelClassifier,
+    Result,
+    check_supervision,
+    check_weights,
+)
+from appellate.confidence import normalize_entries
+from appellate.numerics.entries import Values, order_of_appearance
+from appellate.problem import Problem
+
+_LEAST = 1e-6  # probability whose logarithm is taken
+
+
+@share_docs
+class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
+    """Make a classifier that takes sample weights learn from candidate sets.
+
+    Row i is given to the classifier once for each candidate j, with label j and weight
+    P_ij; its predicted probabilities, kept to the candidates and normalised, are the next
+    confidence P:
+
+        P <- rownorm(Y * probabilities of the classifier fitted on the pairs (x_i, j; P_ij))
+
+    which are expectation-maximisation steps for a probabilistic classifier [1]_. The final
+    model is fitted on the pairs of the last confidence.
+
+    By default a row's probabilities come from a model that has not seen the row: each of
+    `n_folds` models is fitted on the pairs of all other folds. A flexible model (a forest,
+    boosted trees) otherwise returns the very weights that it was given, and nothing is ever
+    disambiguated. With `supervision`, the confidence starts there.
+
+    Cost: ``n_rounds * n_folds + 1`` fits of the classifier (``n_rounds + 1`` within the
+    sample) on the candidate pairs. Memory: one copy of the features of the pairs, n c q for c
+    candidates a row, and n x l.
+
+    Parameters
+    ----------
+    estimator : object
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight`` and that has
+        ``predict_proba``, such as `LogisticRegression`, `RandomForestClassifier`,
+        `HistGradientBoostingClassifier`, or those of LightGBM and XGBoost. A pipeline takes
+        no plain ``sample_weight``: put the other steps before this classifier.
+    n_rounds : int, default=3
+        Times that the confidence is estimated.
+    out_of_fold : bool, default=True
+        Whether a row's probabilities come from a model that has not seen it.
+    n_folds : int, default=5
+        Number of such models, at most one a row. All pairs of a row are in one fold.
+    random_state : int, RandomState instance or None, default=None
+        Makes the folds, and replaces the `random_state` of the classifier if it has one.
+    <cost>
+
+    Attributes
+    ----------
+    estimator_ : object
+        The classifier fitted on the final pairs; its labels are integers. A
+        `DummyClassifier` where only one label is left.
+    label_columns_ : ndarray of int
+        Label k of that classifier is the class ``classes_[label_columns_[k]]``.
+    <classes>
+    confidence_ : ndarray, shape (n, l)
+        Final confidence, rows on the simplex over the candidates.
+    training_output_ : ndarray, shape (n, l)
+        Probabilities of the training rows in the last round, out of fold by default; 0 for
+        labels that a model has not seen.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: the candidate of the largest confidence.
+    n_iter_ : int
+        Rounds run.
+
+    References
+    ----------
+    .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from appellate import SoftLabelClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> model = SoftLabelClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    >>> model.predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
+        "estimator": [object],
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "out_of_fold": ["boolean"],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_rounds: int = 3,
+        out_of_fold: bool = True,
+        n_folds: int = 5,
+        random_state: Any = None,
+        cost: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_rounds = n_rounds
+        self.out_of_fold = out_of_fold
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.cost = cost
+
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, *, supervision: ArrayLike | None = None, **params: Any) -> Self:
+        """Fit to training rows and their candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features, as the classifier takes them: sparse, or with NaN, if it does.
+        y : array-like
+            Candidate sets, see `PartialLabelClassifier.fit`.
+        supervision : array-like, shape (n, l), default=None
+            Confidence to start from.
+        **params
+            ``sample_weight``, shape (n,): the weight of every row, which its pairs share. With
+            scikit-learn's metadata routing it is there if the classifier requests it.
+
+        Returns
+        -------
+        self
+        """
+        weights = params.pop("sample_weight", None)
+        if params:
+            raise TypeError(
+                f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
+            )
+        problem, start = self._open(X, y), None
+        if weights is not None:
+            problem.sample_weight = check_weights(weights, problem.n_rows)
+        if supervision is not None:
+            start = check_supervision(supervision, problem.entries, problem.dtype)
+        self._keep(problem, self._solve(problem, start))
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say that the weights of rows go to the classifier."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        _check_estimator(self.estimator)
+        X, entries = problem.matrix, problem.entries
+        rng = check_random_state(self.random_state)
+        splits = self._splits(problem.n_rows, rng)
+        pairs = _Pairs(self._prototype(rng), problem)
+        initial = confidence = problem.uniform(start)
+        for _ in range(self.n_rounds):
+            output = np.empty(entries.shape, dtype=problem.dtype)
+            for seen, judged in splits:
+                output[judged] = pairs.fit(confidence, seen).predict(X[judged])
+            # Where no candidate has a chance, what was there stays.
+            confidence = normalize_entries(entries.gather(output), entries, confidence)
+
+        def make() -> SoftLabelModel:
+            return SoftLabelModel(output, pairs.fit(confidence, np.arange(problem.n_rows)))
+
+        return Result(
+            initial=initial,
+            confidence=confidence,
+            output=entries.gather(output),
+            n_iter=self.n_rounds,
+            model=make,
+            ranking=confidence,
+        )
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
+        known: LabelModel = self._model.known  # type: ignore[attr-defined]
+        self.estimator_, self.label_columns_ = known.estimator, known.columns
+
+    def __sklearn_tags__(self) -> Any:
+        """Take the features that the classifier takes."""
+        tags, estimator = super().__sklearn_tags__(), self.estimator
+        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type):
+            theirs = get_tags(estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = theirs.sparse, theirs.allow_nan
+        return tags
+
+    def _splits(
+        self, n: int, rng: np.random.RandomState
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows that a model sees, and rows that it judges."""
+        n_folds = min(self.n_folds, n)
+        if not self.out_of_fold or n_folds < 2:
+            return [(np.arange(n), np.arange(n))]
+        folds = KFold(n_folds, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+        return list(folds.split(np.arange(n)))
+
+    def _prototype(self, rng: np.random.RandomState) -> Any:
+        """Clone the estimator, seeded if this classifier is."""
+        prototype = clone(self.estimator)
+        if self.random_state is not None:
+            seed = rng.randint(np.iinfo(np.int32).max)
+            for name in prototype.get_params():
+                if name.rpartition("__")[2] == "random_state":
+                    prototype.set_params(**{name: seed})
+        return prototype
+
+
+class _Pairs:
+    """The candidate pairs of training rows, on which clones of a classifier are fitted.
+
+    Labels are numbered as they come up in the rows: a random classifier then sees the same
+    data whatever the classes are called.
+    """
+
+    def __init__(self, prototype: Any, problem: Problem) -> None:
+        self.prototype, self.X, entries = prototype, problem.matrix, problem.entries
+        self.entries, self.weights = entries, problem.sample_weight
+        self.columns = order_of_appearance(problem.candidates)
+        self.codes = np.argsort(self.columns)[entries.labels]
+        self.order = np.lexsort((self.codes, entries.rows))
+
+    def fit(self, confidence: Values, seen: NDArray[np.intp]) -> LabelModel:
+        """Fit a clone on the pairs of the rows `seen`, weighted by the confidence."""
+        if self.weights is not None:
+            confidence = confidence * self.weights[self.entries.rows]
+        is_seen = np.zeros(self.entries.shape[0], dtype=bool)
+        is_seen[seen] = True
+        used = self.order[(is_seen[self.entries.rows] & (confidence > 0))[self.order]]
+        labels, targets = np.unique(self.codes[used], return_inverse=True)
+        one_label = len(labels) == 1  # which many classifiers refuse
+        model = DummyClassifier(strategy="prior") if one_label else clone(self.prototype)
+        model.fit(self.X[self.entries.rows[used]], targets, sample_weight=confidence[used])
+        return LabelModel(model, self.columns[labels], self.entries.shape[1])
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """A fitted classifier and the columns, among all l, of the labels that it knows."""
+
+    estimator: Any
+    columns: NDArray[np.intp]
+    n_labels: int
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Probabilities of all labels, (m, l)."""
+        out = np.zeros((X.shape[0], self.n_labels), dtype=X.dtype)
+        out[:, self.columns] = self.estimator.predict_proba(X)
+        if not np.isfinite(out).all():
+            raise ValueError(
+                f"{type(self.estimator).__name__}.predict_proba returned NaN or infinity."
+            )
+        return out
+
+
+@dataclass(frozen=True)
+class SoftLabelModel(Model):
+    """Probabilities of new rows by the classifier fitted on the final pairs."""
+
+    known: LabelModel
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Predict probabilities, (m, l)."""
+        return self.known.predict(X)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores, which are probabilities already."""
+        return scores
+
+    def honest_scores(self) -> NDArray[Any]:
+        """Logarithms of the probabilities, out of fold by default."""
+        return np.log(np.maximum(np.asarray(self.training_output), _LEAST))
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Raise a TypeError that names what a classifier lacks to be trained on weighted pairs."""
+    lacking, way_out = None, ""
+    if isinstance(estimator, type):
+        lacking = f"an instance, not the class: {estimator.__name__}()"
+    elif not callable(getattr(estimator, "fit", None)):
+        lacking = "a fit method"
+    elif not has_fit_parameter(estimator, "sample_weight"):
+        lacking = "a parameter 'sample_weight' in its fit method"
+        if hasattr(estimator, "steps"):
+            way_out = (
+                " Put the other steps of the pipeline outside: "
+                "make_pipeline(scaler, SoftLabelClassifier(classifier))."
+            )
+    elif not hasattr(estimator, "predict_proba"):
+        lacking = "a predict_proba method"
+    if lacking is not None:
+        raise TypeError(
+            f"SoftLabelClassifier cannot train {estimator!r} on weighted candidate pairs: it "
+            f"needs {lacking}.{way_out}"
+        )

@@ -1,0 +1,469 @@
+"""Answers of several people: kept as they were given, and elected to candidates by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from appellate.candidates.containers import table_columns
+from appellate.candidates.names import (
+    Labels,
+    distinct_names,
+    encode,
+    factorize,
+    is_missing,
+    name_array,
+    naming,
+    object_array,
+    place_columns,
+    scalars,
+)
+
+Indices = NDArray[np.int32]
+NAMED_SETS = (list, set, np.ndarray)  # in a cell; tuples and frozensets are labels
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answers:
+    """Who said what of which row.
+
+    An answer is a row, a person and a label, as three whole numbers; one after the other they
+    are sorted by row. A model is one more person (`add`). Rows may be without an answer.
+
+    Attributes
+    ----------
+    rows, people, labels : ndarray of int, shape (A,)
+        Row, person and class of every answer.
+    n_rows : int
+        Number of rows, n.
+    class_names : ndarray, shape (l,)
+        The labels that could be given.
+    person_names : ndarray, shape (p,), or None
+        Who the people are; None if nobody knows: all answers are then those of person 0.
+    weights : ndarray of float, shape (A,), or None
+        How many times an answer was given, or how probable it is to a model; None: once each.
+    sizes : ndarray of int, shape (A,), or None
+        Where people may name several labels of a row: how many this one was named among.
+        None: every answer is one label.
+    ids : ndarray, shape (n,), or None
+        What the rows are called.
+
+    Examples
+    --------
+    >>> from appellate.candidates import as_answers
+    >>> answers = as_answers([["cat", "cat", "dog"], ["dog", None, None]])
+    >>> answers
+    Answers(2 rows, 4 answers of 3 people, 2 classes)
+    >>> answers.votes()
+    array([[2., 1.],
+           [0., 1.]])
+    >>> answers.add("model", [[0.9, 0.1], [0.2, 0.8]]).votes()
+    array([[2.9, 1.1],
+           [0.2, 1.8]])
+    """
+
+    rows: Indices
+    people: Indices
+    labels: Indices
+    n_rows: int
+    class_names: NDArray[Any]
+    person_names: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    sizes: Indices | None = None
+    ids: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        """Say how many rows, answers, people and classes there are."""
+        who = "" if self.person_names is None else f" of {len(self.person_names)} people"
+        return (
+            f"Answers({self.n_rows} rows, {len(self.rows)} answers{who}, "
+            f"{len(self.class_names)} classes)"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and classes, (n, l)."""
+        return self.n_rows, len(self.class_names)
+
+    @property
+    def n_people(self) -> int:
+        """Number of people; one if nobody knows who they are."""
+        return 1 if self.person_names is None else len(self.person_names)
+
+    def __getitem__(self, rows: Any) -> Answers:
+        """Return the answers on a slice, an array of row numbers or a mask of rows."""
+        chosen = np.atleast_1d(np.arange(self.n_rows)[rows])
+        starts = np.searchsorted(self.rows, np.arange(self.n_rows + 1))
+        lengths = np.diff(starts)[chosen]
+        shift = np.repeat(starts[chosen] - np.cumsum(lengths) + lengths, lengths)
+        kept = np.arange(len(shift)) + shift
+        return replace(
+            self._take(kept),
+            rows=np.repeat(np.arange(len(chosen), dtype=np.int32), lengths),
+            n_rows=len(chosen),
+            ids=None if self.ids is None else self.ids[chosen],
+        )
+
+    def _take(self, kept: NDArray[Any]) -> Answers:
+        parts: dict[str, Any] = {
+            name: None if (values := getattr(self, name)) is None else values[kept]
+            for name in ("rows", "people", "labels", "weights", "sizes")
+        }
+        return replace(self, **parts)
+
+    def votes(self) -> NDArray[np.float64]:
+        """Count the answers for every label of every row, (n, l)."""
+        n, l = self.shape
+        cells = self.rows.astype(np.int64) * l + self.labels
+        return np.bincount(cells, self.weights, minlength=n * l).reshape(n, l).astype(float)
+
+    def table(self) -> NDArray[np.int32]:
+        """Return one column per person, (n, p): class numbers, -1 for an answer not given.
+
+        Of several answers of a person to a row it has the last.
+        """
+        out = np.full((self.n_rows, self.n_people), -1, dtype=np.int32)
+        out[self.rows, self.people] = self.labels
+        return out
+
+    def add(self, person: Any, said: Any) -> Answers:
+        """Return the answers with those of one more person, for instance a model.
+
+        Parameters
+        ----------
+        person : hashable
+            Who it is.
+        said : array-like
+            One label a row, missing where there is none; or an (n, l) matrix of
+            probabilities of the classes, which become weights.
+        """
+        table = np.asarray(said) if not hasattr(said, "columns") else said.to_numpy()
+        if table.ndim == 2:
+            more = read_counts(table, self.class_names, None)
+        else:
+            column = [object_array(table.tolist())]
+            more = read_wide(column, None, self.class_names, (), None)
+        if len(more) != self.n_rows:
+            raise ValueError(f"{person!r} answers {len(more)} rows, but there are {self.n_rows}.")
+        known = [""] if self.person_names is None else scalars(self.person_names)
+        if person in known:
+            raise ValueError(f"{person!r} is among the people already. Choose another name.")
+        both: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)])
+            for name in ("rows", "people", "labels")
+        }
+        both["people"][len(self.rows) :] = len(known)
+        for name in ("weights", "sizes"):
+            pair = getattr(self, name), getattr(more, name)
+            if any(part is not None for part in pair):
+                ones = np.ones(len(self.rows)), np.ones(len(more.rows))
+                full = [one if p is None else p for p, one in zip(pair, ones, strict=True)]
+                both[name] = np.concatenate(full).astype(float if name == "weights" else np.int32)
+        joined = replace(self, person_names=name_array([*known, person]), **both)
+        return joined._take(np.lexsort((joined.people, joined.rows)))
+
+    def rename(self, names: NDArray[Any]) -> Answers:
+        """Return the same answers over all the classes of `names`, in their order."""
+        columns = place_columns(self.class_names, names).astype(np.int32)
+        return replace(self, labels=columns[self.labels], class_names=names)
+
+
+Rule = tuple[Literal["union", "votes", "share"], Fraction]
+
+
+def parse_rule(rule: str) -> Rule:
+    """Read ``"union"``, ``"votes:k"`` or ``"share:p"``.
+
+    Raises
+    ------
+    ValueError
+        If the rule is none of these, k no positive integer or p not in (0, 1].
+    """
+    kind, colon, text = rule.partition(":") if isinstance(rule, str) else ("", "", "")
+    if kind == "union" and not colon:
+        return "union", Fraction(1)
+    if kind not in ("votes", "share") or not colon:
+        raise ValueError(f"unknown rule {rule!r}. Use 'union', 'votes:2' or 'share:0.8'.")
+    try:
+        threshold = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        threshold = Fraction(-1)
+    if kind == "votes":
+        if threshold < 1 or threshold.denominator > 1:
+            raise ValueError(f"rule {rule!r}: k must be a positive integer, as in 'votes:2'.")
+        return "votes", threshold
+    if not 0 < threshold <= 1:
+        raise ValueError(f"rule {rule!r}: p must lie in (0, 1], as in 'share:0.8'.")
+    return "share", threshold.limit_denominator(10**6)
+
+
+def elect(votes: NDArray[np.float64], rule: Rule) -> NDArray[np.bool_]:
+    """Turn votes, (n, l), into candidates by a rule; a row may be left empty."""
+    kind, threshold = rule
+    if kind != "share":
+        return np.asarray(votes >= int(threshold) if kind == "votes" else votes > 0)
+    # The fewest most-voted labels that reach the share, with all that tie with the last.
+    descending = -np.sort(-votes, axis=1)
+    needed = votes.sum(axis=1, keepdims=True) * threshold.numerator  # whole: no rounding
+    last = np.argmax(np.cumsum(descending, axis=1) * threshold.denominator >= needed, axis=1)
+    return (votes >= np.take_along_axis(descending, last[:, None], axis=1)) & (votes > 0)
+
+
+def read_wide(
+    columns: Sequence[NDArray[Any]],
+    titles: Sequence[Any] | None,
+    classes: NDArray[Any] | None,
+    missing: Sequence[Any],
+    separator: str | None,
+) -> Answers:
+    """Read one column of answers per person; empty cells are answers not given."""
+    n = len(columns[0])
+    cells, labels = _unpack(np.concatenate(columns), separator)
+    codes, names = _encode_answers(labels, classes, cells % n, missing)
+    people = np.arange(len(columns)) if titles is None else name_array(titles)
+    return _collect(cells % n, cells // n, codes, n, names, people, lines=cells)
+
+
+def read_long(
+    columns: dict[str, NDArray[Any]],
+    classes: NDArray[Any] | None,
+    missing: Sequence[Any],
+    separator: str | None,
+    items: Sequence[Any] | NDArray[Any] | None,
+) -> Answers:
+    """Read one answer a line, from columns item, label and perhaps annotator and weight."""
+    rows, ids = _encode_items(columns["item"], items)
+    lines, labels = _unpack(columns["label"], separator)
+    codes, names = _encode_answers(labels, classes, lines, missing)
+    people, who = None, np.zeros(len(rows), dtype=np.intp)
+    if "annotator" in columns:
+        found, who = _in_order(columns["annotator"])
+        _refuse_missing("annotator", found, who)
+        people = name_array(found)
+    weights = None
+    if "weight" in columns:
+        weights = check_weights(columns["weight"][:, None])[lines, 0]
+    return _collect(
+        rows[lines], who[lines], codes, len(ids), names, people, weights, lines=lines, ids=ids
+    )
+
+
+def read_counts(source: Any, classes: NDArray[Any] | None, ids: NDArray[Any] | None) -> Answers:
+    """Read how often each label was given to each row: one column a label, nobody named."""
+    if sp.issparse(source):
+        entries, titles = sp.coo_array(source), None
+        entries.sum_duplicates()
+        rows, codes, weights = entries.row, entries.col, entries.data
+        shape = entries.shape
+        check_weights(weights[:, None])
+    else:
+        if isinstance(source, np.ndarray) and source.ndim != 2:
+            raise ValueError(f"counts have shape {source.shape}; give rows and classes.")
+        columns, titles = table_columns(source)
+        table = check_weights(np.stack(columns, axis=1))
+        (rows, codes), shape = np.nonzero(table), table.shape
+        weights = table[rows, codes]
+    if classes is not None and titles is None and len(classes) != shape[1]:
+        raise ValueError(
+            f"`classes` has {len(classes)} names, but the counts have {shape[1]} columns."
+        )
+    unnamed = np.arange(shape[1]) if classes is None else classes
+    names = unnamed if titles is None else distinct_names(titles, "columns")
+    answers = _collect(rows, 0 * rows, codes, shape[0], names, weights=weights, ids=ids)
+    return answers if titles is None or classes is None else answers.rename(classes)
+
+
+def check_weights(table: NDArray[Any]) -> NDArray[np.float64]:
+    """Check that a table holds numbers of votes, or weights."""
+    try:
+        weights = table.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "counts are no numbers. Count the answers first, or read them with "
+            'as_candidates(answers, layout="annotators").'
+        ) from error
+    wrong = np.argwhere(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
+        row, column = wrong[0]
+        raise ValueError(
+            f"row {row}, column {column}: {weights[row, column]:g} is no number of votes. If the "
+            'table holds answers, read it with as_candidates(answers, layout="annotators").'
+        )
+    return weights
+
+
+def find_roles(
+    columns: Sequence[NDArray[Any]], titles: Sequence[Any] | None
+) -> dict[str, NDArray[Any]]:
+    """Find the columns item, label, annotator and weight, by title or else by position.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be told which column is which.
+    """
+    names = ("item", "label", "annotator", "weight")
+    named = {} if titles is None else dict(zip(titles, columns, strict=True))
+    roles = {name: named[name] for name in names if name in named}
+    if len(columns) - ("weight" in roles) in (2, 3):
+        others = [c for i, c in enumerate(columns) if titles is None or titles[i] not in names]
+        roles |= dict(zip([name for name in names if name not in roles], others, strict=False))
+    if "item" not in roles or "label" not in roles:
+        raise ValueError(
+            f"the long table has {len(columns)} columns. It needs item, label and, optionally, "
+            "annotator: give two or three columns, or columns of these names."
+        )
+    return roles
+
+
+def _collect(
+    rows: NDArray[Any],
+    people: NDArray[Any],
+    labels: NDArray[Any],
+    n_rows: int,
+    class_names: NDArray[Any],
+    person_names: NDArray[Any] | None = None,
+    weights: NDArray[np.float64] | None = None,
+    lines: NDArray[np.intp] | None = None,
+    ids: NDArray[Any] | None = None,
+) -> Answers:
+    """Sort answers by row, drop missing ones and join repeated ones.
+
+    A person who repeats an answer gave it once; answers of unknown people add up.
+    """
+    given = labels >= 0
+    rows, people, labels = rows[given], people[given], labels[given]
+    weights = None if weights is None else weights[given]
+    lines = np.arange(len(rows)) if lines is None else lines[given]
+    several = len(np.unique(lines)) < len(rows)
+    n_people = 1 if person_names is None else len(person_names)
+    if several and person_names is None:  # every line is somebody else's set
+        people, n_people = lines, int(lines.max()) + 1
+    shape = (n_rows, n_people, len(class_names))
+    key = np.ravel_multi_index((rows, people, labels), shape)
+    distinct, first, place, times = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
+    if weights is not None:
+        added = np.bincount(place, weights).astype(float)
+        weights = added if person_names is None else weights[first]
+    elif person_names is None and (times > 1).any():
+        weights = times.astype(float)
+    rows, people, labels = (a.astype(np.int32) for a in np.unravel_index(distinct, shape))
+    sizes = None
+    if several:  # all that a person said of a row
+        _, place, times = np.unique(distinct // shape[2], return_inverse=True, return_counts=True)
+        sizes = times.astype(np.int32)[place]
+        people = people if person_names is not None else 0 * people
+    return Answers(rows, people, labels, n_rows, class_names, person_names, weights, sizes, ids)
+
+
+def answers_of_sets(
+    matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: NDArray[Any] | None
+) -> Answers:
+    """Take every candidate set as what one unknown person named."""
+    rows, labels = (a.astype(np.int32) for a in np.nonzero(matrix))
+    sizes = np.count_nonzero(matrix, axis=1).astype(np.int32)[rows]
+    several = sizes if (sizes > 1).any() else None
+    return Answers(rows, 0 * rows, labels, len(matrix), class_names, sizes=several, ids=ids)
+
+
+def _unpack(
+    cells: NDArray[Any], separator: str | None
+) -> tuple[NDArray[np.intp], NDArray[Any] | list[Any]]:
+    """Return every label and the cell that it stands in; a cell may name several."""
+    if separator is not None and cells.dtype.kind in "OUT":
+        texts = cells.tolist()
+        cells = object_array(
+            [[p.strip() for p in t.split(separator)] if isinstance(t, str) else t for t in texts]
+        )
+    if cells.dtype != object or not any(isinstance(cell, NAMED_SETS) for cell in cells):
+        return np.arange(len(cells)), cells
+    several = [list(c) if isinstance(c, NAMED_SETS) else [c] for c in cells]
+    owner = np.repeat(np.arange(len(cells)), [len(named) for named in several])
+    return owner, object_array([label for named in several for label in named])
+
+
+def _encode_answers(
+    labels: NDArray[Any] | list[Any],
+    classes: NDArray[Any] | None,
+    rows: NDArray[np.intp],
+    missing: Sequence[Any],
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    codes, names = encode(labels, classes, rows, missing)
+    if not len(names):
+        raise ValueError("the table holds no label: every cell is missing.")
+    # A table stores integers as floats as soon as one cell is empty.
+    if classes is None and names.dtype.kind == "f" and (codes < 0).any():
+        whole = names.astype(np.int64)
+        if np.array_equal(whole, names):
+            return codes, whole
+    return codes, names
+
+
+def _in_order(values: NDArray[Any]) -> tuple[Labels, NDArray[np.intp]]:
+    """Return the distinct values in order of first appearance, and every value's place."""
+    if values.dtype.kind not in "biuf":
+        return factorize(scalars(values))
+    distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return distinct[order], place[codes]
+
+
+def _refuse_missing(word: str, distinct: Labels, codes: NDArray[np.intp]) -> None:
+    gone = [i for i, value in enumerate(distinct) if is_missing(value)]
+    if gone:
+        lines = np.flatnonzero(np.isin(codes, gone))
+        raise ValueError(f"{naming('row', lines)}: no {word}. Fill the cells or drop the rows.")
+
+
+def _encode_items(
+    values: NDArray[Any], items: Sequence[Any] | NDArray[Any] | None
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    found, codes = _in_order(values)
+    _refuse_missing("item", found, codes)
+    if items is None:
+        return codes, name_array(found)
+    order = distinct_names(items, "items")
+    place = {item: i for i, item in enumerate(scalars(order))}
+    known = scalars(found) if isinstance(found, np.ndarray) else found
+    strange = [repr(item) for item in known if item not in place]
+    if strange:
+        raise ValueError(
+            f"{naming('item', strange)} of the table not in `items`. "
+            "Add them to `items` or drop their rows."
+        )
+    return np.array([place[item] for item in known], dtype=np.intp)[codes], order
+
+
+def refuse_empty(
+    matrix: NDArray[np.bool_], *, rule: Rule | None = None, items: Sequence[Any] | None = None
+) -> None:
+    """Raise ValueError that names the rows, or items, without a candidate."""
+    empty = np.flatnonzero(~matrix.any(axis=1)).tolist()
+    if not empty:
+        return
+    where = (
+        naming("row", empty) if items is None else naming("item", [repr(items[i]) for i in empty])
+    )
+    if rule is not None and rule[0] == "votes":
+        raise ValueError(
+            f"{where}: no candidate, as no label has {rule[1]} votes. "
+            "Lower k, use the rule 'union', or drop the rows."
+        )
+    raise ValueError(
+        f"{where}: no candidate. Every row needs at least one; "
+        "drop the rows or give them all classes."
+    )

@@ -1,0 +1,405 @@
+"""Settings of the deep classifiers, what belongs together in one object each.
+
+All have scikit-learn's manners: ``get_params``, ``clone``, and nested names such as
+``optimizer__learning_rate`` for a search.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, TypeVar
+
+import torch
+from sklearn.base import BaseEstimator, clone
+from torch import nn
+
+from appellate._compat import Interval, StrOptions
+from appellate.deep.losses import PARTNER_OUTPUTS
+from appellate.deep.networks import NetworkFactory, Shape, make_network
+
+_SHARE = [Interval(Real, 0, 1, closed="both")]
+_COUNT = [Interval(Integral, 1, None, closed="left")]
+_ABOVE_ZERO = [Interval(Real, 0, None, closed="neither")]
+_NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+
+Listener = Callable[[dict[str, Any]], None]
+
+#: Ways to choose an epoch without the truth.
+SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
+
+
+class Settings(BaseEstimator):  # type: ignore[misc]
+    """Base class: settings that can be given by one word, their first field."""
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Copy settings, or take anything else as their first field; then check."""
+        settings: Self = clone(value) if isinstance(value, cls) else cls(value)
+        settings.check()
+        return settings
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        self._validate_params()
+
+
+AnySettings = TypeVar("AnySettings", bound=Settings)
+
+
+@dataclass(repr=False)
+class Network(Settings):
+    """A network and its options, see `appellate.deep.networks.make_network`.
+
+    Parameters
+    ----------
+    name : str or callable, default="mlp"
+        ``"linear"``, ``"mlp"``, ``"convnet"``, ``"resnet18"``, ``"resnet32"``, or a function
+        ``(input_shape, n_outputs) -> torch.nn.Module``, which has no options.
+    hidden : tuple of int, default=None
+        Sizes of the hidden layers of the MLP; None: 300, 301, 302, 303.
+    norm : {"before", "after"}, default=None
+        Where the MLP normalises: before (None) or after each activation.
+    width : float, default=None
+        Factor on the channels of the networks for images.
+
+    Examples
+    --------
+    >>> Network("mlp", hidden=(30,)).make((48,), 5)(torch.zeros(8, 48)).shape
+    torch.Size([8, 5])
+    """
+
+    name: str | NetworkFactory = "mlp"
+    _: KW_ONLY
+    hidden: tuple[int, ...] | None = None
+    norm: str | None = None
+    width: float | None = None
+
+    _parameter_constraints: ClassVar = {"name": [str, callable]}
+
+    def make(self, shape: Shape, n_outputs: int | None) -> nn.Module:
+        """Make the network with fresh weights; None gives the encoder alone."""
+        options = {k: v for k, v in self.get_params().items() if k != "name" and v is not None}
+        return make_network(self.name, shape, n_outputs, **options)
+
+
+@dataclass(repr=False)
+class Optimizer(Settings):
+    """How a network learns: the optimiser, its learning rate, its batches.
+
+    Parameters
+    ----------
+    name : {"auto", "adam", "sgd"}, default="auto"
+        ``"auto"`` is Adam for tables and for images stochastic gradient descent, as the
+        authors of PRODEN, PiCO and PLCP use it.
+    learning_rate, weight_decay : float, default=None
+        None: 0.003 and 0.0001 of Adam, 0.01 and 0.001 of SGD.
+    momentum : float, default=0.9
+        Of SGD.
+    schedule : {"constant", "cosine", "step"}, default=None
+        Of the learning rate: unchanged, falling to a thousandth, or times `decay` every
+        `decay_every` epochs. None: cosine, but constant for PRODEN with SGD.
+    decay, decay_every : float, int, default=0.9, 10
+        Of the step schedule.
+    batch_size : int, default=None
+        Rows of a step, of all processes together. None: 32 with Adam; with SGD 128 for PRODEN
+        and 256 for PiCO.
+    drop_last : bool, default=False
+        Whether an epoch leaves out the last rows of its order if they do not fill a batch, as
+        the authors of PRODEN and PiCO do. Other rows are left out in every epoch; data smaller
+        than a batch are one batch.
+    precision : {"float32", "bfloat16", "float16"}, default="float32"
+        Of the networks; losses and confidences are always float32.
+
+    Examples
+    --------
+    >>> Optimizer("sgd", learning_rate=1.0, schedule="step", decay=0.5).rate(10, n_epochs=30)
+    0.5
+    """
+
+    name: str = "auto"
+    _: KW_ONLY
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    weight_decay: float | None = None
+    schedule: str | None = None
+    decay: float = 0.9
+    decay_every: int = 10
+    batch_size: int | None = None
+    drop_last: bool = False
+    precision: str = "float32"
+
+    _parameter_constraints: ClassVar = {
+        "name": [StrOptions({"auto", "adam", "sgd"})],
+        "learning_rate": [*_ABOVE_ZERO, None],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "weight_decay": [*_NOT_NEGATIVE, None],
+        "schedule": [StrOptions({"constant", "cosine", "step"}), None],
+        "decay": [Interval(Real, 0, 1, closed="right")],
+        "decay_every": _COUNT,
+        "batch_size": [Interval(Integral, 2, None, closed="left"), None],
+        "drop_last": ["boolean"],
+        "precision": [StrOptions({"float32", "bfloat16", "float16"})],
+    }
+
+    def settled(self, usual: Mapping[str, Mapping[str, Any]], shape: Shape) -> Optimizer:
+        """Fill in what is left open: by the usual settings of each optimiser, and the rows."""
+        name = self.name
+        if name == "auto":
+            name = "adam" if len(shape) == 1 else "sgd"
+        left_open = {k: v for k, v in usual[name].items() if getattr(self, k) is None}
+        settled: Optimizer = clone(self).set_params(name=name, **left_open)
+        return settled
+
+    def rate(self, epoch: int, n_epochs: int) -> float:
+        """Return the learning rate of an epoch."""
+        assert self.learning_rate is not None
+        first = float(self.learning_rate)
+        if self.schedule == "step":
+            return first * self.decay ** (epoch // self.decay_every)
+        if self.schedule == "cosine":
+            least = first * 1e-3
+            return least + (first - least) * (1 + math.cos(math.pi * epoch / n_epochs)) / 2
+        return first
+
+    def make(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        """Make the optimiser of some parameters."""
+        options: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+        if self.name == "adam":
+            return torch.optim.Adam(parameters, **options)
+        return torch.optim.SGD(parameters, momentum=self.momentum, **options)
+
+
+@dataclass(repr=False)
+class Coupling(Settings):
+    """A second network beside the first, and how both hear each other.
+
+    Parameters
+    ----------
+    partner : {"non-candidate", "candidate", "independent"} or None, default="non-candidate"
+        None trains the base alone. ``"non-candidate"`` is PLCP. ``"candidate"`` is the
+        ablation whose partner is an ordinary classifier; it does not read `partner_output` and
+        `reduction`. ``"independent"`` is the control, a second base that never hears of the
+        first, and reads nothing else here.
+    collaboration : float, default=0.5
+        Weight of the collaborative loss (the paper's mu).
+    blur : float or None, default=-1.0
+        Temperature of the blur (k); None turns blurring off.
+    partner_output : {"complement", "softmax", "softmax_rescaled", "sigmoid"}, \
+default="complement"
+        How the partner's logits become non-candidate confidences; the paper does not say. See
+        `appellate.deep.losses.noncandidate_confidence`.
+    reduction : {"auto", "sum", "mean"}, default="auto"
+        Of the partner's loss over the labels of a row.
+    direction : {"both", "to_base", "to_partner"}, default="both"
+        Whom the collaborative loss teaches.
+
+    Examples
+    --------
+    >>> Coupling("non-candidate", blur=None).get_params()["collaboration"]
+    0.5
+    """
+
+    partner: str | None = "non-candidate"
+    _: KW_ONLY
+    collaboration: float = 0.5
+    blur: float | None = -1.0
+    partner_output: str = "complement"
+    reduction: str = "auto"
+    direction: str = "both"
+
+    _parameter_constraints: ClassVar = {
+        "partner": [StrOptions({"non-candidate", "candidate", "independent"}), None],
+        "collaboration": _NOT_NEGATIVE,
+        "blur": [Interval(Real, None, None, closed="neither"), None],
+        "partner_output": [StrOptions(set(PARTNER_OUTPUTS))],
+        "reduction": [StrOptions({"auto", "sum", "mean"})],
+        "direction": [StrOptions({"both", "to_base", "to_partner"})],
+    }
+
+
+@dataclass(repr=False)
+class Contrast(Settings):
+    """Constants of PiCO, with the values of its authors' runs on CIFAR-10.
+
+    Parameters
+    ----------
+    projection_size : int, default=128
+        Length of the embedding that is contrasted.
+    queue_size : int, default=8192
+        Embeddings kept from earlier batches to contrast with.
+    temperature : float, default=0.07
+        Of the contrast.
+    contrast_weight : float, default=0.5
+        Weight of the contrastive loss.
+    key_momentum : float, default=0.999
+        Share of the key network that is kept in a step.
+    prototype_momentum : float, default=0.99
+        Share of a prototype that is kept for each of its rows.
+    prototype_start : int, default=1
+        First epoch, counted from 0, in which prototypes say what is a positive and what is the
+        target; before it each row is contrasted with itself alone.
+    target_momentum : tuple of two floats, default=(0.95, 0.8)
+        Share of the old confidence that is kept, in the second and at the end of the last
+        epoch; the first epoch keeps 0.99.
+
+    Examples
+    --------
+    >>> Contrast(target_momentum=(0.9, 0.5)).keep(1, n_epochs=10)
+    0.9
+    """
+
+    projection_size: int = 128
+    _: KW_ONLY
+    queue_size: int = 8192
+    temperature: float = 0.07
+    contrast_weight: float = 0.5
+    key_momentum: float = 0.999
+    prototype_momentum: float = 0.99
+    prototype_start: int = 1
+    target_momentum: tuple[float, float] = (0.95, 0.8)
+
+    _parameter_constraints: ClassVar = {
+        "projection_size": _COUNT,
+        "queue_size": _COUNT,
+        "temperature": _ABOVE_ZERO,
+        "contrast_weight": _NOT_NEGATIVE,
+        "key_momentum": _SHARE,
+        "prototype_momentum": _SHARE,
+        "prototype_start": [Interval(Integral, 0, None, closed="left")],
+        "target_momentum": [tuple, list],
+    }
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        super().check()
+        shares = self.target_momentum
+        if len(shares) != 2 or not all(isinstance(s, Real) and 0 <= s <= 1 for s in shares):
+            raise ValueError(
+                "target_momentum must be two shares between 0 and 1, of the second and of the "
+                f"last epoch, such as (0.95, 0.8); got {shares!r}."
+            )
+
+    def keep(self, epoch: int, n_epochs: int) -> float:
+        """Share of the old confidence that an epoch keeps (phi)."""
+        first, last = self.target_momentum
+        return 0.99 if epoch == 0 else first + (last - first) * (epoch - 1) / n_epochs
+
+
+@dataclass(repr=False)
+class Selection(Settings):
+    """Which epoch to keep, by rows that are not trained on. No truth is used.
+
+    Parameters
+    ----------
+    selection : {"last", "covering_rate", "approximated_accuracy", "candidate_likelihood"}, \
+default="candidate_likelihood"
+        The last epoch, or the one whose score of the candidate sets of those rows is best.
+    validation_fraction : float, default=None
+        Share of the rows that is kept aside and scored after every epoch; None: a tenth, but
+        none for ``"last"``.
+
+    Examples
+    --------
+    >>> Selection("last").fraction, Selection("covering_rate").fraction
+    (0.0, 0.1)
+    """
+
+    selection: str = "candidate_likelihood"
+    _: KW_ONLY
+    validation_fraction: float | None = None
+
+    _parameter_constraints: ClassVar = {
+        "selection": [StrOptions({"last", *SCORES})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left"), None],
+    }
+
+    @property
+    def fraction(self) -> float:
+        """Share of the rows that is kept aside."""
+        if self.validation_fraction is not None:
+            return float(self.validation_fraction)
+        return 0.0 if self.selection == "last" else 0.1
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        super().check()
+        if self.selection != "last" and not self.fraction:
+            raise ValueError(
+                f"selection={self.selection!r} needs rows to select on: set "
+                "validation_fraction, such as 0.1."
+            )
+
+
+@dataclass(repr=False)
+class Run(Settings):
+    """Where and how a run is done; nothing here changes what it computes.
+
+    Parameters
+    ----------
+    folder : path or None, default=None
+        For the checkpoint and the log (``log.jsonl``, and TensorBoard's if that is installed).
+        Each fit needs a new one; under `PLCPClassifier` the second round is kept in its
+        sub-folder ``round-2``, and so on.
+    resume : bool, default=False
+        Whether to go on from the checkpoint in the folder. The result is that of a run that
+        was never stopped.
+    checkpoint_every : int, default=1
+        Epochs between checkpoints.
+    device : str or torch.device, default="auto"
+        ``"auto"`` takes an accelerator if there is one.
+    n_workers : int, default=0
+        Processes that read ahead from a torch dataset.
+    verbose : bool or callable, default=False
+        Whether to write a line for every epoch to the standard error; or a function, which gets
+        the record of every epoch instead.
+
+    Examples
+    --------
+    >>> str(Run(device="cpu").find_device())
+    'cpu'
+    """
+
+    folder: str | os.PathLike[str] | None = None
+    _: KW_ONLY
+    resume: bool = False
+    checkpoint_every: int = 1
+    device: str | torch.device = "auto"
+    n_workers: int = 0
+    verbose: bool | Listener = False
+
+    _parameter_constraints: ClassVar = {
+        "folder": [str, os.PathLike, None],
+        "resume": ["boolean"],
+        "checkpoint_every": _COUNT,
+        "device": [str, torch.device],
+        "n_workers": [Interval(Integral, 0, None, closed="left")],
+        "verbose": ["boolean", callable],
+    }
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        super().check()
+        if self.resume and self.folder is None:
+            raise ValueError("resume=True needs the folder that holds the checkpoint.")
+
+    def find_device(self) -> torch.device:
+        """Find the device that is meant."""
+        if str(self.device) != "auto":
+            try:
+                return torch.empty(0, device=self.device).device
+            except (AssertionError, RuntimeError) as error:
+                raise ValueError(f"there is no device {str(self.device)!r}: {error}") from error
+        found = None
+        if torch.accelerator.is_available():
+            found = torch.accelerator.current_accelerator()
+        return torch.device("cpu") if found is None else found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return plain values, for files."""
+        folder = None if self.folder is None else os.fspath(self.folder)
+        told = {"folder": folder, "device": str(self.device), "verbose": self.verbose is True}
+        return {**super().__getstate__(), **told}

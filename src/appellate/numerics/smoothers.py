@@ -1,0 +1,457 @@
+"""Ridge regression with a free bias, seen as one linear map on the training targets.
+
+For fixed rows, kernel and ridge, the regression
+
+    min over W, b of |Phi W + 1 b' - T|^2 + ridge |W|^2
+
+has the training output ``S T`` with a *smoother* ``S`` that does not depend on the targets
+``T``. Factor ``K + ridge I`` once, and every later regression is a product. ``S`` is
+symmetric and ``S 1 = 1``. In the paper's notation (Eqs. KKT solution, kernel modeling
+output) the training output is ``C - A/2``, so the kernel matrix is not needed again.
+
+With fewer features than rows, ``S = 1 1'/n + Z diag(weights) Z'`` for features Z whose columns
+sum to zero: nothing of size n x n is formed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numba as nb
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from appellate.numerics import blocks
+from appellate.numerics.blocks import Blocks, Placed
+from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.kernels import Kernel, Linear, check_magnitude
+from appellate.numerics.nystroem import SAMPLE_ROWS, Basis, sample_rows
+
+CandidateMap = Callable[[Values], Values]
+
+_BLOCK_ROWS = 512
+_LARGEST_BLOCKS = 2  # in n x n matrices
+_PREDICT_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Regressor:
+    """What remains of a fitted regression: enough to score new rows.
+
+    Attributes
+    ----------
+    kernel : Kernel or None
+        None for primal coefficients, which multiply the features themselves.
+    rows : ndarray, shape (n, q), or None
+        Training rows of a kernel regression, or the landmarks among them.
+    coefficients : ndarray, shape (n, l) or (q, l)
+        Dual (kernel) or primal coefficients.
+    intercept : ndarray, shape (l,)
+        Bias of every label; scores have its dtype.
+    centre : ndarray, shape (q,), or None
+        Subtracted from the features before primal coefficients multiply them.
+    """
+
+    kernel: Kernel | None
+    rows: NDArray[Any] | None
+    coefficients: NDArray[Any]
+    intercept: NDArray[Any]
+    centre: NDArray[np.float64] | None = None
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score new rows, (m, l), in blocks whose kernel values or copies take 64 MiB at most.
+
+        Sparse rows stay sparse where the coefficients are primal.
+        """
+        if sp.issparse(X) and self.rows is None:
+            shift = 0.0 if self.centre is None else self.centre @ self.coefficients
+            scores = X @ self.coefficients + (self.intercept - shift)
+            return np.asarray(scores, dtype=self.intercept.dtype)
+        out = np.empty((X.shape[0], len(self.intercept)), dtype=self.intercept.dtype)
+        widest = X.shape[1] if self.rows is None else max(self.rows.shape)
+        for block in gen_batches(len(out), max(1, _PREDICT_BYTES // (8 * widest))):
+            out[block] = self._features(X[block]) @ self.coefficients + self.intercept
+        return out
+
+    def _features(self, X: Any) -> NDArray[Any]:
+        X = X.toarray() if sp.issparse(X) else X
+        if self.kernel is not None and self.rows is not None:
+            return self.kernel(X, self.rows)
+        if self.centre is None:
+            return np.asarray(X)
+        return np.asarray(X - self.centre, dtype=self.coefficients.dtype)
+
+
+class Smoother(ABC):
+    """The map from targets to training output of one ridge regression.
+
+    Attributes
+    ----------
+    diagonal : ndarray, shape (n,)
+        The diagonal of S: how much a sample's own target counts in its own output.
+    """
+
+    diagonal: NDArray[Any]
+
+    @abstractmethod
+    def regress(
+        self, entries: CandidateEntries, values: Values, *, complement: bool = False
+    ) -> tuple[NDArray[Any], Regressor]:
+        """Return training output and regression on targets that are zero off the candidates.
+
+        With `complement`, on one minus these targets.
+        """
+
+    @abstractmethod
+    def on_candidates(self, entries: CandidateEntries) -> CandidateMap:
+        """Return the map from candidate entries of D to those of ``S @ D``.
+
+        It does not refer to the smoother: whoever keeps only the map gives up the rest.
+        """
+
+
+class KernelSmoother(Smoother):
+    """The exact smoother of a kernel matrix.
+
+    With ``Hi = (K + ridge I)^-1``, ``v = Hi 1`` and ``B = Hi - v v' / (1'v)``:
+    ``S = I - ridge B``, dual coefficients ``B T``, bias ``v'T / (1'v)``. B is kept and not S:
+    where S is close to I, ``(T - S T) / ridge`` would have no digits left.
+
+    Cost: one Cholesky factorisation and one inverse, 2 n^3 / 3 multiply-adds together;
+    a later training output is n^2 l. Memory: the one n x n matrix, overwritten in place; a
+    candidate map gathers the blocks ``B[rows_j, rows_j]`` of the rows that have label j,
+    n^2 c^2 / l entries for c candidates a row, and works on B itself where these would take
+    more than two n x n matrices.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (n, n)
+        Kernel matrix, C-contiguous. **Overwritten.**
+    ridge : float
+        Strictly positive.
+    rows : ndarray, shape (n, q)
+        The training rows, for later predictions.
+    function : Kernel
+        What made `gram`.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (n, n)
+        B.
+    weights : ndarray, shape (n,)
+        The bias is ``weights @ targets``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> smoother = KernelSmoother(X @ X.T, 1e-9, X, Linear())
+    >>> entries = CandidateEntries(np.ones((3, 1), dtype=bool))
+    >>> _, regressor = smoother.regress(entries, np.array([1.0, 3.0, 5.0]))
+    >>> regressor.predict(np.array([[3.0]])).round(4)
+    array([[7.]])
+    """
+
+    def __init__(self, gram: NDArray[Any], ridge: float, rows: Any, function: Kernel) -> None:
+        self.ridge, self.rows, self.function = float(ridge), rows, function
+        self.matrix = _invert_in_place(gram, ridge)
+        row_sums = self.matrix.sum(axis=1)
+        total = row_sums.sum()
+        self.weights = row_sums / total
+        for block in gen_batches(len(gram), _BLOCK_ROWS):
+            self.matrix[block] -= np.outer(self.weights[block], row_sums)
+        self.diagonal = 1 - self.ridge * np.einsum("ii->i", self.matrix)
+
+    def smoothing(self) -> NDArray[Any]:
+        """Return S itself, (n, n), newly made."""
+        out = -self.ridge * self.matrix
+        out.flat[:: len(out) + 1] += 1
+        return out
+
+    def regress(  # noqa: D102
+        self, entries: CandidateEntries, values: Values, *, complement: bool = False
+    ) -> tuple[NDArray[Any], Regressor]:
+        targets: Any
+        if complement:
+            targets = 1 - entries.scatter(values)
+            dual = self.matrix @ targets
+        else:
+            targets = entries.to_sparse(values)
+            dual = np.ascontiguousarray((targets.T @ self.matrix).T)
+        output = np.asarray(targets - self.ridge * dual)
+        return output, self._regressor(dual, self.weights @ targets)
+
+    def _regressor(self, dual: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+        return Regressor(self.function, self.rows, dual, bias)
+
+    def on_candidates(self, entries: CandidateEntries) -> CandidateMap:  # noqa: D102
+        order, starts = entries.by_label
+        sizes, matrix, ridge = np.diff(starts), self.matrix, self.ridge
+        if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * matrix.size:
+            return lambda values: values - ridge * entries.gather(matrix @ entries.scatter(values))
+        gathered = np.empty(np.sum(sizes**2), dtype=matrix.dtype)
+        _gather_blocks(matrix, entries.rows[order], starts, gathered)
+
+        def apply(values: Values) -> Values:
+            out = np.empty_like(values)
+            out[order] = _apply_blocks(gathered, starts, values[order])
+            out *= -ridge
+            out += values
+            return out
+
+        return apply
+
+
+class LinearSmoother(KernelSmoother):
+    """The exact smoother of a linear kernel, for as many features as rows or more.
+
+    The bias is free, so that rows may be centred, which keeps the digits of features that are
+    far from zero, and any constant may be added to the kernel. That of the trace keeps the
+    matrix, which is singular along the constant targets when rows are centred, invertible.
+    Sparse rows are not centred themselves, only their inner products are.
+
+    Parameters
+    ----------
+    rows : ndarray or scipy.sparse matrix, shape (n, q)
+        The training rows.
+    ridge : float
+        Strictly positive.
+    """
+
+    def __init__(self, rows: Any, ridge: float) -> None:
+        check_magnitude(rows)
+        if sp.issparse(rows):
+            self.centre = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
+            along = rows @ self.centre
+            gram = (rows @ rows.T).toarray() - along - along[:, np.newaxis]
+            gram = np.ascontiguousarray(gram + self.centre @ self.centre, dtype=rows.dtype)
+        else:
+            self.centre = rows.mean(axis=0, dtype=np.float64)
+            rows = np.asarray(rows - self.centre, dtype=rows.dtype)
+            gram = rows @ rows.T
+        gram += np.trace(gram) / len(gram)
+        super().__init__(gram, ridge, rows, Linear())
+
+    def _regressor(self, dual: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+        coefficients = self.rows.T @ dual
+        if sp.issparse(self.rows):
+            coefficients -= np.outer(self.centre, dual.sum(axis=0))
+            coefficients = coefficients.astype(self.rows.dtype, copy=False)
+        return Regressor(None, None, coefficients, bias, self.centre)
+
+
+class LowRankSmoother(Smoother):
+    """``S = 1 1'/n + Z diag(weights) Z'`` of features Z whose columns sum to zero.
+
+    A candidate map is one pass over the features that gathers candidate entries into (l, r)
+    coefficients and one that evaluates candidate entries only: n c r multiply-adds each for c
+    candidates a row, linear in n; nothing of size n x n or n x l is formed.
+
+    Parameters
+    ----------
+    features : Blocks
+        Z, (n, r).
+    weights : ndarray, shape (r,)
+        How much of every feature remains.
+    dtype : dtype
+        Of outputs.
+    """
+
+    def __init__(self, features: Blocks, weights: NDArray[Any], dtype: Any) -> None:
+        self.features, self.weights, self.dtype = features, weights, np.dtype(dtype)
+
+    @cached_property
+    def diagonal(self) -> NDArray[Any]:  # type: ignore[override]
+        """The diagonal of S, (n,)."""
+        lengths = blocks.weighted_lengths(self.features, self.weights) + 1 / len(self.features)
+        return lengths.astype(self.dtype)
+
+    def regress(  # noqa: D102
+        self, entries: CandidateEntries, values: Values, *, complement: bool = False
+    ) -> tuple[NDArray[Any], Regressor]:
+        placed = blocks.lay_out(self.features, entries)
+        coefficients, mean = _project(self.features, self.weights, placed, values)
+        if complement:  # S (1 - D) = 1 - S D
+            coefficients, mean = -coefficients, 1 - mean
+        kept = coefficients.astype(self.dtype), mean.astype(self.dtype)
+        return blocks.product(self.features, *kept), self._regressor(coefficients, mean)
+
+    def on_candidates(self, entries: CandidateEntries) -> CandidateMap:  # noqa: D102
+        features, weights = self.features, self.weights
+        placed = blocks.lay_out(features, entries)
+
+        def apply(values: Values) -> Values:
+            kept = (
+                part.astype(values.dtype) for part in _project(features, weights, placed, values)
+            )
+            return blocks.evaluate(features, placed, *kept)
+
+        return apply
+
+    @abstractmethod
+    def _regressor(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> Regressor:
+        """Model of (l, r) coefficients of the features, and the mean target of every label."""
+
+
+def _project(
+    features: Blocks, weights: NDArray[Any], placed: Placed, values: Values
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    n, l = placed[0].shape
+    mean = np.bincount(placed[0].labels, weights=values, minlength=l) / n
+    return blocks.gather(features, placed, values) * weights, mean
+
+
+class FeatureSmoother(LowRankSmoother):
+    """The smoother of a linear model on given features, for fewer features than rows.
+
+    With centred features F scaled to deviation 1, ``X - 1 c' = F diag(d)``, and
+    ``L L' = F'F + ridge diag(1 / d^2)``: ``Z = F L'^-1`` and ``S = 1 1' / n + Z Z'``. Nothing of
+    size n x n is formed; centre and scale keep the digits of features that are far from zero
+    or of very different sizes.
+
+    Cost: n q^2 once, then n q l a training output. Memory: one (n, q) copy, in `cache_dir` if
+    it is given; sparse rows are dense in it.
+
+    Parameters
+    ----------
+    rows : Blocks
+        Features of the training rows.
+    ridge : float
+        Strictly positive.
+    cache_dir : str or path, default=None
+        Folder for the copy.
+    """
+
+    def __init__(self, rows: Blocks, ridge: float, cache_dir: Any = None) -> None:
+        (n, q), sample = rows.shape, sample_rows(rows, SAMPLE_ROWS).astype(np.float64)
+        check_magnitude(sample)
+        centre, scale = sample.mean(axis=0), sample.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        make = partial(_standardized, centre=centre, scale=scale, dtype=rows.dtype)
+        features = rows.make(make, q, rows.dtype, cache_dir)
+        total, gram = blocks.moments(features)
+        gram -= np.outer(total, total / n)
+        factor = _factor(gram, ridge / scale**2)
+        whiten = la.solve_triangular(factor, np.eye(q), lower=True).T  # L'^-1
+        blocks.turn(features, whiten, total / n @ whiten)
+        self.centre, self.primal = centre + total / n * scale, whiten / scale[:, np.newaxis]
+        super().__init__(features, np.ones(q), rows.dtype)
+
+    def _regressor(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> Regressor:
+        weights = (self.primal @ coefficients.T).astype(self.dtype)
+        return Regressor(None, None, weights, mean.astype(self.dtype), self.centre)
+
+
+def _standardized(
+    block: NDArray[Any], centre: NDArray[np.float64], scale: NDArray[np.float64], dtype: Any
+) -> NDArray[Any]:
+    return np.asarray((block - centre) / scale, dtype=dtype)
+
+
+def _factor(gram: NDArray[np.float64], ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cholesky factor of ``gram + diag(ridges)``, raised where rounding makes it indefinite."""
+    raised, largest = 0.0, max(float(np.diag(gram).max()), np.finfo(np.float64).tiny)
+    while True:
+        try:
+            shifted = gram + np.diag(ridges + raised)
+            return np.asarray(la.cholesky(shifted, lower=True, overwrite_a=True))
+        except la.LinAlgError:
+            if raised > largest:
+                raise
+            raised = max(10 * raised, len(gram) * np.finfo(np.float64).eps * largest)
+
+
+class NystroemSmoother(LowRankSmoother):
+    """The smoother of Nystroem features; that of the kernel itself if all rows are landmarks.
+
+    Parameters
+    ----------
+    basis : Basis
+        Features of the rows; models of different ridges share it.
+    ridge : float
+        Strictly positive.
+    dtype : dtype
+        Of outputs; the features are float32, the small algebra is done in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate.numerics.blocks import ArrayBlocks
+    >>> from appellate.numerics.kernels import Gaussian
+    >>> from appellate.numerics.nystroem import nystroem_basis
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> basis = nystroem_basis(ArrayBlocks(X), X, Gaussian(1.0))
+    >>> entries = CandidateEntries(np.ones((3, 1), dtype=bool))
+    >>> smoother = NystroemSmoother(basis, 1e-9, X.dtype)
+    >>> smoother.regress(entries, np.array([1.0, 3.0, 4.0]))[0].round(4)
+    array([[1.],
+           [3.],
+           [4.]])
+    """
+
+    def __init__(self, basis: Basis, ridge: float, dtype: Any) -> None:
+        self.basis = basis
+        super().__init__(basis.features, basis.strengths / (basis.strengths + ridge), dtype)
+
+    def _regressor(self, coefficients: NDArray[Any], mean: NDArray[Any]) -> Regressor:
+        basis = self.basis
+        weights = basis.turn @ coefficients.T  # (m, l)
+        intercept = np.asarray(mean - basis.offset @ coefficients.T, dtype=self.dtype)
+        return Regressor(basis.kernel, basis.landmarks, weights, intercept)
+
+
+@nb.njit(cache=True)
+def _gather_blocks(matrix, rows, starts, blocks):  # type: ignore[no-untyped-def]
+    """Copy ``matrix[rows_j, rows_j]`` of every label j, one block after another."""
+    position = 0
+    for j in range(starts.size - 1):
+        for a in range(starts[j], starts[j + 1]):
+            for b in range(starts[j], starts[j + 1]):
+                blocks[position] = matrix[rows[a], rows[b]]
+                position += 1
+
+
+@nb.njit(cache=True, fastmath={"reassoc", "contract"})
+def _apply_blocks(blocks, starts, values):  # type: ignore[no-untyped-def]
+    """Multiply every block by its part of the values; one thread, no call overhead."""
+    out = np.empty_like(values)
+    position = 0
+    for j in range(starts.size - 1):
+        part = values[starts[j] : starts[j + 1]]
+        for a in range(starts[j], starts[j + 1]):
+            total = values.dtype.type(0)
+            for b in range(part.size):
+                total += blocks[position + b] * part[b]
+            out[a] = total
+            position += part.size
+    return out
+
+
+def _invert_in_place(gram: NDArray[Any], ridge: float) -> NDArray[Any]:
+    """Overwrite a symmetric positive matrix by the inverse of ``gram + ridge I``."""
+    n = len(gram)
+    gram.flat[:: n + 1] += ridge
+    potrf, potri = la.get_lapack_funcs(("potrf", "potri"), (gram,))
+    # LAPACK reads columns first: its lower triangle is the upper one of the C-ordered matrix.
+    factor, info = potrf(gram.T, lower=1, clean=0, overwrite_a=1)
+    if info == 0:
+        inverse, info = potri(factor, lower=1, overwrite_c=1)
+    if info != 0:
+        digits = " or pass float64 features" if gram.dtype == np.float32 else ""
+        raise np.linalg.LinAlgError(
+            f"kernel matrix + {ridge:g} I is not positive definite in {gram.dtype}; "
+            f"choose a larger regularization{digits}."
+        )
+    out: NDArray[Any] = inverse.T
+    for block in gen_batches(n, _BLOCK_ROWS):
+        out[block.stop :, block] = out[block, block.stop :].T
+        corner = out[block, block]
+        corner[np.tril_indices(len(corner), -1)] = corner.T[np.tril_indices(len(corner), -1)]
+    return out

@@ -1,0 +1,385 @@
+"""Is this my problem? What kind of labels a table holds, and what to do with them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from appellate.tables import cells
+from appellate.tables.cells import name_rows, name_some, printable
+from appellate.tables.labels import Labels, read_labels
+from appellate.tables.reading import Table, read_table
+from appellate.tables.roles import Roles, find_roles
+
+Kind = Literal["partial-label", "multi-label", "noisy", "plain"]
+
+MEANING: dict[Kind, str] = {
+    "partial-label": "of each row's labels one is true: this is what Appellate is for",
+    "multi-label": "all labels of a row are true: Appellate is not for this",
+    "noisy": "labels disagree",
+    "plain": "one label a row: nothing is ambiguous",
+}
+_FACTS = {
+    "rows": "rows",
+    "classes": "classes",
+    "people": "people",
+    "answers": "answers",
+    "mean_size": "labels a row, on average",
+    "largest": "labels in the largest set",
+    "singletons": "rows with one label",
+    "several": "rows with several labels",
+    "full_sets": "rows with all labels",
+    "empty": "rows without label",
+    "truth_coverage": "of the rows have the truth in the set",
+    "features": "columns to learn from",
+    "missing_cells": "empty feature cells",
+}
+_EMPTY_SETS = 0.05  # share of empty sets from which they look meant
+_MULTI = """\
+# All labels of a row are true: use a multi-label classifier of scikit-learn.
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+
+model = OneVsRestClassifier(LogisticRegression())  # .fit(X, indicator_matrix)"""
+_PLAIN = "# Nothing is ambiguous: any classifier of scikit-learn will do."
+_WRONG = """\
+# One label a row, some of them wrong: there is no set to choose from. Collect the answers of
+# several people and keep them all, one column each; then name them with annotators=."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the labels of a table look like; print it to read it.
+
+    Attributes
+    ----------
+    kind : str
+        ``"partial-label"`` (sets of which one label is true), ``"multi-label"`` (sets of which
+        all are), ``"noisy"`` (people or labels disagree) or ``"plain"`` (one label a row).
+    reason : str
+        Why it looks like that.
+    roles : Roles
+        What the columns are.
+    facts : dict
+        Counts: rows, classes, sizes of the sets, rows without label, features, ...
+    problems : list of str
+        What has to be mended first, with row numbers.
+    notes : list of str
+        What is good to know, though nothing has to be done.
+    command : str or None
+        What to type next in a terminal; None where Appellate is of no use.
+    python : str
+        What to type next in Python.
+    source : str
+        What the table is called.
+    """
+
+    kind: Kind
+    reason: str
+    roles: Roles
+    facts: dict[str, Any]
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    command: str | None = None
+    python: str = ""
+    source: str = "the table"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a dictionary of JSON's types."""
+        return {**vars(self), "roles": self.roles.to_dict()}
+
+    def __str__(self) -> str:
+        """Say everything, for a terminal."""
+        lines = [f"{self.source}: {self.kind}", f"  {MEANING[self.kind]}", ""]
+        lines += [f"Why: {self.reason}", "", "Read as:"]
+        lines += [f"  {line}" for line in str(self.roles).splitlines()]
+        lines.append("")
+        for name, text in _FACTS.items():
+            value = self.facts.get(name)
+            if value is not None:
+                shown = f"{value:.1%}" if name == "truth_coverage" else f"{value:.4g}"
+                shown = str(value) if isinstance(value, int) else shown
+                lines.append(f"  {shown:>8}  {text}")
+        for title, said in (
+            ("Mend first (rows count from 0, without the header):", self.problems),
+            ("Note:", self.notes),
+        ):
+            lines += ["", title, *(f"  - {text}" for text in said)] if said else []
+        if self.command:
+            lines += ["", "Next, in the terminal:", "", f"    {self.command}"]
+        lines += ["", "Or in Python:" if self.command else "Next, in Python:", ""]
+        lines += [f"    {line}".rstrip() for line in self.python.splitlines()]
+        return "\n".join(map(printable, lines))
+
+
+def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis:
+    r"""Tell what kind of labels a table holds, and what to do with them.
+
+    Parameters
+    ----------
+    source : Table, path or data frame
+        See `read_table`.
+    roles : Roles, default=None
+        What its columns are; guessed by default.
+    **given
+        Columns that are known, see `find_roles`.
+
+    Returns
+    -------
+    Diagnosis
+        Kind of the labels, the facts behind it, what to mend, and what to type next.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be read, or no column looks like labels.
+
+    Notes
+    -----
+    Candidate sets and multi-label targets look alike: the table cannot tell whether one label
+    of a set is true or all are. Without a column of true labels the answer is a guess, and
+    `reason` says so.
+
+    Examples
+    --------
+    >>> table = {"w": [1.5, 0.5], "names": ["anna|bob", "carl"], "truth": ["bob", "carl"]}
+    >>> found = diagnose(table)
+    >>> found.kind, found.facts["singletons"], found.facts["truth_coverage"]
+    ('partial-label', 1, 1.0)
+    """
+    table = read_table(source)
+    roles = roles or find_roles(table, **given)
+    read = read_labels(table, roles)
+    facts = _count(table, roles, read)
+    kind, reason = _judge(table, roles, read, facts)
+    problems = read.problems() if kind != "multi-label" else []
+    if not facts["features"] and roles.layout == "candidates" and kind != "multi-label":
+        problems.append("no column is left to learn from; name some with features=.")
+    notes = [*table.notes, *roles.notes, *read.notes, *_spellings(read)]
+    notes += _more_notes(table, roles, read)
+    useful = kind == "partial-label" or (kind == "noisy" and roles.layout != "candidates")
+    return Diagnosis(
+        kind,
+        reason,
+        roles,
+        facts,
+        problems,
+        notes,
+        _command(table, roles) if useful else None,
+        _python(table, roles)
+        if useful
+        else {"multi-label": _MULTI, "plain": _PLAIN}.get(kind, _WRONG),
+        table.source,
+    )
+
+
+def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
+    sizes = np.count_nonzero(read.matrix, axis=1)
+    l = len(read.class_names)
+    facts: dict[str, Any] = {
+        "rows": read.n_rows,
+        "classes": l,
+        "mean_size": float(sizes.mean()),
+        "largest": int(sizes.max()),
+        "singletons": int(np.count_nonzero(sizes == 1)),
+        "several": int(np.count_nonzero(sizes > 1)),
+        "full_sets": int(np.count_nonzero(sizes == l)) if l > 1 else 0,
+        "empty": int(np.count_nonzero(sizes == 0)),
+        "truth_coverage": _coverage(read),
+        "features": len(roles.features) + len(roles.text),
+        "missing_cells": _empty_cells(table, roles),
+        "set_aside": list(roles.ignore),
+    }
+    if not roles.candidates:
+        people = len(np.unique(read.people)) if not roles.counts else None
+        facts |= {"people": people, "answers": int(read.weights.sum())}
+    return facts
+
+
+def _empty_cells(table: Table, roles: Roles) -> int:
+    columns = (table.data.column(name) for name in roles.features)
+    total = 0
+    for column in columns:
+        text = cells._is_text(column.type)
+        total += cells.texts(column).null_count if text else column.null_count
+    return int(total)
+
+
+def _coverage(read: Labels) -> float | None:
+    """Return the share of the rows whose truth, where there is one, is in the set."""
+    if read.truth is None:
+        return None
+    place = {name: j for j, name in enumerate(read.class_names.tolist())}
+    rows = [i for i, label in enumerate(read.truth) if label is not None]
+    codes = np.array([place.get(read.truth[i], -1) for i in rows], dtype=np.intp)
+    if not rows:
+        return None
+    return float(np.mean((codes >= 0) & read.matrix[rows, codes]))
+
+
+def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> tuple[Kind, str]:
+    n, several = facts["rows"], facts["several"]
+    share = f"{several / n:.1%} of the rows"
+    if not roles.candidates:
+        who = f"{facts['people']} people" if facts["people"] else "people"
+        if not several:
+            return "plain", f"{who} agree on every row."
+        said = f"{several} of {n} rows ({several / n:.1%})"
+        return "noisy", f"{who} disagree on {said}; their answers make candidate sets."
+    covered = facts["truth_coverage"]
+    if not several:
+        if covered is not None and covered < 1:
+            wrong = f"{1 - covered:.1%} of the rows"
+            return "noisy", f"every row has one label, which is not the truth in {wrong}."
+        return "plain", "every row has one label at most."
+    start = f"{share} have several labels"
+    if roles.truth and roles.separator and _is_parted(table, roles):
+        return "multi-label", f"{start}, and so has the truth: all labels of a set count."
+    if covered == 1:
+        return "partial-label", f"{start}, and the one true label is always among them."
+    if covered is not None:
+        return (
+            "partial-label",
+            f"{start}, and the one true label is among them in {covered:.1%} of the rows: the "
+            "sets are noisy.",
+        )
+    if facts["empty"] >= _EMPTY_SETS * n:
+        return (
+            "multi-label",
+            f"{start} and {facts['empty'] / n:.1%} have none. A candidate set is never empty, so "
+            "this looks like all labels of a set being true; the table alone cannot tell.",
+        )
+    return (
+        "partial-label",
+        f"{start}. This is partial-label if one label of each set is true, multi-label if all "
+        "are; the table alone cannot tell.",
+    )
+
+
+def _is_parted(table: Table, roles: Roles) -> bool:
+    truth = table.texts(roles.truth or "").drop_null().to_pylist()
+    return any(len(cells.split(cell, roles.separator)) > 1 for cell in truth)
+
+
+def _spellings(read: Labels) -> Iterator[str]:
+    """Say which labels differ in case alone, and which occur once beside a near twin."""
+    names = read.class_names.tolist()
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.casefold(), []).append(name)
+    alike = [" and ".join(map(repr, group)) for group in groups.values() if len(group) > 1]
+    if alike:
+        rest = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
+        yield (
+            f"labels that differ in upper and lower case alone: {printable(', '.join(alike[:3]))}"
+            f"{rest}. They count as different; if they are not, write them alike."
+        )
+    often = np.count_nonzero(read.matrix, axis=0)
+    rare = [name for name, count in zip(names, often, strict=True) if count == 1]
+    common = [name for name, count in zip(names, often, strict=True) if count > 2]
+    twins = [(one, other) for one in rare[:200] for other in common if _near(one, other)]
+    for one, other in twins[:3]:
+        yield f"{name_some([one])} occurs once, beside {name_some([other])}: a slip of the pen?"
+
+
+def _near(one: str, other: str) -> bool:
+    """Tell whether two words differ in one letter, one too many, or two exchanged ones."""
+    short, long = sorted((one, other), key=len)
+    if len(short) < 4 or len(long) - len(short) > 1 or short.casefold() == long.casefold():
+        return False
+    start = next(
+        (i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short)
+    )
+    if re.search(r"\d", long[start : start + 1] + short[start : start + 1]):
+        return False
+    if len(short) < len(long):
+        return short[start:] == long[start + 1 :]
+    swapped = short[start : start + 2] == long[start : start + 2][::-1]
+    return short[start + 1 :] == long[start + 1 :] or (
+        swapped and short[start + 2 :] == long[start + 2 :]
+    )
+
+
+def _more_notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
+    if read.truth is not None:
+        blank = [i for i, label in enumerate(read.truth) if label is None]
+        if blank:
+            yield f"no truth in {name_rows(blank)}: the others are scored."
+    if roles.long:
+        for name in roles.features:
+            texts = table.texts(name)
+            first = texts.take(read.first)
+            differing = len({*zip(read.owner.tolist(), texts.to_pylist(), strict=True)})
+            if differing > len(first):
+                yield (
+                    f"column {name_some([name])} differs between the rows of one item; the first "
+                    "counts. If it describes the answer, leave it out with ignore=."
+                )
+
+
+def _options(table: Table, roles: Roles) -> dict[str, Any]:
+    """Return what to tell `rectify` so that it reads the table in this way."""
+    options: dict[str, Any] = dict(table.options)
+    names = roles.labels
+    if roles.layout in ("annotators", "counts"):
+        options[roles.layout] = _pattern(table, names) or list(names)
+    else:
+        options[roles.layout] = names[0] if len(names) == 1 else list(names)
+    if roles.layout == "candidates" and roles.separator not in (None, "|"):
+        options["separator"] = roles.separator
+    for role in ("id", "truth", "image"):
+        if getattr(roles, role):
+            options[role] = getattr(roles, role)
+    for role in ("text", "missing"):
+        found = getattr(roles, role)
+        if found:
+            options[role] = found[0] if len(found) == 1 else list(found)
+    given = [name for name, why in roles.reasons.items() if why == "given"]
+    for role, columns in (("features", roles.features), ("ignore", roles.ignore)):
+        chosen = [name for name in columns if name in given]
+        if chosen:
+            options[role] = chosen
+    return options
+
+
+def _pattern(table: Table, names: Sequence[str]) -> str | None:
+    """Return a pattern such as ``w*`` that stands for just these columns."""
+    stem = re.match(r"[^\d*?\[\],]*", names[0])
+    pattern = f"{stem[0] if stem else ''}*"
+    if len(names) < 4 or len(pattern) < 2:
+        return None
+    return pattern if {*table.find([pattern])} == {*names} else None
+
+
+def _command(table: Table, roles: Roles) -> str | None:
+    if table.path is None:
+        return None
+    path = f"./{table.path}" if table.path.startswith("-") and table.path != "-" else table.path
+    words = ["appellate", "rectify", path]
+    for name, value in _options(table, roles).items():
+        several = value if isinstance(value, list) else [value]
+        if name == "long" and not any("," in each for each in several):
+            several = [",".join(several)]
+        for each in several:
+            each = "\\t" if each == "\t" else str(each)
+            words += [f"--{name}={each}"] if each.startswith("-") else [f"--{name}", each]
+    return shlex.join([*words, "--out", _free_name(table.path)])
+
+
+def _free_name(path: str) -> str:
+    """Return a name that nothing has yet in the folder in which the user stands."""
+    stem = re.sub(r"[*?\[\]\s]+", "", Path(path).stem).strip("-.") or "rectified"
+    names = (stem, *(f"{stem}-{i}" for i in range(2, 10_000)))
+    return next(name for name in names if not Path(name).exists())
+
+
+def _python(table: Table, roles: Roles) -> str:
+    source = "table" if table.path is None else repr(table.path)
+    options = "".join(f", {name}={value!r}" for name, value in _options(table, roles).items())
+    return f"import appellate\n\nrun = appellate.rectify({source}{options})"

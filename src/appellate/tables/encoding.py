@@ -1,0 +1,306 @@
+"""Columns to learn from: as a data frame, and as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from appellate.tables import cells
+from appellate.tables.cells import TableError, name_some
+from appellate.tables.reading import Table
+from appellate.tables.roles import Roles
+
+FeatureKind = Literal["number", "category", "date", "text"]
+
+_LONGEST = 20_000  # letters of a text that are learned from
+_CATEGORIES = 40  # values of a column from which on they are compared as texts
+_TERMS = 20_000  # words and sequences of letters, the most frequent ones
+_HASHED = {"alternate_sign": False, "norm": None, "strip_accents": "unicode", "dtype": np.float32}
+_VECTORIZERS = (  # words and letters have no vocabulary, which would be most of a saved model
+    HashingVectorizer(n_features=2**15, ngram_range=(1, 2), token_pattern=r"\b\w+\b", **_HASHED),
+    HashingVectorizer(n_features=2**14, analyzer="char_wb", ngram_range=(3, 4), **_HASHED),
+)
+
+
+def features(
+    table: Table,
+    roles: Roles,
+    *,
+    rows: NDArray[np.intp] | None = None,
+    kinds: Mapping[str, FeatureKind] | None = None,
+) -> Any:
+    """Return the columns to learn from as a data frame, ready for `make_encoder`.
+
+    Parameters
+    ----------
+    table : Table
+        The user's.
+    roles : Roles
+        With `features` and `text`.
+    rows : ndarray of int, default=None
+        Rows to take, such as `Labels.first` of a long table; all by default.
+    kinds : mapping of str to str, default=None
+        What the columns were when a model was fitted, see `feature_kinds`; by default what they
+        look like.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers as float64 with NaN, dates as datetimes, all else as strings.
+
+    Raises
+    ------
+    TableError
+        If there is no column to learn from, or a cell is not what it should be.
+
+    Examples
+    --------
+    >>> from appellate.tables import feature_kinds, features, find_roles, read_table
+    >>> columns = {"w": ["1.5", "", "2"], "site": ["n", "s", "n"], "y": ["a|b", "a", "b"]}
+    >>> table = read_table(columns)
+    >>> feature_kinds(features(table, find_roles(table)))
+    {'w': 'number', 'site': 'category'}
+    """
+    names = (*roles.features, *roles.text)
+    if not names:
+        why = "; ".join(
+            f"{name_some([n])}: {reason}" for n, reason in list(roles.ignore.items())[:5]
+        )
+        raise TableError(
+            f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
+            "columns with features=, or give embeddings=."
+        )
+    words = [mark for mark in roles.missing if cells.as_number(mark) is None]
+    taken = None if rows is None else pa.array(rows)
+    columns: dict[str, Any] = {}
+    for name in names:
+        column = table.column(name, "features")
+        column = column if taken is None else column.take(taken)
+        kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
+        if pa.types.is_nested(column.type):
+            columns |= _spread(table, name, column)
+        else:
+            columns[name] = _read(table, name, column, kind, words)
+    return pa.table(columns).to_pandas()
+
+
+def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind]:
+    """Say what the columns of `features` are: number, date, text or category."""
+    found: dict[str, FeatureKind] = {}
+    for name, dtype in frame.dtypes.items():
+        kind: FeatureKind = {"f": "number", "M": "date"}.get(dtype.kind, "category")  # type: ignore[assignment]
+        found[str(name)] = "text" if name in text else kind
+    return found
+
+
+def _read(table: Table, name: str, column: Any, kind: str | None, words: Sequence[str]) -> Any:
+    if kind in (None, "number"):
+        values = cells.numbers(column, table.decimal, words)
+        if values is not None:
+            return _check_finite(table, name, values)
+        texts = cells.texts(column)
+        if kind == "number":
+            return _refuse_texts(table, name, texts, words)
+    if kind in (None, "date"):
+        moments = cells.dates(column)
+        if moments is not None:
+            plain = pa.timestamp("us")
+            return (
+                moments.cast(plain) if moments.type.tz is None else moments.cast(plain, safe=False)
+            )
+        if kind == "date":
+            raise TableError(f"{table.source}, column {name_some([name])}: dates are expected.")
+    texts = cells.texts(column)
+    if words:
+        texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
+    if kind == "text":
+        return pc.utf8_slice_codeunits(texts.fill_null(""), 0, _LONGEST)
+    return texts
+
+
+def _check_finite(table: Table, name: str, values: NDArray[np.float64]) -> Any:
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise TableError(
+            f"{table.source}, column {name_some([name])}: row {infinite[0]} holds an infinite "
+            "number. Correct it, leave the cell empty, or name the column with ignore=."
+        )
+    return pa.array(values)
+
+
+def _refuse_texts(table: Table, name: str, texts: Any, words: Sequence[str]) -> Any:
+    for row, text in enumerate(texts.to_pylist()):
+        if text and text not in words and cells.as_number(text, table.decimal) is None:
+            raise TableError(
+                f"{table.source}, column {name_some([name])}: row {row} holds "
+                f"{name_some([text])}, but numbers are expected."
+            )
+    return pa.array(np.full(len(texts), np.nan))
+
+
+def _spread(table: Table, name: str, column: Any) -> dict[str, Any]:
+    """Return a column of equally long lists of numbers as one column a place."""
+    try:
+        matrix = np.array(column.to_pylist(), dtype=np.float64)
+    except (ValueError, TypeError):
+        matrix = np.empty(0)
+    if matrix.ndim != 2:
+        raise TableError(
+            f"{table.source}, column {name_some([name])}: not a list of numbers of one length in "
+            "every row. Mend it, or name the column with ignore=."
+        )
+    return {
+        f"{name}_{j}": _check_finite(table, name, matrix[:, j]) for j in range(matrix.shape[1])
+    }
+
+
+def make_encoder(
+    frame: Any, *, text: Sequence[str] = (), n_components: int = 100, random_state: Any = 0
+) -> ColumnTransformer:
+    """Return a transformer that turns a data frame into numbers of one scale.
+
+    Numbers are imputed by their median and scaled; categories of up to 40 values become
+    indicators; more of them, and short strings, are compared by their letters; dates give
+    year, month, day, hour, weekday and seconds; prose is compared by words and letters.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        From `features`.
+    text : sequence of str, default=()
+        Its columns of prose.
+    n_components : int, default=100
+        Numbers that a column of prose becomes, at most.
+    random_state : int or None, default=0
+        Of the reduction of texts.
+
+    Returns
+    -------
+    ColumnTransformer
+        Not fitted yet; it can be cloned, put into a pipeline, and saved.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"w": [1.5, None, 2.0], "site": ["n", "s", "n"]})
+    >>> make_encoder(frame).fit_transform(frame).shape
+    (3, 3)
+    """
+    try:
+        from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
+    except ImportError as error:
+        raise ImportError(
+            "Encoding a table needs skrub: pip install 'appellate[table]'"
+        ) from error
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    moments = make_pipeline(
+        DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()
+    )
+    vectorizer = TableVectorizer(
+        cardinality_threshold=_CATEGORIES,
+        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        high_cardinality=StringEncoder(n_components=30, random_state=random_state),
+        numeric=numbers,
+        datetime=moments,
+    )
+    others = [name for name in frame.columns if name not in text]
+    parts: list[tuple[str, Any, Any]] = [("columns", vectorizer, others)] if others else []
+    parts += [
+        (f"text {name}", TextEncoder(n_components, random_state=random_state), name)
+        for name in frame.columns
+        if name in text
+    ]
+    # A column of prose says as much as all others together, so that neither drowns the other.
+    weight = float(np.sqrt(max(1, len(others))))
+    return ColumnTransformer(
+        parts,
+        sparse_threshold=0.0,
+        transformer_weights={name: weight for name, _, _ in parts if name != "columns"},
+        verbose_feature_names_out=False,
+    )
+
+
+class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn texts into a few numbers: TF-IDF of words and letters, reduced by truncated SVD.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Numbers a text becomes, at most.
+    random_state : int or None, default=0
+        Of the reduction.
+
+    Attributes
+    ----------
+    n_features_out_ : int
+        Numbers a text became.
+
+    Examples
+    --------
+    >>> texts = ["a red bird", "a blue bird", "two red fish", "one blue fish"]
+    >>> TextEncoder(n_components=3).fit_transform(texts).shape
+    (4, 3)
+    """
+
+    def __init__(self, n_components: int = 100, *, random_state: Any = 0) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> TextEncoder:
+        """Learn words, letters and the reduction from texts."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float64]:
+        """Learn from texts and return their numbers."""
+        counts = self._count(X)
+        often = counts.getnnz(axis=0)
+        self.columns_ = np.sort(
+            np.argsort(-often, kind="stable")[: min(_TERMS, (often > 0).sum())]
+        )
+        self.reduction_, self.scale_ = None, 1.0
+        if len(self.columns_) > 1:
+            self.weights_ = TfidfTransformer(sublinear_tf=True)
+            matrix = self.weights_.fit_transform(counts[:, self.columns_])
+            most = min(self.n_components, *matrix.shape)
+            with np.errstate(invalid="ignore"):  # all texts alike
+                self.reduction_ = TruncatedSVD(most, random_state=self.random_state).fit(matrix)
+            self.reduction_.components_ = self.reduction_.components_.astype(np.float32)
+        found = self._reduce(counts)
+        self.n_features_out_ = found.shape[1]
+        self.scale_ = float(np.sqrt(found.var(axis=0).sum())) or 1.0
+        return found / self.scale_
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the numbers of texts."""
+        check_is_fitted(self, "columns_")
+        return self._reduce(self._count(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Name the numbers."""
+        names = ["text"] if input_features is None else list(input_features)
+        return np.array([f"{names[0]}_{i}" for i in range(self.n_features_out_)], dtype=object)
+
+    def _count(self, X: Any) -> Any:
+        texts = [t[:_LONGEST] if isinstance(t, str) else "" for t in np.asarray(X).tolist()]
+        return sp.hstack([each.transform(texts) for each in _VECTORIZERS], format="csr")
+
+    def _reduce(self, counts: Any) -> NDArray[np.float64]:
+        if self.reduction_ is None:
+            return np.zeros((counts.shape[0], 1))
+        matrix = self.weights_.transform(counts[:, self.columns_])
+        return self.reduction_.transform(matrix).astype(np.float64) / self.scale_

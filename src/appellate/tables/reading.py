@@ -1,0 +1,668 @@
+"""Read a user's table, whatever holds it: files, folders of shards, data frames."""
+
+from __future__ import annotations
+
+import csv
+import fnmatch
+import glob
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from appellate.tables import cells
+from appellate.tables.cells import TableError, as_text, name_some, restore
+
+Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
+
+_KINDS: dict[Kind, tuple[str, ...]] = {  # in a folder with several kinds the first counts
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather"),
+    "csv": (".csv", ".tsv", ".tab", ".txt"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
+}
+_STARTS: dict[bytes, Kind] = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"PK\x03\x04": "excel",
+    b"\xd0\xcf\x11\xe0": "excel",
+}
+_BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_DELIMITERS = ("\t", ";", ",", "|")  # in this order where several part a file equally well
+_SAMPLE = 1 << 20  # letters in which the delimiter is looked for
+_BLOCK = 20_000  # rows that are Python objects at a time
+_HALF = re.compile("[\ud800-\udfff]")
+_HIDDEN = re.compile(r"[/\\\\][._][^/\\\\]*$")
+_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")  # of pandas, of Dask
+csv.field_size_limit(1 << 30)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Named columns of equal length, in Arrow, and where they came from.
+
+    Attributes
+    ----------
+    source : str
+        What the table is called in messages.
+    data : pyarrow.Table
+        The columns; all texts if they were read from CSV.
+    sha256 : str
+        Of the content: of the file's bytes, or of the columns of a data frame.
+    kind : str
+        ``"csv"``, ``"parquet"``, ``"arrow"``, ``"json"``, ``"excel"`` or ``"frame"``.
+    notes : tuple of str
+        What was found and guessed on the way.
+    path : str or None
+        What was named to read it; None for a data frame.
+    delimiter, encoding, decimal, sheet : str or None
+        How it was read; `decimal` is ``","`` where numbers have decimal commas.
+    native : object
+        The data frame that was given.
+    options : dict
+        Options of `read_table` that were given, to read it in the same way again.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = read_table(pa.table({"x": [1.5, 2.0], " names ": ["anna|bob", "bob"]}))
+    >>> table, table.names
+    (Table(the table, 2 rows, 2 columns), ['x', 'names'])
+    >>> table.find(["n*"], "candidates")
+    ('names',)
+    """
+
+    source: str
+    data: Any
+    sha256: str
+    kind: Kind
+    notes: tuple[str, ...] = ()
+    path: str | None = None
+    delimiter: str = ","
+    encoding: str | None = None
+    decimal: str = "."
+    sheet: str | None = None
+    native: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.data.num_rows)
+
+    def __repr__(self) -> str:
+        """Say where it comes from and how large it is."""
+        return f"Table({self.source}, {len(self)} rows, {len(self.names)} columns)"
+
+    @property
+    def names(self) -> list[str]:
+        """Titles of the columns."""
+        return list(self.data.column_names)
+
+    def column(self, name: str, role: str = "") -> Any:
+        """Return a column as an Arrow array, or say which columns there are."""
+        return self.data.column(self.find([name], role)[0])
+
+    def texts(self, name: str) -> Any:
+        """Return a column as an Arrow array of texts, null where empty; see `cells.texts`."""
+        return cells.texts(self.data.column(name))
+
+    def numbers(self, name: str, missing: Sequence[str] = ()) -> NDArray[np.float64] | None:
+        """Return a column as numbers, NaN where empty; None if it is none of numbers."""
+        return cells.numbers(self.data.column(name), self.decimal, missing)
+
+    def find(self, patterns: str | Sequence[str], role: str = "") -> tuple[str, ...]:
+        """Return the columns that names, patterns such as ``w*`` or lists ``a,b`` stand for.
+
+        Parameters
+        ----------
+        patterns : str or sequence of str
+            A name counts before a pattern, and a pattern before a list.
+        role : str, default=""
+            What they are wanted for, said if there is no such column.
+
+        Returns
+        -------
+        tuple of str
+            In the order of the patterns, each once.
+        """
+        composed = {unicodedata.normalize("NFC", name): name for name in self.names}
+        found: list[str] = []
+        for pattern in [patterns] if isinstance(patterns, str) else patterns:
+            wanted = unicodedata.normalize("NFC", str(pattern)).strip()
+            if wanted in composed:
+                names = [composed[wanted]]
+            else:
+                names = [composed[name] for name in fnmatch.filter(composed, wanted)]
+            if not names and "," in wanted:
+                names = list(self.find(wanted.split(","), role))
+            if not names:
+                self._refuse(wanted, role)
+            found += names
+        return tuple(dict.fromkeys(found))
+
+    def _refuse(self, name: str, role: str) -> None:
+        lower = {title.lower(): title for title in self.names}
+        near = get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+        guess = f" Did you mean {name_some([lower[near[0]]])}?" if near else ""
+        raise TableError(
+            f"{self.source} has no column {name_some([name])}{f' ({role})' if role else ''}."
+            f"{guess} Its columns: {name_some(self.names, 12)}."
+        )
+
+
+def read_table(
+    source: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
+) -> Table:
+    r"""Read a table from a file, several files, or a data frame.
+
+    Parameters
+    ----------
+    source : str, path or data frame
+        A file of CSV, TSV, Parquet, Arrow, JSON lines, a JSON array or Excel; a folder or a
+        pattern such as ``"part-*.parquet"`` of files that together are one table, in natural
+        order; ``"-"`` for the standard input; a data frame of pandas, polars or Arrow, a list
+        of dicts, or a dict of lists.
+    delimiter : str, default=None
+        What parts the cells of a text file; by default the tab, semicolon, comma or bar that
+        parts its first rows most evenly, outside quotes.
+    encoding : str, default=None
+        How the letters of a text file are stored; by default what its byte order mark says,
+        else UTF-8, else that of Windows (cp1252), which is noted.
+    decimal : str, default=None
+        ``"."`` or ``","``; by default commas are read in columns of numbers that have them,
+        where a comma does not part the cells.
+    sheet : str or int, default=None
+        Sheet of an Excel file; by default the first.
+
+    Returns
+    -------
+    Table
+        Columns, and what was found and guessed.
+
+    Raises
+    ------
+    TableError
+        If it cannot be read: what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "own.csv").write_text("w;names\n1,5;anna|bob\n2,0;bob\n")
+    ...     table = read_table(f"{folder}/own.csv")
+    >>> table.numbers("w")
+    array([1.5, 2. ])
+    >>> print(*table.notes, sep="\n")
+    cells are parted by ';'.
+    decimal commas are read in 'w'.
+    """
+    if isinstance(source, Table):
+        return source
+    if decimal not in (None, ".", ","):
+        raise TableError(f"decimal={decimal!r} is neither '.' nor ','.")
+    if isinstance(source, (str, os.PathLike)):
+        options = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet}
+        table = _read_path(os.fspath(source), options)
+    else:
+        table = _read_frame(source)
+    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
+    given = {name: value for name, value in given.items() if value is not None}
+    return _find_commas(replace(table, data=_check(table), options=given), decimal)
+
+
+def _check(table: Table) -> Any:
+    """Return the columns with tidy titles, or say what is wrong with them."""
+    data = table.data
+    names = [str(name).strip() for name in data.column_names]
+    kept = [i for i, name in enumerate(data.column_names) if not _INDEX.fullmatch(name)]
+    kept = [i for i in kept if names[i] or i == 0 or data.column(i).null_count < len(data)]
+    twice = [name for name, n in Counter(names[i] for i in kept).items() if n > 1]
+    if twice:
+        what = "without a title" if twice == [""] else f"called {name_some(twice)}"
+        raise TableError(f"{table.source} has several columns {what}. Give each its own title.")
+    if not len(data) or not kept:
+        raise TableError(f"{table.source} has a header but no rows. Give at least two rows.")
+    data = data.select(kept)
+    for name, column in zip(data.column_names, data.columns, strict=True):
+        try:
+            column.validate(full=cells._is_text(column.type))
+        except pa.ArrowInvalid as error:
+            raise TableError(_bad_letters(table.source, name, column)) from error
+    return data.rename_columns([names[i] for i in kept])
+
+
+def _bad_letters(source: str, name: str, column: Any) -> str:
+    binary = column.cast(pa.large_binary()) if not pa.types.is_string_view(column.type) else column
+    for row, value in enumerate(binary.to_pylist()):
+        try:
+            (value or b"").decode()
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            where = f"column {name_some([name])}, row {row}"
+            return f"{source}, {where}: byte 0x{byte:02x} is not UTF-8. Write the file again."
+    return f"{source}, column {name_some([name])}: damaged. Write the file again."
+
+
+def _find_commas(table: Table, decimal: str | None) -> Table:
+    if decimal == "." or (decimal is None and table.delimiter == ","):
+        return table
+    found = [name for name in table.names if cells.has_commas(table.data.column(name))]
+    if not found:
+        return table
+    note = f"decimal commas are read in {name_some(found)}."
+    return replace(table, decimal=",", notes=(*table.notes, note))
+
+
+def _read_path(path: str, options: Mapping[str, Any]) -> Table:
+    if path == "-":
+        return _read_bytes("the standard input", path, sys.stdin.buffer.read(), options)
+    files, note = _list_files(path)
+    try:
+        tables = [_read_file(file, options) for file in files]
+    except (OSError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or "it does not fit into memory"
+        raise TableError(f"cannot read '{path}': {reason}.") from error
+    if len(tables) == 1:
+        return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
+    data = _concatenate(tables)
+    digest = hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest()
+    note = (f"{len(tables)} files are read as one table, {files[0].name} first.", *note)
+    return replace(tables[0], source=f"'{path}'", path=path, data=data, sha256=digest, notes=note)
+
+
+def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
+    """Return the files that a path stands for, in natural order, and what is left out."""
+    place = Path(path)
+    if place.is_dir():
+        inside = [f for f in place.rglob("*") if _ending(f) and not _HIDDEN.search(str(f))]
+        found = [kind for kind in _KINDS if any(_ending(f) == kind for f in inside)]
+        if not found:
+            raise TableError(f"'{path}' is a folder without a table. Name a file.")
+        left = sorted(f.name for f in inside if _ending(f) != found[0])
+        note = (f"left out of the folder: {name_some(left)}.",) if left else ()
+        return sorted((f for f in inside if _ending(f) == found[0]), key=_natural), note
+    if place.exists():
+        return [place], ()
+    files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
+    if files:
+        return sorted(files, key=_natural), ()
+    beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
+    near = get_close_matches(place.name, beside, n=1)
+    guess = f"Did you mean {name_some([place.with_name(near[0])])}?" if near else "Check the path."
+    raise TableError(f"there is no file {name_some([path])}. {guess}")
+
+
+def _ending(file: Path) -> Kind | None:
+    return next((kind for kind, ends in _KINDS.items() if file.suffix.lower() in ends), None)
+
+
+def _kind(file: Path, start: bytes) -> Kind | None:
+    return next((kind for mark, kind in _STARTS.items() if start.startswith(mark)), _ending(file))
+
+
+def _natural(file: Path) -> list[Any]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(file))]
+
+
+def _concatenate(tables: Sequence[Table]) -> Any:
+    first = {name.strip() for name in tables[0].names}
+    for table in tables[1:]:
+        differing = first ^ {name.strip() for name in table.names}
+        if differing:
+            raise TableError(
+                f"{table.source} and {tables[0].source} differ in {name_some(sorted(differing))}. "
+                "Files of one table must have the same columns."
+            )
+    try:
+        return pa.concat_tables([table.data for table in tables], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise TableError(
+            f"the files of {tables[0].source} and those beside it do not fit together: {error}."
+        ) from error
+
+
+def _read_file(file: Path, options: Mapping[str, Any]) -> Table:
+    with file.open("rb") as stream:
+        kind = _kind(file, stream.read(8))
+        source = f"'{cells.printable(str(file))}'"
+        stream.seek(0)
+        if kind == "parquet" or kind == "arrow":
+            with ThreadPoolExecutor(1) as pool:
+                digest = pool.submit(hashlib.file_digest, stream, "sha256")
+                data = _read_columns(source, kind, file)
+            return Table(source, data, digest.result().hexdigest(), kind)
+        return _read_bytes(source, str(file), stream.read(), options)
+
+
+def _read_columns(source: str, kind: Kind, file: Any) -> Any:
+    """Read Parquet or Arrow, from a path or from bytes."""
+    import pyarrow.parquet
+
+    try:
+        if kind == "parquet":
+            with pyarrow.parquet.ParquetFile(file, memory_map=True) as opened:
+                return opened.read()
+        stream = pa.memory_map(str(file)) if isinstance(file, Path) else file
+        try:
+            return pa.ipc.open_file(stream).read_all()
+        except pa.ArrowInvalid:
+            stream.seek(0)
+            return pa.ipc.open_stream(stream).read_all()
+    except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TableError(
+            f"{source} cannot be read as {kind.capitalize()}: {said.rstrip('.')}. Write the file "
+            "again."
+        ) from error
+
+
+def _read_bytes(source: str, path: str, content: bytes, options: Mapping[str, Any]) -> Table:
+    if not content.strip():
+        raise TableError(f"{source} is empty. Give a table with a header and rows.")
+    digest = hashlib.sha256(content).hexdigest()
+    kind = _kind(Path(path), content) or ("json" if content.lstrip()[:1] in b"{[" else "csv")
+    table = Table(source, None, digest, kind, path=path)
+    if kind in ("parquet", "arrow"):
+        return replace(table, data=_read_columns(source, kind, io.BytesIO(content)))
+    if kind == "excel":
+        return _read_excel(table, content, options["sheet"])
+    text, encoding, notes = _decode(source, content, options["encoding"])
+    table = replace(table, encoding=encoding, notes=notes)
+    if kind == "json":
+        return replace(table, data=_read_json(source, text))
+    return _read_csv(table, text, options["delimiter"])
+
+
+def _decode(source: str, content: bytes, encoding: str | None) -> tuple[str, str, tuple[str, ...]]:
+    """Return the text, its encoding, and a note if that was guessed."""
+    named = encoding or next((e for bom, e in _BOMS.items() if content.startswith(bom)), "utf-8")
+    named = "utf-8-sig" if named.lower() in ("utf-8", "utf8") else named
+    notes: tuple[str, ...] = ()
+    try:
+        text = content.decode(named)
+    except LookupError as error:
+        raise TableError(f"unknown encoding {named!r}. Name one such as 'latin-1'.") from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        where = f"{source}, line {line}: byte 0x{content[error.start]:02x}"
+        rest = content.decode("utf-8", errors="ignore")
+        if encoding is not None or b"\0" in content or not rest.isascii():
+            what = "has another encoding than the rest" if encoding is None else f"is not {named}"
+            raise TableError(
+                f"{where} {what}. Save the file as UTF-8, or name its encoding (encoding=)."
+            ) from error
+        named = "cp1252" if not re.search(rb"[\x81\x8d\x8f\x90\x9d]", content) else "latin-1"
+        text = content.decode(named)
+        notes = (f"not UTF-8 (line {line}), so read as {named}: if letters look wrong, name the "
+                 "encoding (encoding=).",)  # fmt: skip
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise TableError(
+            f"{source}, line {line}: a NUL byte, so this is no text file. Give CSV, TSV, JSON, "
+            "Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
+        )
+    return text, named, notes
+
+
+def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
+    if delimiter is None:
+        delimiter = _find_delimiter(text)
+    elif len(delimiter := delimiter.replace("\\t", "\t")) != 1:
+        raise TableError(f"the delimiter {delimiter!r} is not one character.")
+    rows = _csv_rows(table.source, text, delimiter)
+    titles = [restore(title) for title in next(rows, ())]
+    blocks = []
+    while block := list(islice(rows, _BLOCK)):
+        blocks.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
+    columns = [pa.chunked_array(chunks, pa.string()) for chunks in zip(*blocks, strict=True)]
+    columns = [_undo_apostrophes(c) for c in columns] or [pa.array([], pa.string())] * len(titles)
+    columns = [  # an untitled column is nothing if it is blank
+        c if title.strip() or pc.any(pc.not_equal(c, "")).as_py() else pa.nulls(len(c))
+        for title, c in zip(titles, columns, strict=True)
+    ]
+    notes = table.notes
+    if delimiter != "," and Path(table.path or "").suffix.lower() not in (".tsv", ".tab"):
+        notes = (f"cells are parted by {delimiter!r}.", *notes)
+    data = pa.Table.from_arrays(columns, names=titles)
+    return replace(table, data=data, delimiter=delimiter, notes=notes)
+
+
+def _undo_apostrophes(column: Any) -> Any:
+    if not pc.any(pc.starts_with(column, pattern="'")).as_py():
+        return column
+    return pa.chunked_array([[restore(cell) for cell in column.to_pylist()]], pa.string())
+
+
+def _lines(text: str) -> io.StringIO:
+    """Part a text at line feeds; a file of an old Macintosh at carriage returns."""
+    return io.StringIO(text, newline="\n" if "\n" in text else "\r")
+
+
+def _find_delimiter(text: str) -> str:
+    sample, cut = text[:_SAMPLE], len(text) > _SAMPLE
+
+    def score(delimiter: str) -> tuple[float, int]:
+        widths = []
+        try:
+            reader = csv.reader(_lines(sample), delimiter=delimiter, strict=True)
+            for row in islice(reader, 50):
+                widths += [len(row)] if row else []
+        except csv.Error:
+            widths = widths if cut else widths[:1]
+        if not widths or widths[0] < 2:
+            return 0, 0
+        return widths.count(widths[0]) / len(widths), widths[0]
+
+    best = max(_DELIMITERS, key=score)
+    return best if score(best) > (0, 0) else ","
+
+
+def _csv_rows(source: str, text: str, delimiter: str) -> Iterator[list[str]]:
+    """Yield the titles and then all rows that are not blank."""
+    reader = csv.reader(_lines(text), delimiter=delimiter, strict=True)
+    width, line = 0, 1
+    try:
+        for row in reader:
+            width = width or len(row)
+            if row and len(row) == width:
+                yield row
+            elif "".join(row).strip():
+                raise TableError(
+                    f"{source}, line {line}: {len(row)} cells, but the header has {width}. "
+                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs "
+                    "quotes around it."
+                )
+            line = reader.line_num + 1
+    except csv.Error as error:
+        if "new-line" in str(error):
+            said = "a carriage return within a line. Put quotes around the cell that holds it"
+        else:
+            said = f"{error}. Look for a quote that is not closed or not doubled"
+        raise TableError(f"{source}, line {line}: {said}.") from error
+
+
+def _read_json(source: str, text: str) -> Any:
+    """Read one object a line, or one array of objects."""
+    if text.lstrip().startswith("["):
+        values = _parse(source, text, 0)
+        records: Iterable[tuple[str, Any]] = ((f"entry {i}", v) for i, v in enumerate(values))
+    else:
+        lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
+        whole = _whole_object(text)
+        if whole is not None:
+            return _from_columns(source, whole)
+        records = ((f"line {i}", _parse(source, line, i)) for i, line in lines)
+    return _from_records(source, records)
+
+
+def _parse(source: str, text: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {line or error.lineno}, column {error.colno}"
+        raise TableError(
+            f"{source}, {where}: not JSON ({error.msg}). Write one object a line, or one array of "
+            "objects."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        said = "lists within lists without end" if deep else "a number of too many digits"
+        raise TableError(f"{source}, line {line or 1}: {said}. Correct it.") from error
+
+
+def _whole_object(text: str) -> dict[str, list[Any]] | None:
+    """Return the columns of a file that is one object, as pandas writes by default."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    columns = list(whole.values()) if isinstance(whole, dict) else []
+    if columns and all(isinstance(column, dict) for column in columns):
+        columns = [list(column.values()) for column in columns]
+    if not columns or not all(isinstance(column, list) for column in columns):
+        return None
+    alike = len({len(column) for column in columns}) == 1
+    return dict(zip(whole, columns, strict=True)) if alike else None
+
+
+def _from_records(source: str, records: Iterable[tuple[str, Any]]) -> Any:
+    columns: dict[str, list[Any]] = {}
+    number = 0
+    for number, (where, record) in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise TableError(f"{source}, {where}: not an object. Write one object a row.")
+        for name in record:
+            if name not in columns:
+                columns[name] = [None] * (number - 1)
+        for name, values in columns.items():
+            values.append(record.get(name))
+    return _from_columns(source, columns)
+
+
+def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
+    """Make Arrow columns of Python objects; texts where they are of several kinds."""
+    arrays = {}
+    for title, values in columns.items():
+        name = as_text(title)
+        try:
+            name.encode()
+            arrays[name] = _array(values)
+        except UnicodeEncodeError as error:
+            rows = [i for i, value in enumerate(values) if _HALF.search(as_text(value))]
+            where = f"row {rows[0]}" if rows else "title"
+            raise TableError(
+                f"{source}, column '{cells.printable(name)}', {where}: half a letter (a lone "
+                "surrogate). Write the text again."
+            ) from error
+    return pa.table(arrays)
+
+
+def _array(values: Any) -> Any:
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError):
+        return pa.array([as_text(value) or None for value in values], pa.string())
+
+
+def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
+    try:
+        import python_calamine
+    except ImportError as error:
+        raise TableError(
+            "Excel files need python-calamine: pip install 'appellate[table]'"
+        ) from error
+    try:
+        book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
+        names = book.sheet_names
+        name = names[sheet or 0] if not isinstance(sheet, str) else sheet
+        if name not in names:
+            raise TableError(f"{table.source} has no sheet {name!r}. It has {name_some(names)}.")
+        rows = book.get_sheet_by_name(name).to_python()
+    except (python_calamine.CalamineError, IndexError, OSError) as error:
+        raise TableError(
+            f"{table.source} cannot be read as a spreadsheet: {str(error) or 'no such sheet'}. "
+            "Save it again, or as CSV."
+        ) from error
+    rows = [row for row in rows if any(cell != "" for cell in row)]
+    titles = [as_text(cell) for cell in rows[0]] if rows else []
+    columns = [[None if cell == "" else cell for cell in c] for c in zip(*rows[1:], strict=True)]
+    others = [each for each in names if each != name]
+    notes = (f"sheet {name!r} is read; there are also {name_some(others)}.",) if others else ()
+    arrays = [_array(column) for column in columns] or [pa.nulls(0)] * len(titles)
+    data = pa.Table.from_arrays(arrays, names=titles)
+    return replace(table, data=data, sheet=name, notes=notes)
+
+
+def _read_frame(source: Any) -> Table:
+    try:
+        if isinstance(source, Mapping):
+            data = _from_columns("the table", source)
+        elif isinstance(source, list) and all(isinstance(row, dict) for row in source):
+            data = _from_records("the table", ((f"row {i}", row) for i, row in enumerate(source)))
+        else:
+            data = _open_frame(source)
+    except (pa.ArrowException, TypeError, nw.exceptions.NarwhalsError) as error:
+        raise TableError(
+            f"a {type(source).__name__} is no table ({str(error).splitlines()[0]}). Give a path, "
+            "a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
+        ) from error
+    return Table("the table", data, _digest(data), "frame", native=source)
+
+
+def _open_frame(source: Any) -> Any:
+    named = getattr(getattr(source, "index", None), "name", None)
+    reset = named is not None and named not in source.columns
+    frame = nw.from_native(source.reset_index() if reset else source)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    columns = {}
+    for series in frame.iter_columns():
+        try:
+            columns[as_text(series.name)] = series.to_arrow()
+        except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+            columns |= {as_text(series.name): series.to_list()}
+    return _from_columns("the table", columns)
+
+
+def _digest(data: Any) -> str:
+    """Return the SHA-256 of titles, types and cells, however they are cut into pieces."""
+    digest = hashlib.sha256()
+
+    class Sink(io.RawIOBase):
+        def writable(self) -> bool:
+            return True
+
+        def write(self, block: Any) -> int:
+            digest.update(block)
+            return memoryview(block).nbytes
+
+    plain = data.replace_schema_metadata(None).combine_chunks()
+    with pa.PythonFile(Sink(), "w") as sink, pa.ipc.new_stream(sink, plain.schema) as stream:
+        stream.write_table(plain)
+    return digest.hexdigest()

@@ -1,0 +1,711 @@
+"""What every column of a table is: labels, people, names, truth, text, features; and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import combinations, groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from appellate.tables import cells
+from appellate.tables.cells import TableError, as_text, name_some, printable
+from appellate.tables.labels import Labels, coded, find_separator, read_labels, together
+from appellate.tables.reading import Table
+
+Columns = str | Sequence[str]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_PEOPLE = _words("annotator worker rater coder judge expert labeler labeller reviewer assessor")
+_PEOPLE_WORDS = {*_PEOPLE, *_words("participant user person who crowd turker")}
+_ITEM_WORDS = {
+    *_words("item task unit question sample image document doc sentence tweet example instance"),
+    *_words("object query record row case"),
+}
+_LABEL_TITLES = (
+    *_words("candidates candidate candidatelabels candidateset partiallabels partiallabel labels"),
+    *_words("label names tags answers answer response annotation class classes category target"),
+    *_words("choice vote judgment judgement verdict y"),
+)
+_LABEL_WORDS = {*_LABEL_TITLES} - {"y"}
+_TRUTH_TITLES = {
+    *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
+    *_words("actual correct"),
+}
+_HASH_WORDS = {*_words("hash md sha")}  # digits are words of their own
+_ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
+_ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
+_ADDED = ("label", "confidence", "outcome")  # to the user's table by a run
+_MAYBE = ("suspicion", "margin", "evidence")
+_OUTCOMES = frozenset({"upheld", "overturned", "reviewed", "excluded"})
+_PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
+_FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
+_HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FEW = 10  # rows; fewer may be numbered, or agree, by chance
+_SAMPLE = 2000  # rows on which guesses of people and counts are tried first
+_MOST = 0.8
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are, given or guessed.
+
+    Exactly one of `candidates`, `annotators`, `long` and `counts` is filled.
+
+    Attributes
+    ----------
+    candidates : tuple of str
+        One column of candidate sets (or of one label a row), or several of 0 and 1, one a label.
+    annotators : tuple of str
+        One column a person.
+    long : tuple of str
+        Columns item, label and, optionally, person of a table with one answer a row.
+    counts : tuple of str
+        One column a label, of how many people chose it.
+    id, truth, image : str or None
+        Columns of names of the rows, of true labels, of pictures.
+    text : tuple of str
+        Columns of prose.
+    features : tuple of str
+        Columns to learn from, beside `text`.
+    ignore : dict of str to str
+        Columns that are set aside, and why.
+    separator : str or None
+        What parts the labels in a cell of `candidates`; None if nothing does.
+    missing : tuple of str
+        What stands for no label.
+    reasons : dict of str to str
+        Why a column has its role, ``"given"`` where the user said so.
+    notes : tuple of str
+        What is good to know of the guesses.
+    """
+
+    candidates: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    id: str | None = None
+    truth: str | None = None
+    image: str | None = None
+    text: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    ignore: Mapping[str, str] = field(default_factory=dict)
+    separator: str | None = None
+    missing: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> str:
+        """How the labels are laid out: the name of the role that holds them."""
+        return next(name for name in _LAYOUTS if getattr(self, name))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that hold the labels."""
+        found: tuple[str, ...] = getattr(self, self.layout)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a dictionary of JSON's types."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """Print a table of columns, roles and reasons; many alike share a line."""
+        lines = []
+        for role in (*_LAYOUTS, *_SINGLE, "text", "features", "ignore"):
+            value = getattr(self, role)
+            names = [value] if isinstance(value, str) else list(value or ())
+            for reason, group in groupby(names, lambda name: self.reasons.get(name, "")):
+                alike = [printable(name)[:60] for name in group]
+                if len(alike) > 12:
+                    alike = [f"{alike[0]} ... {alike[-1]} ({len(alike)})"]
+                lines += [(name, _SINGULAR.get(role, role), reason) for name in alike]
+        widths = [max(len(line[j]) for line in lines) for j in (0, 1)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in lines)
+
+
+_LAYOUTS = ("candidates", "annotators", "long", "counts")
+_SINGLE = ("id", "truth", "image")
+_KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
+_SINGULAR = {
+    "annotators": "annotator",
+    "counts": "count",
+    "features": "feature",
+    "ignore": "set aside",
+}
+
+
+def find_roles(
+    table: Table,
+    *,
+    candidates: Columns | None = None,
+    annotators: Columns | None = None,
+    long: Columns | None = None,
+    counts: Columns | None = None,
+    id: str | bool | None = None,
+    truth: str | bool | None = None,
+    image: str | bool | None = None,
+    text: Columns | bool | None = None,
+    features: Columns | None = None,
+    ignore: Columns | None = None,
+    separator: str | None = None,
+    missing: str | Sequence[Any] = (),
+) -> Roles:
+    r"""Say what every column of a table is; what is not given is guessed from the cells.
+
+    Parameters
+    ----------
+    table : Table
+        See `read_table`.
+    candidates, annotators, long, counts : str or sequence of str, default=None
+        Columns of the labels, in one of four ways, see `Roles`. Names, patterns such as
+        ``"w*"``, or lists such as ``"ann,ben"``. Guessed if none is given.
+    id, truth, image : str, default=None
+        Columns of names of the rows, of true labels, of pictures; False if there is none.
+    text : str or sequence of str, default=None
+        Columns of prose; False if there is none to learn from.
+    features : str or sequence of str, default=None
+        Columns to learn from; by default all that can be.
+    ignore : str or sequence of str, default=None
+        Columns to leave out.
+    separator : str, default=None
+        What parts the labels in a cell, ``""`` if nothing does.
+    missing : str or sequence, default=()
+        What stands for no label, beside an empty cell.
+
+    Returns
+    -------
+    Roles
+        The columns, and why they are what they are.
+
+    Raises
+    ------
+    TableError
+        If a column is not there, has two roles, or none looks like labels.
+
+    Examples
+    --------
+    >>> from appellate.tables import find_roles, read_table
+    >>> table = read_table({"maybe": ["a|b", "b", "a|c"], "w": [1.5, 0.5, 2.5]})
+    >>> print(find_roles(table))
+    maybe  candidates  several labels in a cell, parted by '|'
+    w      feature     numbers
+    """
+    guess = _Guess(table, [missing] if isinstance(missing, str) else missing)
+    named: dict[str, Any] = {
+        "candidates": candidates,
+        "annotators": annotators,
+        "long": long,
+        "counts": counts,
+        "id": id,
+        "truth": truth,
+        "image": image,
+        "text": text,
+        "ignore": ignore,
+    }
+    refused = {role for role, columns in named.items() if columns is False}
+    given = {
+        role: table.find([columns] if role in _SINGLE else columns, role)
+        for role, columns in named.items()
+        if not (columns is None or isinstance(columns, bool)) and len(columns)
+    }
+    if len(given.keys() & {*_LAYOUTS}) > 1:
+        raise TableError(
+            f"{' and '.join(r for r in _LAYOUTS if r in given)}: labels are in one of these ways. "
+            "Give one of them."
+        )
+    if len(given.get("long", "ab")) not in (2, 3):
+        raise TableError("long: name the columns item, label and, optionally, person.")
+    guess.refuse_twice(given)
+    for role, columns in given.items():
+        guess.take(role, columns)
+    chosen = None if features is None else table.find(features, "features")
+    guess.set_aside_earlier(chosen or ())
+    if not given.keys() & {*_LAYOUTS}:
+        guess.find_labels()
+    guess.find_separator(separator)
+    guess.find_missing()
+    guess.find_others(refused, chosen)
+    return guess.roles()
+
+
+class _Column:
+    """What a column looks like; computed when asked for."""
+
+    def __init__(self, table: Table, name: str) -> None:
+        self.table, self.name = table, name
+        self.data = table.data.column(name)
+        parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+        self.words = {*re.findall(r"[a-z]+|\d+", parted)}
+        self.title = "".join(letter for letter in parted if letter.isalnum())
+
+    @cached_property
+    def kind(self) -> str:
+        """One of empty, number, date, list, vector, nested and text."""
+        kind = self.data.type
+        if self.data.null_count == len(self.data) or self.values == {}:
+            return "empty"
+        if pa.types.is_nested(kind):
+            if not hasattr(kind, "value_type"):
+                return "nested"
+            return "list" if cells._is_text(kind.value_type) else "vector"
+        if pa.types.is_temporal(kind):
+            return "date"
+        if pa.types.is_primitive(kind) or self.table.numbers(self.name) is not None:
+            return "number"
+        return "date" if cells.dates(self.data) is not None else "text"
+
+    @cached_property
+    def values(self) -> dict[str, int] | None:
+        """Distinct cells as texts, and how often they occur; None for many floats and lists."""
+        if pa.types.is_nested(self.data.type):
+            return None
+        if pa.types.is_floating(self.data.type):
+            start = self.data.slice(0, _SAMPLE)
+            if pc.count_distinct(start).as_py() > 0.3 * len(start) + 20:
+                return None
+        counted = self.table.texts(self.name).drop_null().value_counts()
+        pairs = (counted.field("values").to_pylist(), counted.field("counts").to_pylist())
+        return dict(zip(*pairs, strict=True))
+
+    @cached_property
+    def filled(self) -> int:
+        empty = self.data.null_count
+        return len(self.data) - empty if self.values is None else sum(self.values.values())
+
+    @cached_property
+    def distinct(self) -> int:
+        return len(self.data) if self.values is None else len(self.values)
+
+    @cached_property
+    def start(self) -> NDArray[np.float64]:
+        """Numbers of the first rows; none if it is no column of numbers."""
+        numbers = self.kind == "number"
+        start = cells.numbers(self.data.slice(0, _SAMPLE), self.table.decimal) if numbers else None
+        return np.empty(0) if start is None else start
+
+    @cached_property
+    def is_whole(self) -> bool:
+        filled = self.start[~np.isnan(self.start)]
+        return bool(len(filled) and np.all(filled == np.trunc(filled)))
+
+    @cached_property
+    def is_prose(self) -> bool:
+        most = self.distinct > 0.5 * self.filled
+        if self.kind != "text" or not (most or self.distinct > 20):
+            return False
+        some = list(self.values or ())[:5000]
+        words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
+        return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+
+    def mostly(self, pattern: re.Pattern[str]) -> bool:
+        """Tell whether texts have a form."""
+        some = list(self.values or ())[:1000] if self.kind == "text" else []
+        return bool(some) and sum(map(bool, map(pattern.fullmatch, some))) >= 0.9 * len(some)
+
+    @property
+    def is_label(self) -> bool:
+        """Tell whether cells recur as labels do, each of them one."""
+        if self.kind == "date":
+            return 1 < self.distinct <= max(2, 0.2 * self.filled)
+        few = self.distinct <= max(2, min(1000, 0.5 * self.filled))
+        return few and (self.is_whole or (self.kind == "text" and not self.is_prose))
+
+    @cached_property
+    def separator(self) -> str | None:
+        """What parts labels in a cell; ``"["`` for lists of Python or JSON."""
+        if self.kind != "text" or self.is_prose or self.mostly(_PICTURE) or not self.values:
+            return None
+        if all(cells.parse_list(cell) is not None for cell in list(self.values)[:200]):
+            return "["
+        mark = find_separator(self.values)
+        holding = sum(count for cell, count in self.values.items() if mark and mark in cell)
+        return mark if mark == "|" or holding >= 0.05 * self.filled else None
+
+
+class _Guess:
+    """Columns find their roles one after the other; what is taken is not asked again."""
+
+    def __init__(self, table: Table, missing: Iterable[Any]) -> None:
+        self.table = table
+        self.columns = {name: _Column(table, name) for name in table.names}
+        self.found: dict[str, Any] = {"missing": tuple(map(as_text, missing))}
+        self.reasons: dict[str, str] = {}
+        self.ignore: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    def roles(self) -> Roles:
+        notes = tuple(self.notes)
+        return Roles(**self.found, ignore=self.ignore, reasons=self.reasons, notes=notes)
+
+    def refuse_twice(self, given: Mapping[str, tuple[str, ...]]) -> None:
+        for (one, first), (other, second) in combinations(given.items(), 2):
+            both = [name for name in first if name in second]
+            if both:
+                raise TableError(
+                    f"column {name_some(both[:1])} is given as {one} and as {other}. A column has "
+                    "one role."
+                )
+
+    def take(self, role: str, names: Sequence[str], reason: str = "given") -> None:
+        self.reasons |= dict.fromkeys(names, reason)
+        if role == "ignore":
+            self.ignore |= dict.fromkeys(names, reason)
+        else:
+            self.found[role] = names[0] if role in _SINGLE else tuple(names)
+
+    def free(self) -> list[_Column]:
+        return [column for name, column in self.columns.items() if name not in self.reasons]
+
+    def set_aside_earlier(self, features: Sequence[str]) -> None:
+        """Set aside what a run added to the table, if all of it is there."""
+        titles = [c.name for c in self.free() if c.name not in features]
+        added = {
+            name: [t for t in titles if re.fullmatch(rf"{name}|appeal_{name}\d*", t)]
+            for name in (*_ADDED, *_MAYBE)
+        }
+        outcomes = [{*(self.columns[t].values or ("",))} <= _OUTCOMES for t in added["outcome"]]
+        if all(added[name] for name in _ADDED) and all(outcomes):
+            self.take(
+                "ignore",
+                [t for found in added.values() for t in found],
+                "the result of an earlier run",
+            )
+
+    def find_labels(self) -> None:
+        guesses = (self._long, self._sets, self._people, self._counts, self._plain)
+        if not any(guess() for guess in guesses):
+            raise TableError(
+                f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
+                "annotators=, long= or counts= for answers of people. The columns: "
+                f"{name_some(self.table.names, 12)}."
+            )
+
+    def _long(self) -> bool:
+        """Find item, label and person: pairs of the first and last come once, items again."""
+        free = [c for c in self.free() if c.is_whole or (c.kind == "text" and not c.is_prose)]
+        keys = [c for c in free if c.filled == len(c.data) and 1 < c.distinct <= 0.7 * c.filled]
+        people = [c for c in keys if _PEOPLE_WORDS & c.words]
+        items = [c for c in keys if c not in people and (_ITEM_WORDS | _ID_WORDS) & c.words]
+        pairs = [(i, p) for p in people for i in items]
+        pairs += [(i, p) for i in items for p in items if i.distinct > p.distinct and not people]
+        for item, person in pairs:
+            others = [c for c in free if c not in (item, person) and c.is_label]
+            fitting = [c for c in others if c.distinct < max(item.distinct, 3)]
+            fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
+            fitting = [c for c in fitting if c.title not in _TRUTH_TITLES]
+            fitting.sort(key=lambda c: not _LABEL_WORDS & {c.title, *c.words})
+            if fitting and self._pairs(item, person) >= 0.95 * len(self.table):
+                self.take("long", [item.name, fitting[0].name, person.name])
+                self.reasons[item.name] = "item: comes again, once a person"
+                self.reasons[fitting[0].name] = "label: differs within an item"
+                self.reasons[person.name] = "person: gives one answer an item"
+                return True
+        return False
+
+    def _pairs(self, one: _Column, other: _Column) -> int:
+        """Return how many different pairs two columns make."""
+        texts = (self.table.texts(column.name).fill_null("") for column in (one, other))
+        return int(pc.count_distinct(pc.binary_join_element_wise(*texts, "\0")).as_py())
+
+    def _sets(self) -> bool:
+        found = [c for c in self.free() if c.separator or c.kind == "list"]
+        found.sort(key=lambda c: (c.title in _TRUTH_TITLES, _rank(c)))
+        if not found:
+            return False
+        mark = found[0].separator
+        how = f"parted by {mark!r}" if mark and mark != "[" else "in lists"
+        self.take("candidates", [found[0].name], f"several labels in a cell, {how}")
+        self.notes += [
+            f"{name_some([c.name])} could hold candidates too: name the right column with "
+            "candidates=."
+            for c in found[1:]
+            if c.title not in _TRUTH_TITLES
+        ]
+        return True
+
+    def _people(self) -> bool:
+        """Find columns with the same labels, which agree on rows more often than by chance."""
+        free = [c for c in self.free() if c.is_whole or (c.kind == "text" and not c.is_prose)]
+        free = [c for c in free if c.distinct <= 60 and c.title not in _TRUTH_TITLES]
+        titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
+        if len(titled) > 1:
+            self.take("annotators", [c.name for c in titled], "a person by its title")
+            return True
+        free = [c for c in free if not (_LABEL_WORDS | {"majority"}) & {c.title, *c.words}]
+        labelled = any(c.title in _LABEL_TITLES for c in self.free())
+        for group in _groups(free):
+            agreed, compared, holes = _agreement(group)
+            numbers = group[0].is_whole
+            least = 0.4 if numbers and holes < 0.05 else 0.2
+            sure = compared >= 5 and least <= agreed < 1
+            if len(group) > (2 if numbers or labelled else 1) and (sure or holes > 0.9):
+                names = [name for name in self.columns if name in {c.name for c in group}]
+                self.take("annotators", names, "same labels as the others, mostly agreeing")
+                return True
+        return False
+
+    def _counts(self) -> bool:
+        """Find columns of votes: their sum is another column, or varies far less than they do."""
+        free = [c for c in self.free() if c.is_whole and not _ID_WORDS & c.words]
+        free = [c for c in free if 0 <= c.start.min() < c.start.max()]  # not where one is NaN
+        if len(free) < 3 or len(self.table) < 3:
+            return False
+        numbers = np.stack([c.start for c in free], axis=1)
+        sums = np.concatenate([np.zeros((len(numbers), 1)), numbers.cumsum(axis=1)], axis=1)
+        spread = np.concatenate([[0], numbers.var(axis=0).cumsum()])
+        found = []
+        for i, k in combinations(range(len(free) + 1), 2):
+            total = sums[:, k] - sums[:, i]
+            if k - i < 2 or numbers[:, i:k].max() < 2 or total.min() < 1:
+                continue
+            whole = [c.name for c in free[:i] + free[k:] if np.array_equal(c.start, total)]
+            varies = -1.0 if whole else float(total.var() / (spread[k] - spread[i]))
+            if whole or (k - i > 2 and varies <= 0.05):
+                how = f"sum up to {name_some(whole)}" if whole else "their sum hardly varies"
+                found.append((varies, i - k, i, how))
+        if found:
+            _, width, i, how = min(found)
+            names = [c.name for c in free[i : i - width]]
+            self.take("counts", names, f"votes for a label: {how}")
+        return bool(found)
+
+    def _plain(self) -> bool:
+        """Find one label a row, by its title."""
+        found = [c for c in self.free() if _LABEL_WORDS & {c.title, *c.words} and c.is_label]
+        found.sort(key=_rank)
+        if found:
+            self.take("candidates", [found[0].name], "labels by its title, one a row")
+        return bool(found)
+
+    def find_separator(self, separator: str | None) -> None:
+        names = self.found.get("candidates", ())
+        if separator is None and len(names) == 1:
+            column = self.columns[names[0]]
+            separator = find_separator(column.values or {}) if column.kind == "text" else None
+        self.found["separator"] = separator or None
+
+    def find_missing(self) -> None:
+        """Take -1 as no answer where people's answers are numbers and it is frequent."""
+        columns = [self.columns[name] for name in self.found.get("annotators", ())]
+        marks = sum((c.values or {}).get("-1", 0) for c in columns)
+        if self.found["missing"] or marks <= 0.3 * sum(c.filled for c in columns):
+            return
+        if all(c.is_whole and np.nanmin(c.start) >= -1 for c in columns):
+            self.found["missing"] = ("-1",)
+            self.notes.append("-1 is taken as no answer (missing=).")
+
+    def find_others(self, refused: set[str], features: Sequence[str] | None) -> None:
+        """Find names, truth, pictures and prose, and features among the rest."""
+        read = read_labels(self.table, self.roles())
+        tests: dict[str, tuple[Callable[[_Column], bool], str]] = {
+            "truth": (lambda column: _is_truth(column, read), "labels of this table"),
+            "id": (_names_rows, "another name in every row"),
+            "image": (lambda column: column.mostly(_PICTURE), "names of pictures"),
+            "text": (lambda column: column.is_prose, "prose"),
+        }
+        for role, (test, why) in tests.items():
+            if role in refused or role in self.found or (role == "id" and self.found.get("long")):
+                continue
+            found = [c.name for c in self.free() if c.name not in (features or ()) and test(c)]
+            if found and (role != "text" or features is None):
+                self.take(role, found[:1] if role in _SINGLE else found, why)
+        if features is not None:
+            self._take_features(features)
+            return
+        chosen = []
+        for column in self.free():
+            reason = self._no_feature(column, read)
+            if reason:
+                self.take("ignore", [column.name], reason)
+            else:
+                chosen.append(column.name)
+                many = f"{column.distinct} categories"
+                self.reasons[column.name] = _KINDS.get(column.kind, many)
+        self.found["features"] = tuple(chosen)
+
+    def _take_features(self, names: Sequence[str]) -> None:
+        texts = self.found.get("text", ())
+        for name in names:
+            if name in self.reasons and name not in texts:
+                roles = (r for r, value in self.found.items() if name in (value, *(value or ())))
+                raise TableError(
+                    f"column {name_some([name])} is no feature: it is given as "
+                    f"{next(roles, 'ignore')}."
+                )
+        self.found["features"] = tuple(name for name in names if name not in texts)
+        self.reasons |= dict.fromkeys(names, "given")
+        self.take("ignore", [c.name for c in self.free()], "not among the features given")
+
+    def _no_feature(self, column: _Column, read: Labels) -> str | None:
+        """Say why a column is nothing to learn from; None if it may be."""
+        if not column.name:
+            return "without a title, as the index of a data frame"
+        if column.kind == "empty":
+            return "empty"
+        if column.kind in ("nested", "list"):
+            return "lists or objects; spread them over columns of their own"
+        if column.distinct == 1 and column.filled == len(column.data):
+            return "the same in all rows"
+        if _holds_labels(column, read):
+            return "holds labels of this table; if they are the true ones, give truth="
+        if self.found.get("counts"):
+            if np.array_equal(column.start, read.counts[:_SAMPLE].sum(axis=1)):
+                return "the number of votes"
+            if _is_majority(column, read):
+                return "follows from the votes; if it is the true label, give truth="
+        if _counts_rows(column, read):
+            return "counts the rows"
+        near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
+        hinted = bool(_ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
+        id_like = near or bool(_HASH_WORDS & column.words)
+        if column.kind == "number":
+            huge = near and column.is_whole and np.nanmax(np.abs(column.start)) > 2**53
+            return "an id or a hash" if huge or (column.is_whole and hinted and id_like) else None
+        if column.kind == "text" and not column.is_prose:
+            if column.mostly(_HASH) or (hinted and id_like):
+                return "an id or a hash"
+            if near:
+                files = column.mostly(_FILE)
+                return "names of files" if files else "another text in nearly every row"
+        return None
+
+
+def _rank(column: _Column) -> int:
+    return _LABEL_TITLES.index(column.title) if column.title in _LABEL_TITLES else 99
+
+
+def _names_rows(column: _Column) -> bool:
+    """Tell whether a column names the rows: by its title, with no value twice."""
+    code = column.is_whole or (column.kind == "text" and not column.is_prose)
+    unique = column.distinct == column.filled == len(column.data)
+    if not code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
+        return False
+    return bool((_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}) or (
+        column.title.endswith("id")
+    )
+
+
+def _counts_rows(column: _Column, read: Labels) -> bool:
+    """Tell whether a column numbers the samples: whole numbers without a gap, in any order."""
+    values = column.table.numbers(column.name) if column.is_whole else None
+    if values is None or read.n_rows < _FEW:
+        return False
+    values = values[read.first]  # comparisons with NaN are false
+    span = values.max() - values.min() + 1
+    return bool(span == len(values) == len(np.unique(values)))
+
+
+def _match(column: _Column, read: Labels) -> tuple[float, int, float, float]:
+    """Compare a column with the labels of the rows.
+
+    Returns the share of its cells that are class names, how many classes these are, the share
+    of the cells that are candidates of their own rows, and what that would be by chance.
+    """
+    if column.values is None or column.kind not in ("text", "number", "date"):
+        return 0.0, 0, 0.0, 1.0
+    place = {name: j for j, name in enumerate(read.class_names.tolist())}
+    numbers = {cells.as_number(name): j for name, j in place.items()} | {None: -1}
+    indices, texts = coded(column.table, column.name)
+    lookup = [place.get(text, numbers.get(cells.as_number(text), -1)) for text in texts]
+    known = np.array([*lookup, -1])[indices[read.first]]
+    rows = np.flatnonzero(known >= 0)
+    filled = np.count_nonzero(indices[read.first] >= 0)
+    if not len(rows):
+        return 0.0, 0, 0.0, 1.0
+    matrix = read.matrix
+    shares = np.bincount(known[rows], minlength=matrix.shape[1]) / len(rows)
+    own = float(matrix[rows, known[rows]].mean())
+    chance = float(shares @ matrix.mean(axis=0))
+    return len(rows) / int(filled), int(np.count_nonzero(shares)), own, chance
+
+
+def _is_truth(column: _Column, read: Labels) -> bool:
+    """Tell whether a column holds the true labels: its title says so, and its cells fit."""
+    if column.title in _TRUTH_TITLES:
+        return column.separator is not None or _match(column, read)[0] >= 0.5
+    if column.title not in _LABEL_TITLES or read.n_rows < 3:
+        return False
+    known, classes, own, chance = _match(column, read)
+    return known == 1 and classes > 1 and own >= max(0.95, (1 + chance) / 2)
+
+
+def _holds_labels(column: _Column, read: Labels) -> bool:
+    """Tell whether a column holds labels of the rows, such as the true ones.
+
+    Texts do if all are class names, and at least two (of two classes: and agree with the rows).
+    Numbers must be among the candidates of their rows more often than by chance.
+    """
+    if column.distinct > 1.2 * len(read.class_names) + 1:
+        return False
+    known, classes, own, chance = _match(column, read)
+    if column.title in _TRUTH_TITLES:
+        return known >= _MOST
+    if known < 1 or classes < 2:
+        return False
+    if column.kind != "number" and (classes > 2 or read.n_rows < _FEW):
+        return True
+    return read.n_rows >= _FEW and own >= max(_MOST, (1 + chance) / 2)
+
+
+def _is_majority(column: _Column, read: Labels) -> bool:
+    """Tell whether a column is but another name for the label with the most votes."""
+    if not 1 < column.distinct <= len(read.class_names) or column.values is None:
+        return False
+    indices, texts = coded(column.table, column.name)
+    table = np.zeros((len(texts) + 1, len(read.class_names)))
+    np.add.at(table, (indices[read.first], read.majority), 1)
+    table = table[: len(texts)]
+    different = len(np.unique(table.argmax(axis=1))) == len(texts)
+    return bool(different and table.max(axis=1).sum() >= 0.9 * read.n_rows)
+
+
+def _groups(columns: Sequence[_Column]) -> list[list[_Column]]:
+    """Put columns together that could be people, the largest group first.
+
+    Texts whose values are for the most part those of a larger column, and numbers whose titles
+    are one stem with a number.
+    """
+    groups: list[tuple[set[str], list[_Column]]] = []
+    for column in sorted(columns, key=lambda c: -c.distinct):
+        values = (
+            {re.sub(r"\d+$", "", column.name)} if column.is_whole else {*(column.values or ())}
+        )
+        if column.is_whole and column.distinct > 20:
+            continue
+        for known, group in groups:
+            if column.is_whole == group[0].is_whole and len(values & known) >= _MOST * len(values):
+                known |= values
+                group.append(column)
+                break
+        else:
+            groups.append((values, [column]))
+    return sorted((group for _, group in groups if len(group) > 1), key=len, reverse=True)
+
+
+def _agreement(group: Sequence[_Column]) -> tuple[float, int, float]:
+    """Return Cohen's kappa over pairs of columns, cells compared, and the share of empty ones."""
+    table = group[0].table
+    texts, codes = together([coded(table, c.name) for c in group[:: max(1, len(group) // 40)]])
+    codes = np.where(codes == (texts.index("-1") if "-1" in texts else -1), -1, codes)
+    same = expected = compared = 0.0
+    for one, other in combinations(codes[:_SAMPLE].T, 2):
+        both = (one >= 0) & (other >= 0)
+        if both.any():
+            shares = [np.bincount(each[both], minlength=len(texts)) for each in (one, other)]
+            expected += float(shares[0] @ shares[1]) / both.sum()
+            same += np.count_nonzero(one[both] == other[both])
+            compared += both.sum()
+    agreed = (same - expected) / (compared - expected) if compared > expected else 0.0
+    return agreed, int(compared), float(np.mean(codes < 0))

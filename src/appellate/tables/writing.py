@@ -1,0 +1,245 @@
+"""Write tables: one CSV writer, Parquet and JSON lines by the name's ending."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+
+from appellate._files import whole_file
+from appellate.tables.cells import TableError, _is_text, as_text, neutralize
+from appellate.tables.reading import Table, read_table
+
+_KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
+
+
+class _Stream(Protocol):
+    def write(self, text: str, /) -> Any: ...
+
+
+class _Lines:
+    """End lines with a line feed, yet let csv quote carriage returns: some Pythons do not.
+
+    NUL, which no text file may hold, is written as its picture.
+    """
+
+    def __init__(self, stream: _Stream) -> None:
+        self.stream = stream
+
+    def write(self, line: str) -> None:
+        self.stream.write(line[:-2].replace("\0", "␀") + "\n")
+
+
+def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
+    """Return the columns of a table with more beside them, which get free names.
+
+    Parameters
+    ----------
+    table : Table
+        The user's.
+    added : mapping of str to sequence
+        Further columns; one whose name is taken becomes ``appeal_NAME``.
+
+    Returns
+    -------
+    object
+        A data frame of the kind that the table was; pandas for a file, if it is installed, else
+        Arrow.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = read_table(pa.table({"label": ["a|b", "b"]}))
+    >>> join(table, {"label": ["a", "b"], "confidence": [0.9, 1.0]}).column_names
+    ['label', 'appeal_label', 'confidence']
+    """
+    names = free_names(table.names, added)
+    if table.native is not None and not isinstance(table.native, (list, Mapping)):
+        frame = nw.from_native(table.native)
+        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+        series = [
+            nw.new_series(name, list(values), backend=frame.implementation)
+            for name, values in zip(names, added.values(), strict=True)
+        ]
+        if frame.implementation.is_pandas_like():  # rows are known by their index
+            series = [nw.maybe_set_index(s, index=nw.maybe_get_index(frame)) for s in series]
+        return frame.with_columns(series).to_native()
+    data = _append(table.data, names, added)
+    try:
+        return data.to_pandas()
+    except ImportError:  # pragma: no cover
+        return data
+
+
+def free_names(taken: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return names for further columns, none of which is taken."""
+    used, free = {*taken}, []
+    for name in names:
+        spellings = (name, f"appeal_{name}", *(f"appeal_{name}{i}" for i in range(2, 1000)))
+        free.append(next(each for each in spellings if each not in used))
+        used.add(free[-1])
+    return free
+
+
+def write_table(
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    added: Mapping[str, Sequence[Any]] | None = None,
+    digits: int | None = None,
+) -> Path:
+    """Write a table as its name's ending says, whole or not at all.
+
+    Parameters
+    ----------
+    data : Table or anything that `read_table` takes
+        The columns. In CSV they come back cell by cell as they were read.
+    path : path-like
+        A name that ends in ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` or ``.json``.
+    added : mapping of str to sequence, default=None
+        Further columns, see `join`.
+    digits : int, default=None
+        Significant digits of the numbers in `added`, in CSV and JSON; by default all.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    TableError
+        If the ending is not known.
+    WriteError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = write_table({"id": ["=x", "b"], "n": [1, 2]}, f"{folder}/a.csv")
+    ...     print(file.read_text())
+    id,n
+    '=x,1
+    b,2
+    """
+    kind = check_ending(path)
+    with whole_file(path) as stage:
+        if kind == ".parquet":
+            import pyarrow.parquet
+
+            table = read_table(data)
+            names = free_names(table.names, added or {})
+            pyarrow.parquet.write_table(_append(table.data, names, added or {}), stage)
+            return Path(path)
+        with stage.open("w", encoding="utf-8", newline="") as stream:
+            if kind in (".csv", ".tsv"):
+                delimiter = "\t" if kind == ".tsv" else None
+                write_csv(data, stream, added=added, digits=digits, delimiter=delimiter)
+            else:
+                _write_json(data, stream, added or {}, digits, as_array=kind == ".json")
+    return Path(path)
+
+
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """Return the ending of a file that a table can be written to, or raise a `TableError`."""
+    ending = Path(path).suffix.lower()
+    ending = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv", ".txt": ".csv"}.get(
+        ending, ending
+    )
+    if ending not in _KINDS or not ending:
+        raise TableError(f"'{path}': a table is written to a name that ends in {_KINDS}.")
+    return ending
+
+
+def write_csv(
+    data: Any,
+    stream: _Stream,
+    *,
+    added: Mapping[str, Sequence[Any]] | None = None,
+    digits: int | None = None,
+    delimiter: str | None = None,
+) -> list[str]:
+    """Write a table as CSV to an open file or the standard output.
+
+    Texts that a spreadsheet would run get an apostrophe, which `read_table` takes away again.
+
+    Parameters
+    ----------
+    data, added, digits
+        See `write_table`.
+    stream : file
+        Takes texts.
+    delimiter : str, default=None
+        What parts the cells; by default what parted them when they were read.
+
+    Returns
+    -------
+    list of str
+        The names that the added columns got.
+    """
+    table = read_table(data)
+    names = free_names(table.names, added or {})
+    columns = [_cells(table.data.column(i)) for i in range(len(table.names))]
+    for values in (added or {}).values():
+        texts = (as_text(value) for value in _rounded(values, digits))
+        comma = table.decimal == "," and all(isinstance(v, (float, int)) for v in values)
+        columns.append([t.replace(".", ",") if comma else neutralize(t) for t in texts])
+    writer = csv.writer(
+        _Lines(stream), delimiter=delimiter or table.delimiter, lineterminator="\r\n"
+    )
+    writer.writerow([neutralize(name) for name in [*table.names, *names]])
+    writer.writerows(zip(*columns, strict=True))
+    return names
+
+
+def _cells(column: Any) -> list[str]:
+    """Write a column as texts that are safe in a spreadsheet."""
+    values = column.to_pylist()
+    if _is_text(column.type):
+        return [neutralize(value) if value else "" for value in values]
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        return [as_text(value) for value in values]
+    lists = [value for value in values if isinstance(value, list)]
+    if any("|" in as_text(each) for value in lists for each in value):
+        values = [value and json.dumps(value, ensure_ascii=False) for value in values]
+    return [neutralize(as_text(value)) for value in values]
+
+
+def _rounded(values: Iterable[Any], digits: int | None) -> list[Any]:
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    if digits is None:
+        return plain
+    return [float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in plain]
+
+
+def _append(data: Any, names: Sequence[str], added: Mapping[str, Sequence[Any]]) -> Any:
+    for name, values in zip(names, added.values(), strict=True):
+        data = data.append_column(name, pa.array(_rounded(values, None), from_pandas=True))
+    return data
+
+
+def _write_json(
+    data: Any,
+    stream: _Stream,
+    added: Mapping[str, Sequence[Any]],
+    digits: int | None,
+    *,
+    as_array: bool,
+) -> None:
+    table = read_table(data)
+    names = [*table.names, *free_names(table.names, added)]
+    columns = [column.to_pylist() for column in table.data.columns]
+    columns += [_rounded(values, digits) for values in added.values()]
+    for i, row in enumerate(zip(*columns, strict=True)):
+        record = {n: None if v != v else v for n, v in zip(names, row, strict=True)}
+        line = json.dumps(record, ensure_ascii=False, default=as_text)
+        stream.write((("[" if not i else ",\n") if as_array else "") + line)
+        stream.write("" if as_array else "\n")
+    stream.write("]\n" if as_array else "")

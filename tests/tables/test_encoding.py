@@ -1,0 +1,168 @@
+"""Features: a frame of them, and the numbers that they become."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from appellate.tables import (
+    TableError,
+    TextEncoder,
+    feature_kinds,
+    features,
+    find_roles,
+    make_encoder,
+    read_labels,
+    read_table,
+)
+from tests.tables import crowds
+
+
+def mixed(n=200):
+    r = crowds.rng()
+    columns = {
+        "number": np.where(r.random(n) < 0.1, np.nan, r.normal(5, 3, n)),
+        "yes": r.random(n) < 0.5,
+        "site": r.choice(["north", "south", ""], n),
+        "zone": [f"Zone {r.integers(88)}" for _ in range(n)],
+        "day": [f"{i % 28 + 1:02d}.03.2024 {i % 24:02d}:15" if i % 9 else "" for i in range(n)],
+        "prose": crowds.make_tweets(n),
+        "c": r.choice(["a|b", "b", "a"], n),
+    }
+    table = read_table(columns)
+    return table, find_roles(table)
+
+
+def test_a_frame_of_numbers_dates_and_strings():
+    table, roles = mixed()
+    frame = features(table, roles)
+    assert feature_kinds(frame, roles.text) == {
+        "number": "number",
+        "yes": "number",
+        "site": "category",
+        "zone": "category",
+        "day": "date",
+        "prose": "text",
+    }
+    assert frame["number"].isna().sum() > 5
+    assert frame["site"].isna().sum() > 5
+    assert frame["day"][1] == pd.Timestamp("2024-03-02 01:15")
+    rows = np.array([3, 1])
+    assert features(table, roles, rows=rows).equals(frame.iloc[[3, 1]].reset_index(drop=True))
+
+
+def test_the_encoder_gives_finite_numbers_and_works_in_a_pipeline():
+    table, roles = mixed()
+    frame = features(table, roles)
+    encoder = clone(make_encoder(frame, text=roles.text))
+    X = encoder.fit_transform(frame)
+    assert X.dtype == np.float64
+    assert np.isfinite(X).all()
+    assert np.allclose(encoder.transform(frame), X, atol=1e-5)
+    assert len(encoder.get_feature_names_out()) == X.shape[1]
+    names = [str(name) for name in encoder.get_feature_names_out()]
+    for part in ("year", "month", "hour", "weekday", "total_seconds"):
+        assert any(part in name for name in names)
+    strange = frame.iloc[:3].assign(
+        number=np.nan, site="west", zone=None, day=pd.NaT, prose=["", "\0", "ש" * 50]
+    )
+    assert np.isfinite(encoder.transform(strange)).all()
+    y = np.arange(len(frame)) % 2
+    model = make_pipeline(make_encoder(frame, text=roles.text), LogisticRegression(max_iter=500))
+    assert model.fit(frame, y).predict(frame).shape == y.shape
+
+
+def test_blocks_of_numbers_and_prose_weigh_the_same():
+    table, roles = mixed()
+    frame = features(table, roles)
+    X = make_encoder(frame, text=roles.text).fit_transform(frame)
+    prose = X[:, -100:].var(axis=0).sum()
+    assert prose == pytest.approx(5)
+
+
+def test_what_was_a_number_stays_one():
+    table, roles = mixed()
+    kinds = feature_kinds(features(table, roles), roles.text)
+    few = table.data.slice(0, 2).to_pydict()
+    new = read_table({**few, "number": ["", "2"], "site": ["1", "2"], "zone": ["7", "8"]})
+    frame = features(new, roles, kinds=kinds)
+    assert feature_kinds(frame, roles.text) == kinds
+    assert frame["site"].tolist() == ["1", "2"]
+    empty = features(read_table({**few, "number": ["", ""]}), roles, kinds=kinds)
+    assert empty["number"].isna().all()
+    wrong = read_table({**few, "number": ["1", "x"]})
+    with pytest.raises(TableError, match=r"column 'number': row 1 holds 'x', but numbers"):
+        features(wrong, roles, kinds=kinds)
+    with pytest.raises(TableError, match="'day': dates are expected"):
+        features(read_table({**few, "day": ["x", "y"]}), roles, kinds=kinds)
+    with pytest.raises(TableError, match=r"no column 'zone' \(features\)"):
+        features(read_table({k: v for k, v in few.items() if k != "zone"}), roles, kinds=kinds)
+
+
+def test_decimal_commas_and_marks_of_missing_numbers(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("w;v;c\n1,5;?;a|b\n2;1;b\n3,25;2;a\n")
+    table = read_table(file)
+    roles = find_roles(table, missing="?")
+    frame = features(table, roles)
+    assert frame["w"].tolist() == [1.5, 2, 3.25]
+    assert np.isnan(frame["v"][0])
+
+
+def test_a_number_that_means_no_label_is_a_number_all_the_same():
+    table = read_table({"x": [-1.0, 1, 2], "ann": [1, -1, 2], "ben": [1, 2, 2]})
+    frame = features(table, find_roles(table, annotators=["ann", "ben"], missing=[-1]))
+    assert frame["x"].tolist() == [-1, 1, 2]
+
+
+def test_lists_of_numbers_are_spread():
+    table = read_table({"e": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "c": ["a|b", "b", "a"]})
+    frame = features(table, find_roles(table))
+    assert frame["e_1"].tolist() == [2, 4, 6]
+    ragged = read_table({"e": [[1.0, 2.0], [3.0], [5.0, 6.0]], "c": ["a|b", "b", "a"]})
+    with pytest.raises(TableError, match="not a list of numbers of one length"):
+        features(ragged, find_roles(ragged))
+
+
+def test_infinite_numbers_and_nothing_to_learn_from():
+    table = read_table({"x": [1.0, np.inf, 2.0], "c": ["a|b", "b", "a"]})
+    with pytest.raises(TableError, match=r"column 'x': row 1 holds an infinite number"):
+        features(table, find_roles(table))
+    table = read_table({"x": ["k"] * 3, "c": ["a|b", "b", "a"]})
+    with pytest.raises(TableError, match=r"no column to learn from \('x': the same in all rows\)"):
+        features(table, find_roles(table))
+
+
+def test_long_tables_have_the_features_of_their_items():
+    columns = crowds.kern_long()
+    columns["length"] = columns["tweet.id"] % 7 + 0.5
+    table = read_table(columns)
+    roles = find_roles(table)
+    labels = read_labels(table, roles)
+    frame = features(table, roles, rows=labels.first)
+    assert len(frame) == labels.n_rows == 30
+    assert frame["length"].tolist() == [(10**14 + i) % 7 + 0.5 for i in range(30)]
+
+
+@pytest.mark.parametrize(
+    "texts", [[""] * 3, ["\0", "", "?!"], ["a", "a", "a"], ["x" * 10**6, "", "b"]]
+)
+def test_hostile_texts_give_numbers(texts):
+    encoder = TextEncoder()
+    X = encoder.fit_transform(texts)
+    assert np.isfinite(X).all()
+    assert np.isfinite(encoder.transform(["new", None])).all()
+
+
+def test_prose_says_what_it_says():
+    r = crowds.rng()
+    words = {"bird": "sings flies nest wing feather", "fish": "swims fins water scale gill"}
+    y = r.choice(["bird", "fish"], 120)
+    texts = [" ".join(["the animal we saw", *r.choice(words[label].split(), 2)]) for label in y]
+    model = make_pipeline(TextEncoder(), LogisticRegression())
+    assert cross_val_score(model, texts, y).mean() > 0.95

@@ -1,0 +1,155 @@
+"""Roles: what columns are, guessed from their cells or given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from appellate.tables import TableError, find_roles, read_table, write_table
+from tests.tables import crowds
+
+
+@pytest.mark.parametrize("make", crowds.EXPECTED, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_every_column_finds_its_role(make, kind, tmp_path):
+    table = read_table(make())
+    if kind == "csv":
+        table = read_table(write_table(table, tmp_path / "a.csv"))
+    roles = find_roles(table)
+    expected = dict(crowds.EXPECTED[make])
+    if kind == "csv" and make is crowds.prodigy:
+        expected["ignore"] = ("_input_hash", "_task_hash", "answer")  # one value: no object
+        roles = find_roles(table, ignore="meta")
+    for role in ("candidates", "annotators", "long", "counts", "text", "features", "missing"):
+        assert getattr(roles, role) == expected.get(role, ()), role
+    for role in ("id", "truth", "image"):
+        assert getattr(roles, role) == expected.get(role), role
+    assert {*roles.ignore} - {"meta"} == {*expected.get("ignore", ())} - {"meta"}
+    for name in table.names:
+        assert roles.reasons[name]
+        assert name in str(roles)
+
+
+def test_roles_are_printed_as_a_table():
+    table = read_table({"maybe": ["a|b", "b", "a|c"], "w\x1b": [1.5, 0.5, 2.5], "k": ["x"] * 3})
+    assert str(find_roles(table)).splitlines() == [
+        "maybe  candidates  several labels in a cell, parted by '|'",
+        "w\\x1b  feature     numbers",
+        "k      set aside   the same in all rows",
+    ]
+
+
+def test_many_columns_alike_share_a_line():
+    r = crowds.rng()
+    pixels = {f"p{i}": r.random(9) for i in range(64)}
+    shown = str(find_roles(read_table({**pixels, "c": ["a|b", "b", "a"] * 3})))
+    assert shown.splitlines()[1] == "p0 ... p63 (64)  feature     numbers"
+
+
+def test_what_is_given_counts():
+    table = read_table(crowds.titanic())
+    roles = find_roles(
+        table, candidates="maybe", features=["a*", "sex"], id=False, truth=False, text=False
+    )
+    assert roles.features == ("age", "alone", "sex")
+    assert roles.id is roles.truth is None
+    assert roles.ignore["embarked"] == "not among the features given"
+    roles = find_roles(table, ignore="age,sex")
+    assert roles.features == ("alone", "embarked")
+    assert roles.ignore == {"age": "given", "sex": "given"}
+    frame = pd.DataFrame(crowds.titanic())
+    assert find_roles(table, ignore=frame.columns[3:5]).features == ("alone", "embarked")
+    roles = find_roles(table, features="PassengerId")
+    assert roles.id is None
+    assert roles.features == ("PassengerId",)
+
+
+def test_text_can_be_given_and_refused():
+    table = read_table(crowds.tweets())
+    assert find_roles(table, text=False).text == ()
+    assert find_roles(table, text="tweet").reasons["tweet"] == "given"
+    assert find_roles(table, features=["tweet_id"]).text == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"candidates": "mabye"}, r"no column 'mabye' \(candidates\)\. Did you mean 'maybe'"),
+        ({"truth": "maybe", "candidates": "maybe"}, "given as candidates and as truth"),
+        ({"candidates": "maybe", "annotators": ["sex", "class"]}, "Give one of them"),
+        ({"long": ["maybe"]}, "name the columns item, label"),
+        ({"features": "class", "truth": "class"}, "'class' is no feature: it is given as truth"),
+        ({"features": "nothing*"}, "has no column 'nothing"),
+    ],
+)
+def test_what_does_not_fit_is_said(given, said):
+    with pytest.raises(TableError, match=said):
+        find_roles(read_table(crowds.titanic()), **given)
+
+
+def test_without_labels():
+    with pytest.raises(
+        TableError, match=r"no column looks like labels\. Name it with candidates="
+    ):
+        find_roles(read_table({"a": [1.5, 2.5], "b": [0.5, 1.5]}))
+
+
+def test_prose_is_never_labels():
+    table = read_table({"label": crowds.make_tweets(50), "x": np.arange(50) / 7})
+    with pytest.raises(TableError, match="no column looks like labels"):
+        find_roles(table)
+
+
+def test_features_are_no_people():
+    r = crowds.rng()
+    pixels = {f"p{i}": r.integers(0, 17, 80) for i in range(16)}
+    answers = {f"q{i}": r.choice(["yes", "no"], 80) for i in range(6)}
+    roles = find_roles(read_table({**pixels, **answers, "label": r.choice(["a", "b"], 80)}))
+    assert roles.candidates == ("label",)
+    assert len(roles.features) == 22
+
+
+def test_labels_in_disguise_are_no_features():
+    sets, truth = crowds.make_sets()
+    r = crowds.rng()
+    codes = {"First": 1, "Second": 2, "Third": 3}
+    numbered = ["|".join(str(codes[s]) for s in row.split("|")) for row in sets]
+    table = read_table({"c": sets, "kind": truth, "x": r.normal(size=60)})
+    assert "holds labels of this table" in find_roles(table).ignore["kind"]
+    grey = r.integers(1, 4, 60)
+    table = read_table({"c": numbered, "kind": [codes[t] for t in truth], "grey": grey})
+    roles = find_roles(table)
+    assert roles.features == ("grey",)
+    assert "holds labels" in roles.ignore["kind"]
+
+
+def test_two_columns_of_sets_are_said():
+    sets, _ = crowds.make_sets()
+    roles = find_roles(read_table({"tags": sets, "more": sets[::-1]}))
+    assert roles.candidates == ("tags",)
+    assert "'more' could hold candidates too" in roles.notes[0]
+
+
+def test_ids_that_are_no_numbers_to_learn_from():
+    sets, _ = crowds.make_sets()
+    r = crowds.rng()
+    columns = {
+        "c": sets,
+        "acid": r.random(60),
+        "task_key": r.permutation(10**6)[:60],
+        "big": r.integers(2**60, 2**62, 60),
+        "price": r.permutation(10**6)[:60],
+    }
+    roles = find_roles(read_table(columns), id=False)
+    assert roles.features == ("acid", "price")
+    assert {*roles.ignore} == {"task_key", "big"}
+
+
+def test_roles_as_a_document():
+    import json
+
+    roles = find_roles(read_table(crowds.titanic()))
+    assert json.loads(json.dumps(roles.to_dict()))["truth"] == "class"
+    assert roles.layout == "candidates"
+    assert roles.labels == ("maybe",)
