@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from appellate.cli.decisions import Decisions
     from appellate.docket import Docket
+    from appellate.review import Decisions
 
 LARGE = 12_000  # samples above which features are float32, and compared by few components
 N_SHOWN_NEIGHBORS = 5

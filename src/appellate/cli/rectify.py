@@ -16,10 +16,10 @@ from appellate.cli.labelcosts import COST_HELP, ORDER_HELP, split_order
 from appellate.cli.progress import steps
 
 if TYPE_CHECKING:
-    from appellate.cli.decisions import Decisions
     from appellate.cli.hearing import Hearing, Setting
     from appellate.cli.roles import Case, Labels
     from appellate.cli.tables_in import Table
+    from appellate.review import Decisions
 
 _EPILOG = """\b
 Examples:
@@ -214,7 +214,7 @@ class _Run:
             embeddings=given["embeddings"],
         )
         case, cost = labelcosts.settle(case, given["cost"], given["order"])
-        decisions = self._decisions(case)
+        decisions = self._decisions(table, case)
         setting = hearing.choose(case, given, cost)
         show_run.say_inferred(self._say, table, case, self.labels, given, setting, decisions)
         if given["image"]:
@@ -269,11 +269,24 @@ class _Run:
         self.timings[what] = time.perf_counter() - started
         return result
 
-    def _decisions(self, case: Case) -> Decisions | None:
-        from appellate.cli.decisions import read_decisions
+    def _decisions(self, table: Table, case: Case) -> Decisions | None:
+        from appellate.review import DecisionError, read_decisions
 
         path = self.given["decided"]
-        return None if path is None else read_decisions(path, case)
+        if path is None:
+            return None
+        try:
+            return read_decisions(
+                path,
+                classes=case.sets.class_names.tolist(),
+                candidates=case.sets.matrix,
+                ids=case.ids if case.named else None,
+                data=f"sha256:{table.sha256[:32]}",
+            )
+        except FileNotFoundError as error:
+            raise UserError(f"there is no file '{path}'. Decide on some rows first.") from error
+        except DecisionError as error:
+            raise UserError(str(error)) from error
 
     def _truth(self, table: Table, case: Case) -> Any:
         import numpy as np

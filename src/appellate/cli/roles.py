@@ -71,6 +71,11 @@ class Case:
         """Return the number of samples."""
         return len(self.sets)
 
+    @property
+    def named(self) -> bool:
+        """Whether the samples have names, not merely numbers."""
+        return self.ids != list(range(len(self)))
+
     def per_sample(self, column: list[Any]) -> list[Any]:
         """Return a column of the table, one cell a sample."""
         return [column[i] for i in self.first.tolist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from appellate.cli.decisions import Decisions
     from appellate.cli.hearing import Hearing, Setting
     from appellate.cli.roles import Case, Labels
+    from appellate.review import Decisions
 
 Say = Callable[[str], None]
 _HEARD = {  # columns of the docket that say nothing of a row that a review excluded
@@ -106,11 +107,11 @@ def write_tables(
     confidence: list[Any] = [round(c, 6) for c in docket["appeal_confidence"]]
     if decisions is not None:
         docket["review"] = [""] * len(case)
-        for i, kind in zip(decisions.rows.tolist(), decisions.kinds, strict=True):
+        for i, (kind, name) in decisions.by_row().items():
             docket["review"][i] = kind
-            docket["outcome"][i] = "excluded" if kind == "none" else "reviewed"
-            labels[i], confidence[i] = (None, None) if kind == "none" else (labels[i], 1.0)
-            if kind == "none":
+            docket["outcome"][i] = "reviewed" if name else "excluded"
+            labels[i], confidence[i] = (name, 1.0) if name else (None, None)
+            if not name:
                 for name in docket.keys() & _HEARD:
                     docket[name][i] = None
     owner = case.owner.tolist()
@@ -151,15 +152,16 @@ def write_page(
         cells = [as_text(c) for c in case.per_sample(table.columns[given["image"]])]
         options["images"] = [_relative(cell, _home(data), folder) for cell in cells]
     if decisions is not None:
-        options["decisions"] = {
-            int(i): (kind, int(label))
-            for i, kind, label in zip(
-                decisions.rows, decisions.kinds, decisions.labels, strict=True
-            )
-        }
+        options["decisions"] = decisions.by_row()
     name = "standard input" if data == "-" else Path(data).name
-    heard.docket.to_html(
-        path, title=name, neighbors=neighbors, suggested=chosen, key=table.sha256[:16], **options
+    docket = heard.docket if case.named else replace(heard.docket, ids=None)
+    docket.to_html(
+        path,
+        title=name,
+        neighbors=neighbors,
+        suggested=chosen,
+        table=f"sha256:{table.sha256[:32]}",
+        **options,
     )
 
 
