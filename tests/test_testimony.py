@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from appellate import TestimonyClassifier, as_answers
+from appellate.datasets import make_ambiguous_classification, make_crowd
 from appellate.io import load_model, save_model
 from appellate.testimony import (
     Regressions,
@@ -329,6 +331,31 @@ def test_features_help_and_useless_ones_do_not_harm():
     assert (blind.transduction_ == truth).mean() > vote - 0.005
 
 
+CROWDS = {
+    "workers": {"accuracy": 0.6},
+    "spammers": {"accuracy": 0.7, "spammers": 0.5, "experts": 0.1},
+    "confusions": {"accuracy": 0.6, "confusion": 0.9},
+    "shared errors": {"accuracy": 0.8, "shared_errors": 0.3},
+    "many answers": {"accuracy": 0.4, "n_answers": 10},
+    "one answer": {"accuracy": 0.7, "n_answers": 1},
+}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_generated_crowds(kind):
+    data = make_ambiguous_classification(600, 10, 5, class_sep=2.0, random_state=0)
+    made = make_crowd(data.y_true, random_state=1, **CROWDS[kind])
+    vote = (majority_vote(made.answers).argmax(axis=1) == data.y_true).mean()
+    model = TestimonyClassifier().fit(data.X, made.answers)
+    assert (model.transduction_ == data.y_true).mean() > vote + 0.01
+    shuffled = np.random.default_rng(0).permutation(data.X)
+    blind = TestimonyClassifier().fit(shuffled, made.answers)
+    assert (blind.transduction_ == data.y_true).mean() >= vote - 0.005
+    if kind == "spammers":  # they are found out
+        guessing = model.annotators_["accuracy"][made.kind == "spammer"]
+        assert guessing.max() < model.annotators_["accuracy"][made.kind == "expert"].min()
+
+
 @pytest.mark.parametrize(("answers", "l"), [(3, 8), (5, 2), (2, 4)])
 def test_random_answers_are_not_believed(answers, l):
     rng = np.random.default_rng(0)
@@ -517,6 +544,13 @@ def test_small_pieces():
 def test_it_is_a_scikit_learn_estimator():
     done = check_estimator(TestimonyClassifier(), on_skip=None, on_fail="raise")
     assert len(done) > 40
+
+
+def test_scikit_learn_slices_answers():
+    truth, table = crowd(n=90)
+    scores = cross_val_score(TestimonyClassifier(), features(truth, 3, signal=4), read(table, 3))
+    assert len(scores) == 5
+    assert scores.mean() > 0.8  # the predicted label is among the answers
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
