@@ -243,6 +243,24 @@ def test_sets_with_people_by_brute_force():
     )
 
 
+def test_people_who_name_several_labels_are_told_apart():
+    rng = np.random.default_rng(0)
+    truth, holds = rng.integers(6, size=500), np.linspace(0.4, 0.95, 12)
+    lines = []
+    for i, c in enumerate(truth):
+        for j in rng.choice(12, 4, replace=False):
+            size, others = rng.integers(1, 4), rng.permutation(np.delete(np.arange(6), c))
+            named = [c, *others[: size - 1]] if rng.random() < holds[j] else others[:size]
+            lines.append((i, [int(k) for k in named], int(j)))
+    answers = as_answers(lines, layout="long", classes=range(6))
+    model = TestimonyClassifier().fit(None, answers)
+    most = answers.votes().argmax(axis=1)
+    assert (model.transduction_ == truth).mean() > (most == truth).mean() + 0.02
+    people = model.annotators_
+    assert np.corrcoef(people["accuracy"], holds[people["person"]])[0, 1] > 0.8
+    assert people["answers"].sum() == pytest.approx(2000)
+
+
 def test_a_count_is_as_many_answers_of_unknown_people():
     rng = np.random.default_rng(0)
     counts = rng.multinomial(5, [0.6, 0.3, 0.1], size=30)
