@@ -430,6 +430,26 @@ def test_one_person_one_label_one_row():
     assert single.predict(X[:1]) == ["cat"]
 
 
+@pytest.mark.parametrize("kind", range(5))
+def test_odd_tables_give_probabilities(kind):
+    """Few rows, one class or many, constant features, decisions that contradict all."""
+    rng = np.random.default_rng(kind)
+    for _ in range(8):
+        n, people, l = (int(rng.integers(1, high)) for high in (20, 6, 12))
+        table = rng.integers(-1, l, size=(n, people))
+        table[0, 0] = 0
+        X = [rng.normal(size=(n, 3)), np.ones((n, 2)), 1e6 * rng.normal(size=(n, 1)), None][
+            kind % 4
+        ]
+        decisions = np.where(rng.random(n) < 0.3, object(), None)
+        decisions[[d is not None for d in decisions]] = int(rng.integers(l))
+        model = TestimonyClassifier(ordered=kind == 4).fit(X, read(table, l), decisions=decisions)
+        np.testing.assert_allclose(model.confidence_.sum(axis=1), 1)
+        assert all(np.isfinite(v).all() for k, v in model.annotators_.items() if k != "person")
+        if X is not None:
+            np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
 def test_people_who_answered_once_are_like_all():
     _, table = crowd(n=40, people=1, share=1.0)
     lines = [(i, a[0], f"w{i}") for i, a in enumerate(table)]
