@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import fit_context
-from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
 from appellate.docket import Docket, frame_backend, row_index
 from appellate.numerics.blocks import (
@@ -610,7 +610,8 @@ def _warn_of_orders(X: Any, y: Any) -> None:
 def ravel_column(y: Any) -> Any:
     """Read an (n, 1) array or frame as a vector of labels, with scikit-learn's warning."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
-    if len(shape) != 2 or shape[1] != 1 or isinstance(y, CandidateSets) or sp.issparse(y):
+    read = isinstance(y, CandidateSets | Answers) or sp.issparse(y)
+    if len(shape) != 2 or shape[1] != 1 or read:
         return y
     warnings.warn(
         "A column-vector y was passed when a 1d array was expected. It is read as one label "
