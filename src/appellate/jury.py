@@ -422,13 +422,14 @@ def _hear(
 class JuryClassifier(AppealClassifier):
     """Partial-label learning by a jury that judges no row by its own label.
 
-    A row's label has the posterior: what the row looks like, judged by classifiers that did not
-    see the row's own label, times what was said of it. A jury of kernel machines, forests and
-    networks gives the first, calibrated; candidate sets the second, either *label-first* (a label
-    was drawn, and others joined it) or *set-first* (a set was there, and one of it is this
-    row's, as with faces and the names in a caption). Which of the two, the members' weights and
-    temperatures and the number of rounds are found from the data, without any true label, by
-    how much the jury's honest output proves about the sets (`appellate.evidence.criterion`).
+    A row's label has the posterior [1]_: what the row looks like, judged by classifiers that
+    did not see the row's own label, times what was said of it. A jury of kernel machines,
+    forests and networks gives the first, calibrated; candidate sets the second, either
+    *label-first* (a label was drawn, and others joined it) or *set-first* (a set was there,
+    and one of it is this row's, as with faces and the names in a caption [2]_). Which of the
+    two, the members' weights and temperatures and the number of rounds are found from the
+    data, without any true label, by how much the jury's honest output proves about the sets
+    (`appellate.evidence.criterion`).
 
     1. kernel members learn from the posterior of the round before (the sets, at first) in all
        rows, and in all but one of K folds, for every fold
@@ -508,6 +509,12 @@ class JuryClassifier(AppealClassifier):
         Rounds behind the final labels.
     n_ties_ : int
         Training rows whose label was not the only best candidate.
+
+    References
+    ----------
+    .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS. (Label-first sets and
+       their posterior; jury, criterion and set-first sets are this library's.)
+    .. [2] Cour, Sapp, Taskar (2011). Learning from partial labels. JMLR 12.
 
     Examples
     --------

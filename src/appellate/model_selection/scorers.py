@@ -139,7 +139,7 @@ class CandidatesWithTruth(CandidateSets):
 
     Attributes
     ----------
-    matrix, class_names, ids
+    matrix, class_names, ids, answers
         Those of `CandidateSets`.
     truth : ndarray, shape (n,)
         True labels.
