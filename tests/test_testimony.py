@@ -11,8 +11,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils.estimator_checks import check_estimator
 
 from appellate import TestimonyClassifier, as_answers
+from appellate.io import load_model, save_model
 from appellate.testimony import (
-    LeaveOneOutRidge,
+    Regressions,
     answer_likelihood,
     audit_temperature,
     choose_ridge,
@@ -192,7 +193,7 @@ def test_the_ridge_leaves_rows_out_as_refitting_does():
     truth, _ = crowd(n=25)
     X = features(truth, 3)
     targets = np.eye(3)[truth]
-    left_out = LeaveOneOutRidge(X, targets.shape[1], "rbf", 0.05).leave_one_out(targets)
+    left_out = Regressions(X, 3).leave_one_out(targets, 0.05)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     width = np.mean([np.linalg.norm(Z[i] - Z[j]) for i in range(25) for j in range(i)])
     for i in range(25):
@@ -264,11 +265,12 @@ def test_people_are_found_to_be_alike_or_not():
 def test_the_ridge_is_that_which_predicts_the_answers_best():
     truth, table = crowd(n=150, accuracy=0.5)
     X = np.hstack([features(truth, 3, signal=1.5), np.random.default_rng(0).normal(size=(150, 8))])
-    chosen = choose_ridge(X, read(table, 3), "rbf")
-    assert chosen.ridge > 0.05
-    model = TestimonyClassifier().fit(X, read(table, 3))
-    assert model.regularization_ == chosen.ridge
-    given = TestimonyClassifier(regularization=chosen.ridge).fit(X, read(table, 3))
+    answers = read(table, 3)
+    chosen = choose_ridge(Regressions(X, 3), answers, vote_shares(answers)[0])
+    assert chosen > 0.05
+    model = TestimonyClassifier().fit(X, answers)
+    assert model.regularization_ == chosen
+    given = TestimonyClassifier(regularization=chosen).fit(X, answers)
     np.testing.assert_allclose(given.confidence_, model.confidence_)
 
 
@@ -334,8 +336,8 @@ def test_random_answers_are_not_believed(answers, l):
     for row in table:
         row[rng.choice(20, answers, replace=False)] = rng.integers(l, size=answers)
     said = read(table, l)
-    ridge = LeaveOneOutRidge(rng.normal(size=(500, 5)), l, "rbf", 0.05)
-    for p in (hear(said, ridge).posterior, crowd_posterior(said)):
+    regressions = Regressions(rng.normal(size=(500, 5)), l)
+    for p in (hear(said, regressions).posterior, crowd_posterior(said)):
         loss = -np.log(p[np.arange(500), truth]).mean()
         assert loss < np.log(l) + 0.02
     assert credit(said, vote_shares(said)[0]) < 0.3
@@ -531,6 +533,24 @@ def test_frames_go_in_and_come_out(library):
     assert set(docket["outcome"]) <= {"upheld", "overturned", "outside the answers"}
     assert model.annotators_["person"].tolist() == [f"w{j}" for j in range(6)]
     assert model.annotators_["confusion"].shape == (6, 3, 3)
+
+
+@pytest.mark.parametrize("with_features", [True, False])
+def test_a_model_is_saved_with_its_answers(with_features, tmp_path):
+    pytest.importorskip("skops")
+    truth, table = crowd(n=30)
+    X = features(truth, 3)
+    model = TestimonyClassifier().fit(X if with_features else None, read(table, 3))
+    save_model(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert np.array_equal(again.answers_.table(), model.answers_.table())
+    assert np.array_equal(again.confidence_, model.confidence_)
+    assert (
+        again.docket(output="dict")["votes"].tolist()
+        == model.docket(output="dict")["votes"].tolist()
+    )
+    if with_features:
+        assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_what_cannot_be_done_is_said():

@@ -86,6 +86,13 @@ class Model:
         """Turn scores into probabilities: projected onto the simplex, which keeps their order."""
         return project_rows(scores)
 
+    def honest_scores(self) -> NDArray[Any]:
+        """Scores of the training rows by what did not see the row's own label, where it can.
+
+        Here the training output; a method that leaves rows out has better ones.
+        """
+        return np.asarray(self.training_output)
+
     def light(self) -> Model:
         """Return the model without what it knows of its training rows."""
         return replace(self, training_output=None)

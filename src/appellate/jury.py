@@ -434,7 +434,8 @@ class JuryClassifier(AppealClassifier):
     1. kernel members learn from the posterior of the round before (the sets, at first) in all
        rows, and in all but one of K folds, for every fold
     2. temperatures and weights make the criterion of the held-out folds largest
-    3. ``posterior ~ evidence * mixture / pi^tau``, each row by members that left it out
+    3. ``posterior ~ evidence * mixture / pi^tau`` [3]_ [4]_, each row by members that left it
+       out
     4. tau is chosen after three rounds, the last good round after eight
     5. forests join for up to two rounds; networks are heard once at the end
 
@@ -512,13 +513,17 @@ class JuryClassifier(AppealClassifier):
 
     References
     ----------
-    .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS. (Label-first sets and
-       their posterior; jury, criterion and set-first sets are this library's.)
+    .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS.
     .. [2] Cour, Sapp, Taskar (2011). Learning from partial labels. JMLR 12.
+    .. [3] Menon et al. (2021). Long-tail learning via logit adjustment. ICLR. (Divides by label
+       frequency where data are long-tailed. Here the reason is another, the origin of the sets,
+       and it is found from the data whether to divide.)
+    .. [4] Hong et al. (2023). Long-tailed partial label learning via dynamic rebalancing. ICLR.
+       (The same for partial labels and networks.)
 
     Examples
     --------
-    >>> from appellate.jury import JuryClassifier
+    >>> from appellate import JuryClassifier
     >>> from appellate.testing import make_clusters
     >>> X, candidates, truth = make_clusters()
     >>> jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
