@@ -398,7 +398,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Apply a method to every chunk of a Dask collection, later."""
         light = clone(self)
         light.classes_, light.cost_ = self.classes_, self.cost_
-        light.n_features_in_, light._model = self.n_features_in_, self._model.light()
+        light.n_features_in_, light._model = self.n_features_in_, self._head().light()
         return predict_lazily(getattr(light, method), X, dtype, width, model=self)
 
     def _check_rows(self, X: Any, reset: bool) -> Any:

@@ -336,10 +336,10 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
     with ZipFile(BytesIO(content)) as archive:
         members = archive.infolist()
         packed = [each for each in members if each.compress_type != ZIP_STORED]
-        strange = any(
+        foreign = any(
             each.filename != _SCHEMA or each.file_size > _LARGEST_SCHEMA for each in packed
         )
-        if strange or sum(each.compress_size for each in members) > len(content):
+        if foreign or sum(each.compress_size for each in members) > len(content):
             raise ValueError("its parts are compressed or overlap, as in no model of ours.")
         schema = json.loads(archive.read("schema.json"))
         if schema["protocol"] not in range(_protocol(skops) + 1):

@@ -449,18 +449,20 @@ def _hear(
 class JuryClassifier(AppealClassifier):
     """Partial-label learning by a jury that judges no row by its own label.
 
-    A row's label has the posterior: what the row looks like, judged by classifiers that did not
-    see the row's own label, times what was said of it. A jury of kernel machines, forests and
-    networks gives the first, calibrated; candidate sets the second, either *label-first* (a label
-    was drawn, and others joined it) or *set-first* (a set was there, and one of it is this
-    row's, as with faces and the names in a caption). Which of the two, the members' weights and
-    temperatures and the number of rounds are found from the data, without any true label, by
-    how much the jury's honest output proves about the sets (`appellate.evidence.criterion`).
+    A row's label has the posterior [1]_: what the row looks like, judged by classifiers that
+    did not see the row's own label, times what was said of it. A jury of kernel machines,
+    forests and networks gives the first, calibrated; candidate sets the second, either
+    *label-first* (a label was drawn, and others joined it) or *set-first* (a set was there,
+    and one of it is this row's, as with faces and the names in a caption [2]_). Which of the
+    two, the members' weights and temperatures and the number of rounds are found from the
+    data, without any true label, by how much the jury's honest output proves about the sets
+    (`appellate.evidence.criterion`).
 
     1. kernel members learn from the posterior of the round before (the sets, at first) in all
        rows, and in all but one of K folds, for every fold
     2. temperatures and weights make the criterion of the held-out folds largest
-    3. ``posterior ~ evidence * mixture / pi^tau``, each row by members that left it out
+    3. ``posterior ~ evidence * mixture / pi^tau`` [3]_ [4]_, each row by members that left it
+       out
     4. tau is chosen after three rounds, the last good round after eight; where an earlier one
        was better by more than chance, both are averaged
     5. forests join for up to two rounds; networks are heard once at the end
@@ -539,10 +541,13 @@ class JuryClassifier(AppealClassifier):
 
     References
     ----------
-    Dividing by label frequency where data are long-tailed: Menon et al. (2021), Long-tail learning
-    via logit adjustment, ICLR; for partial labels and networks, Hong et al. (2023), Long-tailed
-    partial label learning via dynamic rebalancing, ICLR. Here the reason is another, the origin
-    of the sets, and it is found from the data whether to divide.
+    .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS.
+    .. [2] Cour, Sapp, Taskar (2011). Learning from partial labels. JMLR 12.
+    .. [3] Menon et al. (2021). Long-tail learning via logit adjustment. ICLR. (Divides by label
+       frequency where data are long-tailed. Here the reason is another, the origin of the sets,
+       and it is found from the data whether to divide.)
+    .. [4] Hong et al. (2023). Long-tailed partial label learning via dynamic rebalancing. ICLR.
+       (The same for partial labels and networks.)
 
     Examples
     --------

@@ -328,8 +328,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         )
 
     def _head(self) -> Model:
-        head: Model = self._model.choose(self.head)  # type: ignore[attr-defined]
-        return head
+        return choose_head(self._model, self.head)
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
@@ -436,15 +435,13 @@ class CoupledModel(Model):
         """Score new rows by the partner, as the paper does, (m, l)."""
         return self.partner.decision(X)
 
-    def light(self) -> CoupledModel:
-        """Return what predicts, alone."""
-        light = {"partner": self.partner.light(), "base": self.base.light()}
-        return replace(self, training_output=None, **light)
 
-    def choose(self, head: str) -> Model:
-        """Return the model that predicts, by its name."""
-        both = MeanModel(self.training_output, self.partner, self.base)
-        return {"partner": self.partner, "base": self.base, "mean": both}[head]
+def choose_head(model: Model, head: str) -> Model:
+    """Return the model that predicts, by its name; a lazy prediction carries it alone."""
+    if not isinstance(model, CoupledModel):
+        return model
+    both = MeanModel(model.training_output, model.partner, model.base)
+    return {"partner": model.partner, "base": model.base, "mean": both}[head]
 
 
 def _both_leave_one_out(model: MeanModel) -> bool:

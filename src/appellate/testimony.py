@@ -605,7 +605,7 @@ def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
 class TestimonyClassifier(AppealClassifier):
     """Labels of rows that several people answered for, and a model for new rows.
 
-    It weighs every person's answers by how far they can be believed, and the answers by the
+    It weighs every person's answers by how far they can be believed [1]_, and the answers by the
     features: rows that look alike tend to have the same label. It says how sure it is, whom
     to trust, and where the truth is among nobody's answers.
 
@@ -668,7 +668,7 @@ class TestimonyClassifier(AppealClassifier):
     References
     ----------
     .. [1] Dawid, Skene (1979). Maximum likelihood estimation of observer error-rates using the
-       EM algorithm. Journal of the Royal Statistical Society C 28.
+       EM algorithm. Journal of the Royal Statistical Society C 28. (The crowd alone.)
 
     Examples
     --------
