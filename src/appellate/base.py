@@ -307,15 +307,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             _warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
         sets = as_candidates(ravel_column(y) if getattr(y, "shape", ())[1:] == (1,) else y)
-        check_length(sets, X.shape[0])
+        if len(sets.matrix) != X.shape[0]:
+            check_length(sets, X.shape[0])
         if sets.ids is None and index is not None:
             sets = replace(sets, ids=index)
-        n_full = np.count_nonzero(sets.matrix.all(axis=1)) if sets.shape[1] > 1 else 0
-        if n_full:
+        n_full, (n, l) = np.count_nonzero(sets.matrix.all(axis=1)), sets.matrix.shape
+        if n_full and l > 1:
             logger.info(
                 "%d of %d rows have every label as a candidate: nothing is known of their label.",
                 n_full,
-                len(sets),
+                n,
             )
         names = ("n_features_in_", "feature_names_in_")
         return Problem(

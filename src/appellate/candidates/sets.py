@@ -201,6 +201,12 @@ def as_candidates(
     >>> as_candidates(answers, layout="annotators", rule="share:0.5").sets()
     [('cat',), ('cow', 'dog')]
     """
+    asked = (layout, separator, rule) != ("auto", "|", "union") or any(
+        each is not None for each in (classes, missing, items)
+    )
+    boolean = type(y) is np.ndarray and y.dtype == bool and y.ndim == 2 and y.shape[1] > 0
+    if boolean and not asked and y.any(axis=1).all():
+        return CandidateSets(y.copy(order="C"), np.arange(y.shape[1]))  # it is that already
     election = parse_rule(rule)
     _check_options(layout, separator, items)
     answered = isinstance(y, Answers) or layout in ANSWERS
