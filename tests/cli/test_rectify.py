@@ -357,7 +357,8 @@ def test_hostile_content_is_text(tmp_path, capsys):
         for cell in (cell for row in rows for cell in row.values()):
             assert cell[:1] not in ("=", "@", "\t", "\r"), cell
         column = "item" if file == "rectified.csv" else "id"
-        assert [restore(row[column]) for row in rows] == [restore(name) for name in ids]
+        expected = [restore(name).strip() for name in ids]
+        assert [restore(row[column]).strip() for row in rows] == expected
         assert {restore(r["label" if column == "item" else "appeal"]) for r in rows} <= set(names)
     page = (tmp_path / "o/docket.html").read_text(encoding="utf-8")
     assert page.count("<script") == page.count("</script>") == 3
