@@ -14,25 +14,24 @@ distributed = pytest.importorskip("distributed")
 
 def test_the_cluster_finds_the_same_labels(tmp_path, capsys):
     write_table(tmp_path / "t.csv")
-    options = ["--candidates", "labels", "--kernel", "nystroem", "--landmarks", "30"]
+    options = ["--candidates", "labels", "--base", "sure"]
+    options += ["--set", "approximation=nystroem", "--set", "n_landmarks=30"]
     assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "here") == 0
     with distributed.LocalCluster(
         n_workers=1, processes=False, dashboard_address=":0", silence_logs=logging.ERROR
     ) as cluster:
-        options += ["--scheduler", cluster.scheduler_address]
+        options += ["--set", f"scheduler={cluster.scheduler_address}"]
         assert rectify(tmp_path / "t.csv", *options, "--out", tmp_path / "there") == 0
     here, there = (read_rows(tmp_path / d / "rectified.csv") for d in ("here", "there"))
     assert [r["label"] for r in here] == [r["label"] for r in there]
-    assert "Nystroem features of 30 landmarks" in capsys.readouterr().out
+    assert "n_landmarks=30" in capsys.readouterr().out
 
 
 def test_what_cannot_be(tmp_path, capsys):
     write_table(tmp_path / "t.csv")
-    options = ["--candidates", "labels", "--out", tmp_path / "o", "--scheduler", "nonsense://x"]
-    assert rectify(tmp_path / "t.csv", *options, "--kernel", "exact") == 2
-    assert "the exact kernel is not divided" in capsys.readouterr().err
-    assert rectify(tmp_path / "t.csv", *options) == 2
+    options = ["--candidates", "labels", "--base", "sure", "--out", tmp_path / "o"]
+    assert rectify(tmp_path / "t.csv", *options, "--set", "scheduler=nonsense://x") == 2
     said = capsys.readouterr().err
     assert "no Dask scheduler answers at 'nonsense://x'" in said
-    assert "leave --scheduler out to fit in this process" in said
+    assert "Leave scheduler out to fit in this process" in said
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]

@@ -309,6 +309,9 @@ def _in_order(found: NDArray[Any], order: Any) -> NDArray[Any]:
         elif lacking:
             wrong = f"it lacks labels of the table: {name_some(lacking, 8)}."
         raise ValueError(f"order: {wrong}")
+    odd = [name for name in given if as_number(name) is None]
+    if odd and as_numbers(found.tolist()) is not None:
+        raise ValueError(f"order: {name_some(odd[:1])} is no number, but the labels are.")
     return np.array(given, dtype=np.str_)
 
 

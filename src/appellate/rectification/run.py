@@ -223,6 +223,19 @@ class Rectification:
         ``accuracy`` of all of them where the truth is known, ``signal`` (whether features inform
         the labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at
         random), ``moved`` (by decisions), and ``notes``: what must be known of these.
+    _case, _hearing, _suggested
+        What the methods go on from; a run that was loaded has the last alone.
+
+    Examples
+    --------
+    >>> import appellate
+    >>> sizes = [1.0, 1.1, 1.2, 1.3, 5.0, 5.1, 5.2, 5.3]
+    >>> names = ["cat|dog", "cat", "cat", "cat|dog", "dog", "dog", "cat|dog", "dog"]
+    >>> run = appellate.rectify({"size": sizes, "names": names}, candidates="names")
+    >>> run.scores["outcomes"]
+    {'upheld': 8}
+    >>> run.decide({0: None}).scores["outcomes"]
+    {'excluded': 1, 'upheld': 7}
     """
 
     labels: Any
@@ -382,6 +395,17 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     ------
     ValueError
         If the folder holds no run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import appellate
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1], "names": ["cat", "cat|dog", "dog", "cat|dog"]}
+    >>> run = appellate.rectify(table, candidates="names")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = appellate.load(run.save(f"{folder}/animals"))
+    >>> same.labels["label"].tolist() == run.labels["label"].tolist()
+    True
     """
     home = Path(folder)
     finish_folder(home)
