@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
@@ -15,7 +16,26 @@ class UserError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Write the message to the standard error."""
-        click.echo(f"appellate: {self.format_message()}", file=file, err=True)
+        from appellate.tables.cells import printable
+
+        text = "\n".join(map(printable, self.format_message().splitlines()))
+        click.echo(f"appellate: {text}", file=file, err=True)
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Tell what the library says of the user's input, as it is, without a traceback.
+
+    The library raises these for input that it refuses; a file that cannot be read or written,
+    a package that is not installed and memory that is not there are the user's to mend too.
+    """
+    try:
+        yield
+    except (BrokenPipeError, NotImplementedError):
+        raise
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        text = " ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
+        raise UserError(text or "there is not enough memory. Take fewer rows.") from error
 
 
 def in_options(message: str, words: Mapping[str, str]) -> str:
