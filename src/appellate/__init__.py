@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from appellate.candidates import CandidateSets as CandidateSets
     from appellate.candidates import as_answers as as_answers
     from appellate.candidates import as_candidates as as_candidates
+    from appellate.jury import JuryClassifier as JuryClassifier
     from appellate.numerics.blocks import ParquetRows as ParquetRows
     from appellate.numerics.kernels import GaussianKernel as GaussianKernel
     from appellate.numerics.kernels import LinearKernel as LinearKernel
@@ -36,6 +37,7 @@ _HOMES = {
     "Answers": "candidates",
     "CandidateSets": "candidates",
     "GaussianKernel": "numerics.kernels",
+    "JuryClassifier": "jury",
     "LALOClassifier": "bases.lalo",
     "LinearKernel": "numerics.kernels",
     "PLCLClassifier": "bases.plcl",

@@ -30,6 +30,7 @@ SETTINGS = {
     "hierarchical": {"flip_probability": 0.4, "groups": GROUPS},
     "instance_dependent": {"flip_probability": 0.4},
     "noisy": {"flip_probability": 0.4, "eta": 0.3},
+    "set_first": {"bag_size": 3, "n_distractors": 1},
 }
 every_strategy = pytest.mark.parametrize("strategy", SETTINGS)
 labels = st.lists(st.sampled_from(CLASSES), min_size=1, max_size=40)
@@ -368,6 +369,9 @@ def test_mistakes_are_named(y, options, error, message):
         ("aa", {"strategy": "noisy"}, ValueError, "one class; without it"),
         ("abc", {"strategy": "noisy", "min_candidates": 3}, ValueError, "at most 2"),
         ("abc", {"strategy": "instance_dependent"}, ValueError, "needs features X, or prob"),
+        ("abc", {"strategy": "set_first", "bag_size": 0}, ValueError, "no number of rows"),
+        ("abc", {"strategy": "set_first", "bags": [1, 1]}, ValueError, "2 entries.*3 rows"),
+        ("abc", {"strategy": "set_first", "n_distractors": 3}, ValueError, "n_distractors=3"),
     ],
 )
 def test_what_cannot_be_had_is_an_error(y, options, error, message):
@@ -402,3 +406,30 @@ def test_mistakes_with_features(options, error, message):
 def test_a_classifier_needs_classes_to_confuse(y, message):
     with pytest.raises(ValueError, match=message):
         make_partial_labels(y, strategy="instance_dependent", X=np.eye(3))
+
+
+def test_bags_share_the_union_of_their_labels():
+    y, bags = list("aabcddefab"), list("xxxyyyzzzw")
+    sets = make_partial_labels(y, strategy="set_first", bags=bags, classes=CLASSES)
+    expected = {"x": "ab", "y": "cd", "z": "efa", "w": "b"}
+    for row, bag in zip(sets, bags, strict=True):
+        assert {CLASSES[j] for j in np.flatnonzero(row)} == set(expected[bag])
+    more = make_partial_labels(
+        y, strategy="set_first", bags=bags, n_distractors=2, classes=CLASSES, random_state=0
+    )
+    assert (sets <= more).all()
+    np.testing.assert_array_equal(more.sum(axis=1), sets.sum(axis=1) + 2)
+
+
+def test_frequent_labels_are_in_more_sets_but_no_likelier_within_them():
+    rng = np.random.RandomState(0)
+    y = rng.choice(6, size=6000, p=[0.5, 0.2, 0.12, 0.08, 0.06, 0.04])
+    ratios = {}
+    for strategy in ("uniform", "set_first"):
+        sets = make_partial_labels(y, strategy=strategy, random_state=0)
+        expected = (sets / sets.sum(axis=1, keepdims=True)).sum(axis=0)
+        ratios[strategy] = np.bincount(y) / expected
+    assert sets.sum(axis=1).mean() > 2  # though y and the bags have the same seed
+    assert np.ptp(np.log(ratios["set_first"])) < 0.5 * np.ptp(np.log(ratios["uniform"]))
+    sizes = make_partial_labels(y, strategy="set_first", bag_size=8, random_state=0).sum(axis=1)
+    assert sizes.mean() > sets.sum(axis=1).mean()

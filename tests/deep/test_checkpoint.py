@@ -281,7 +281,9 @@ def test_supervision_belongs_to_the_run(finished):
     X, candidates, truth = make_table()
     supervision = np.eye(4)[truth]
     with pytest.raises(CheckpointError, match="other data or settings"):
-        proden(n_epochs=1, folder=finished, resume=True).fit(X, candidates, supervision)
+        proden(n_epochs=1, folder=finished, resume=True).fit(
+            X, candidates, supervision=supervision
+        )
 
 
 def test_where_and_how_it_is_run_may_change(finished):

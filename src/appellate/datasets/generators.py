@@ -72,6 +72,10 @@ def make_partial_labels(
       each with `flip_probability`.
     - ``"noisy"``: as uniform, but the true label is left out with probability `eta`. A set
       that would then be empty gets a false label at random.
+    - ``"set_first"``: rows lie in bags, as faces in a photo, and all rows of a bag have the union
+      of their labels as candidates, as the names in its caption; `n_distractors` further names
+      belong to no row. A frequent label is in more sets, but within a set about as likely as
+      any other: the opposite of ``"uniform"``.
 
     Parameters
     ----------
@@ -106,6 +110,12 @@ def make_partial_labels(
             The super-class of each class: a mapping by name, or in the order of the classes.
         eta : float, default=0.1
             Probability, in [0, 1], that the true label is left out.
+        bag_size : int, default=4
+            Rows of a bag, which are drawn at random.
+        bags : array-like, shape (n,)
+            Bag of every row by name, in place of bags at random.
+        n_distractors : int, default=0
+            Candidates of a bag that are no row's label, frequent labels likelier.
         X : array-like, shape (n, q)
             Features from which `estimator` learns.
         estimator : classifier

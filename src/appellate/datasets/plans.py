@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from appellate.candidates.names import scalars
 from appellate.datasets.confusions import confusion_scores
-from appellate.datasets.strategies import Draw, Fixed, Flip, OneOther, Plan, scale_to_mean
+from appellate.datasets.strategies import (
+    Draw,
+    Fixed,
+    Flip,
+    OneOther,
+    Plan,
+    scale_to_mean,
+    shared_sets,
+)
 
 Strategy = Literal[
     "uniform",
@@ -22,6 +30,7 @@ Strategy = Literal[
     "instance_dependent",
     "hierarchical",
     "noisy",
+    "set_first",
 ]
 
 # What each strategy reads, and what it takes where nothing is given.
@@ -39,6 +48,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "hierarchical": {"flip_probability": 0.3, "groups": None},
     "noisy": {"flip_probability": 0.3, "eta": 0.1},
+    "set_first": {"bag_size": 4, "bags": None, "n_distractors": 0},
 }
 
 
@@ -135,6 +145,11 @@ def make_plan(
         return Fixed(check_integer("n_false", options["n_false"], 0, l - 1), l)
     if strategy == "cooccurring":
         return OneOther(_cooccurrence(options["epsilon"], _partners(options["partners"], names)))
+    if strategy == "set_first":
+        more = check_integer("n_distractors", options["n_distractors"], 0, l - 1)
+        sets = shared_sets(truth, _bags(options, truth, draw), l, more, fewest, draw)
+        sets[np.arange(len(truth)), truth] = False
+        return Flip(sets.astype(float), by_row=True, fewest=fewest)
     chance = options["flip_probability"]
     if strategy == "pairwise":
         allowed = np.arange(l) == _partners(options["partners"], names)[:, None]
@@ -155,6 +170,21 @@ def make_plan(
     if l == 1:
         raise ValueError("y has one class; without it a set would be empty. Set eta=0.")
     return Flip(uniform, left_out=left_out, fewest=fewest, fill_any=True)
+
+
+def _bags(options: Mapping[str, Any], truth: NDArray[np.intp], draw: Draw) -> NDArray[np.intp]:
+    """Return the bag of every row by number: those given, or rows drawn together."""
+    n, given, size = len(truth), options["bags"], options["bag_size"]
+    if given is not None:
+        if len(given) != n:
+            raise ValueError(f"bags has {len(given)} entries, but there are {n} rows.")
+        return np.asarray(np.unique(np.asarray(given), return_inverse=True)[1], dtype=np.intp)
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise ValueError(f"bag_size={size!r} is no number of rows; give 1 or more.")
+    bags = np.empty(n, dtype=np.intp)
+    # The first n numbers of a seed may be those that y was drawn with: bags would be sorted.
+    bags[np.argsort(draw((2, n))[1], kind="stable")] = np.arange(n) // int(size)
+    return bags
 
 
 def _by_class(

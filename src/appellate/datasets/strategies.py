@@ -95,7 +95,7 @@ class Flip(Plan):
         return weight
 
 
-def _fill(sets: NDArray[np.bool_], weight: Floats, fewest: int, draw: Draw) -> NDArray[np.bool_]:
+def _fill(sets: NDArray[np.bool_], weight: Floats, fewest: Any, draw: Draw) -> NDArray[np.bool_]:
     """Choose labels with probability proportional to weight until each set has enough."""
     with np.errstate(divide="ignore"):
         waiting = -np.log1p(-draw(sets.shape)) / weight  # the first to arrive are chosen
@@ -146,6 +146,29 @@ class OneOther(Plan):
     def limits(self, truth: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return two."""
         return np.full(len(truth), 2)
+
+
+def shared_sets(
+    truth: NDArray[np.intp],
+    bags: NDArray[np.intp],
+    n_classes: int,
+    n_distractors: int,
+    fewest: int,
+    draw: Draw,
+) -> NDArray[np.bool_]:
+    """Sets that all rows of a bag share, (n, l): the union of their labels, and distractors.
+
+    Distractors are labels of no row of the bag, frequent ones likelier, and as many more as a
+    set of `fewest` needs.
+    """
+    union = np.zeros((bags.max() + 1, n_classes), dtype=bool)
+    union[bags, truth] = True
+    size = np.count_nonzero(union, axis=1)
+    wanted = np.maximum(size + n_distractors, fewest)
+    if (wanted > size).any():
+        frequency = np.bincount(truth, minlength=n_classes) + 1e-9
+        union |= _fill(union, np.tile(frequency, (len(union), 1)), wanted, draw)
+    return union[bags]
 
 
 def scale_to_mean(score: Floats, mean: float) -> Floats:

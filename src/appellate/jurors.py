@@ -1,0 +1,546 @@
+"""Members of a jury: classifiers that judge rows whose label they did not see.
+
+A jury keeps K + 1 *replicas* of its targets: replica 0 has all rows, replica k all but fold k.
+What a member says is an (n, K + 1, l) array: entry ``[i, k]`` is its output on row i after
+learning from replica k, row i's own target left out: by leave-one-out or out of bag where
+the replica has the row, and because the row was never there where it has not. The output on
+fold k by replica k is honest: no round ever saw the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg as la
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GroupKFold
+from sklearn.utils.validation import has_fit_parameter
+
+from appellate.bases.ridge import KernelClassifier
+from appellate.evidence import Evidence, Groups
+from appellate.numerics.entries import Values
+from appellate.numerics.smoothers import KernelSmoother, Regressor
+
+Scores = NDArray[np.float64]
+_LEAST_SHARE = 1e-3  # of a label in the output of a forest, before its logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """Which rows each replica has, and the evidence of these.
+
+    Attributes
+    ----------
+    evidence : Evidence
+        Of all n rows.
+    fold : ndarray of int, shape (n,)
+        Replica that never sees the row, from 1 to K; 0 if there is one row only.
+    rows : list of ndarray of int
+        Rows of every replica.
+    own : list of Evidence
+        Evidence of these rows.
+    covering : list of Groups, or list of None
+        Groups that lie wholly in each replica, if they are to be covered.
+    """
+
+    evidence: Evidence
+    fold: NDArray[np.intp]
+    rows: list[NDArray[np.intp]]
+    own: list[Evidence]
+    covering: Sequence[Groups | None]
+
+    @classmethod
+    def split(cls, evidence: Evidence, fold: NDArray[np.intp], groups: Any = None) -> Replicas:
+        """Make the replicas of a division into folds; `groups`, if given, are to be covered."""
+        rows = [np.flatnonzero(fold != k) for k in range(int(fold.max()) + 1)]
+        rows[0] = np.arange(len(fold))
+        own = [evidence, *(evidence.take(each) for each in rows[1:])]
+        covering: list[Groups | None] = [None] * len(rows)
+        if groups is not None:
+            names = np.asarray(groups)
+            pairs = zip(rows, own, strict=True)
+            covering = [Groups(names[some], said.entries) for some, said in pairs]
+        return cls(evidence, fold, rows, own, covering)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """``(n, K + 1, l)``."""
+        n, l = self.evidence.shape
+        return n, len(self.rows), l
+
+    def held_out(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield every replica but the first, its rows and the rows of its fold."""
+        for k, rest in enumerate(self.rows[1:], 1):
+            yield k, rest, np.flatnonzero(self.fold == k)
+
+    def scatter(self, targets: Sequence[Values]) -> Scores:
+        """Targets of every replica, as candidate entries, in one array, (n, K + 1, l)."""
+        out = np.zeros(self.shape)
+        for k, (rows, own, values) in enumerate(zip(self.rows, self.own, targets, strict=True)):
+            out[rows[own.entries.rows], k, own.entries.labels] = values
+        return out
+
+    def honest(self, outputs: Scores) -> Scores:
+        """What is said of every row by the replica that never saw it, (n, l)."""
+        return np.asarray(outputs[np.arange(len(self.fold)), self.fold])
+
+
+def make_folds(n: int, n_folds: int, groups: Any, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Draw the fold of every row, from 1 on, groups whole; all 0 for a single row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.bincount(make_folds(7, 3, None, np.random.RandomState(0)))
+    array([0, 3, 2, 2])
+    """
+    order, seed = rng.permutation(n), rng.randint(np.iinfo(np.int32).max)
+    n_folds = min(n_folds, n)
+    if n < 2:
+        return np.zeros(n, dtype=np.intp)
+    fold = np.empty(n, dtype=np.intp)
+    fold[order] = np.arange(n) % n_folds + 1
+    n_groups = 0 if groups is None else len(np.unique(groups))
+    if n_groups > 1:
+        splits = GroupKFold(min(n_folds, n_groups), shuffle=True, random_state=seed)
+        for k, (_, held) in enumerate(splits.split(order, groups=groups), 1):
+            fold[held] = k
+    return fold
+
+
+class Juror(Protocol):
+    """A member that sits in the rounds: it can judge rows of its own replica honestly."""
+
+    name: str
+
+    def listen(self, targets: Scores, seed: int) -> Scores:
+        """Judge all rows by the targets of every replica, (n, K + 1, l) both."""
+        ...
+
+    def models(self) -> list[Any]:
+        """Return what scores new rows after the last hearing: objects with `predict`."""
+        ...
+
+
+class Expert(Protocol):
+    """A member that is heard once, at the end: it is honest about folds only."""
+
+    name: str
+
+    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
+        """Return an object with `predict`, scores of new rows, trained on (n, l) targets."""
+        ...
+
+
+class KernelJuror:
+    """Kernel ridge regression whose replicas all come from one inverse.
+
+    With B of `appellate.numerics.smoothers.KernelSmoother` (smoother ``S = I - ridge B``), a
+    fold f and the rest a, the regression on a alone has the output ``H = -B_ff^-1 B_fa Q_a``
+    on the fold, and ``B_aa - B_af B_ff^-1 B_fa`` in the place of B; leave-one-out is
+    ``Q - B Q / diag(B)``. With the fold's targets set to H both are read off one product. A
+    replica of one row says nothing of it.
+
+    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 / 2K once.
+    Memory: some 2 n^2.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    smoother : KernelSmoother
+        Of all rows.
+    replicas : Replicas
+        Which rows each replica has.
+    """
+
+    def __init__(self, name: str, smoother: KernelSmoother, replicas: Replicas) -> None:
+        self.name, self.smoother, self.replicas = name, smoother, replicas
+        matrix = smoother.matrix
+        own = np.diag(matrix) if len(matrix) > 1 else np.array([np.inf])
+        self.room = np.repeat(own[:, np.newaxis], replicas.shape[1], axis=1)
+        self.factors: list[tuple[Scores, Scores]] = []
+        for k, rest, fold in replicas.held_out():
+            lines = matrix[fold]
+            factor = la.cholesky(lines[:, fold], lower=True)  # L L' = B_ff
+            across = la.solve_triangular(factor, lines[:, rest], lower=True, check_finite=False)
+            self.room[rest, k] -= np.einsum("fa,fa->a", across, across)
+            if len(rest) < 2:  # nothing is left without it
+                self.room[rest, k] = np.inf
+            self.factors.append((factor, across))
+
+    def listen(self, targets: Scores, seed: int = 0) -> Scores:  # noqa: D102
+        self.heard, filled = targets[:, 0], targets.copy()
+        for (k, rest, fold), (factor, across) in zip(
+            self.replicas.held_out(), self.factors, strict=True
+        ):
+            passed = across @ targets[rest, k]
+            filled[fold, k] = -la.solve_triangular(factor, passed, lower=True, trans="T")
+        product = self.smoother.matrix @ filled.reshape(len(filled), -1)
+        filled -= product.reshape(filled.shape) / self.room[:, :, np.newaxis]
+        filled[np.isinf(self.room)] = 0
+        return filled
+
+    def models(self) -> list[Any]:  # noqa: D102
+        own = self.smoother
+        return [
+            Regressor(own.function, own.rows, own.matrix @ self.heard, own.weights @ self.heard)
+        ]
+
+
+@dataclass(frozen=True)
+class LogShares:
+    """A regressor of label shares whose scores are their logarithms."""
+
+    regressor: Any
+
+    def predict(self, X: NDArray[Any]) -> Scores:
+        """Score new rows, (m, l)."""
+        return log_shares(self.regressor.predict(X.astype(np.float32, copy=False)), len(X))
+
+
+def log_shares(output: NDArray[Any], n: int) -> Scores:
+    """``log rownorm(output + .001)`` of n rows."""
+    shares = np.maximum(output.reshape(n, -1), 0) + _LEAST_SHARE
+    return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))
+
+
+class ForestJuror:
+    """A forest of scikit-learn on soft targets, judging its own rows out of bag.
+
+    Cost: K + 1 fits a hearing.
+
+    Parameters
+    ----------
+    forest : RandomForestRegressor or ExtraTreesRegressor
+        With ``bootstrap=True``.
+    X : ndarray, shape (n, q)
+        All rows.
+    replicas : Replicas
+        Which rows each replica has.
+    n_jobs : int or None
+        Fits at a time.
+    """
+
+    def __init__(self, forest: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
+        self.name, self.forest = type(forest).__name__, forest
+        self.X, self.replicas, self.n_jobs = X.astype(np.float32), replicas, n_jobs
+
+    def listen(self, targets: Scores, seed: int) -> Scores:  # noqa: D102
+        out = np.empty_like(targets)
+        jobs = (
+            delayed(_grow)(self.forest, self.X, rows, targets[:, k], seed + k)
+            for k, rows in enumerate(self.replicas.rows)
+        )
+        for k, (forest, scores) in enumerate(Parallel(self.n_jobs)(jobs)):
+            out[:, k] = scores
+            if k == 0:
+                self.heard = forest
+        return out
+
+    def models(self) -> list[Any]:  # noqa: D102
+        return [LogShares(Trees.of(self.heard))]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A fitted forest of regression trees as arrays, which a model file may hold.
+
+    Attributes
+    ----------
+    roots : ndarray of int, shape (T,)
+        First node of every tree.
+    left, right, feature : ndarray of int, shape (nodes,)
+        Children, a leaf being its own, and the column that is compared.
+    threshold : ndarray, shape (nodes,)
+        Rows at most as large go left.
+    value : ndarray, shape (nodes, l)
+        Output.
+    """
+
+    roots: NDArray[np.intp]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    feature: NDArray[np.intp]
+    threshold: NDArray[np.float64]
+    value: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, forest: Any) -> Trees:
+        """Copy a fitted forest of scikit-learn."""
+        trees = [each.tree_ for each in forest.estimators_]
+        roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
+        own = [np.arange(tree.node_count) for tree in trees]
+        left, right = (
+            np.concatenate(
+                [np.where(c < 0, o, c) + r for c, o, r in zip(children, own, roots, strict=True)]
+            )
+            for children in (
+                [tree.children_left for tree in trees],
+                [tree.children_right for tree in trees],
+            )
+        )
+        feature = np.concatenate([np.maximum(tree.feature, 0) for tree in trees])
+        threshold = np.concatenate([tree.threshold for tree in trees])
+        value = np.concatenate([tree.value[:, :, 0] for tree in trees]).astype(np.float32)
+        return cls(roots, left, right, feature, threshold, value)
+
+    def predict(self, X: NDArray[Any]) -> Scores:
+        """Mean output of all trees, (m, l)."""
+        out = np.zeros((len(X), self.value.shape[1]))
+        rows = np.arange(len(X))
+        for root in self.roots:
+            nodes, before = np.full(len(X), root), None
+            while before is None or (nodes != before).any():
+                before = nodes
+                small = X[rows, self.feature[nodes]] <= self.threshold[nodes]
+                nodes = np.where(small, self.left[nodes], self.right[nodes])
+            out += self.value[nodes]
+        return out / len(self.roots)
+
+
+def _grow(
+    forest: Any, X: NDArray[Any], rows: NDArray[np.intp], targets: Scores, seed: int
+) -> tuple[Any, Scores]:
+    """Fit a forest on some rows; judge all by the trees that did not draw them."""
+    (n, l), own = targets.shape, X[rows]
+    grown = clone(forest).set_params(random_state=seed).fit(own, targets[rows])
+    total, votes = np.zeros((n, l)), np.zeros(n)
+    strangers = np.setdiff1d(np.arange(n), rows)
+    for tree, drawn in zip(grown.estimators_, grown.estimators_samples_, strict=True):
+        judged = np.concatenate([np.delete(rows, np.unique(drawn)), strangers])
+        total[judged] += tree.tree_.predict(X[judged]).reshape(len(judged), l)
+        votes[judged] += 1
+    unknown = votes == 0
+    total[unknown], votes[unknown] = 1, l
+    return grown, log_shares(total / votes[:, np.newaxis], n)
+
+
+class LeaveOneOutJuror:
+    """A classifier of candidate sets that has a leave-one-out output of its own rows.
+
+    Any with ``fit(X, candidates, supervision=)``, ``decision_function`` and
+    ``leave_one_out_decision``, such as the kernel methods here and PLCP over them.
+    """
+
+    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
+        self.name, self.model = type(model).__name__, model
+        self.X, self.replicas, self.n_jobs = X, replicas, n_jobs
+
+    def listen(self, targets: Scores, seed: int) -> Scores:  # noqa: D102
+        out = np.empty_like(targets)
+        jobs = (
+            delayed(_supervise)(self.model, self.X[rows], own, targets[rows, k], seed)
+            for k, (rows, own) in enumerate(
+                zip(self.replicas.rows, self.replicas.own, strict=True)
+            )
+        )
+        fitted = Parallel(self.n_jobs)(jobs)
+        for rows, k in zip(self.replicas.rows, range(len(fitted)), strict=True):
+            out[rows, k] = fitted[k].leave_one_out_decision()
+        for k, _, fold in self.replicas.held_out():
+            out[fold, k] = all_scores(fitted[k], self.X[fold])
+        self.heard = fitted[0]
+        return out
+
+    def models(self) -> list[Any]:  # noqa: D102
+        return [Decision(self.heard)]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A fitted classifier of candidate sets, by its scores."""
+
+    model: Any
+
+    def predict(self, X: NDArray[Any]) -> Scores:
+        """Score new rows, (m, l)."""
+        return all_scores(self.model, X)
+
+
+def all_scores(model: Any, X: NDArray[Any]) -> Scores:
+    """Scores of all labels, (m, l), also where there are two of them."""
+    if not hasattr(model, "decision_function"):
+        return log_shares(np.asarray(model.predict_proba(X)), len(X))
+    scores = np.asarray(model.decision_function(X), dtype=np.float64)
+    return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
+
+
+def _supervise(model: Any, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
+    candidates = own.entries.scatter(np.ones(len(own.entries), dtype=bool))
+    return _seeded(model, seed).fit(X, candidates, supervision=targets)
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    """A clone; every random part of it is given the seed."""
+    fresh = clone(model)
+    for name in fresh.get_params():
+        if name.rpartition("__")[2] == "random_state":
+            fresh.set_params(**{name: seed})
+    return fresh
+
+
+class SupervisedExpert:
+    """A classifier of candidate sets without an honest output of its own rows."""
+
+    def __init__(self, model: Any) -> None:
+        self.name, self.model = type(model).__name__, model
+
+    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
+        return Decision(_supervise(self.model, X, own, targets, seed))
+
+
+class RegressorExpert:
+    """A regressor of scikit-learn on soft targets."""
+
+    def __init__(self, model: Any) -> None:
+        self.name, self.model = type(model).__name__, model
+
+    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
+        return LogShares(_seeded(self.model, seed).fit(X.astype(np.float32), targets))
+
+
+class PairsExpert:
+    """A classifier of scikit-learn: every row once for each label, weighted by its target."""
+
+    def __init__(self, model: Any) -> None:
+        self.name, self.model = type(model).__name__, model
+
+    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
+        rows, labels = np.nonzero(targets)
+        if len(np.unique(labels)) < 2:
+            return KnownLabels(DummyClassifier().fit(X[rows], labels), targets.shape[1])
+        weights = targets[rows, labels]
+        fitted = _seeded(self.model, seed).fit(X[rows], labels, sample_weight=weights)
+        return KnownLabels(fitted, targets.shape[1])
+
+
+@dataclass(frozen=True)
+class KnownLabels:
+    """A fitted classifier that knows some of l labels, by number."""
+
+    classifier: Any
+    n_labels: int
+
+    def predict(self, X: NDArray[Any]) -> Scores:
+        """Score new rows, (m, l)."""
+        shares = np.zeros((len(X), self.n_labels))
+        shares[:, self.classifier.classes_] = self.classifier.predict_proba(X)
+        return log_shares(shares, len(X))
+
+
+class NetworkExpert:
+    """A small network trained on soft targets by cross-entropy.
+
+    Two layers of 200 units, ReLU then batch norm; Adam with a cosine schedule, 30 epochs of
+    equal batches of about 128 rows; features standardised. What remains of it are arrays: it
+    predicts, and is saved, without torch.
+    """
+
+    name = "network"
+    _epochs, _rate, _batch, _width = 30, 2e-3, 128, 200
+
+    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
+        torch: Any = import_module("torch")  # by name: the core needs no extra
+        centre, scale = X.mean(axis=0), X.std(axis=0)
+        scale[scale == 0] = 1
+        features = torch.tensor((X - centre) / scale, dtype=torch.float32)
+        goals = torch.tensor(targets, dtype=torch.float32)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # sums do not depend on the machine
+        try:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                layers = self._train(torch, features, goals)
+        finally:
+            torch.set_num_threads(threads)
+        return Layers(centre, scale, layers)
+
+    def _train(self, torch: Any, features: Any, goals: Any) -> list[tuple[Any, Any]]:
+        nn, widths = torch.nn, [features.shape[1], self._width, self._width]
+        parts = []
+        for inputs, outputs in pairwise(widths):
+            parts += [nn.Linear(inputs, outputs), nn.ReLU(), nn.BatchNorm1d(outputs)]
+        net = nn.Sequential(*parts, nn.Linear(self._width, goals.shape[1]))
+        n_batches = max(1, round(len(features) / self._batch))
+        steps = self._epochs * n_batches
+        adam = torch.optim.Adam(net.parameters(), self._rate, fused=True)
+        for step in range(steps):
+            if step % n_batches == 0:
+                batches = torch.tensor_split(torch.randperm(len(features)), n_batches)
+            rows = batches[step % n_batches]
+            adam.param_groups[0]["lr"] = self._rate * (1 + np.cos(np.pi * step / steps)) / 2
+            adam.zero_grad()
+            nn.functional.cross_entropy(net(features[rows]), goals[rows]).backward()
+            adam.step()
+        return fold_norms([part for part in net if not isinstance(part, nn.ReLU)])
+
+
+def fold_norms(parts: list[Any]) -> list[tuple[Any, Any]]:
+    """Weights (inputs, outputs) and shift of every layer, batch norms drawn into the next."""
+    layers: list[tuple[Any, Any]] = []
+    factor: Any = None
+    shift: Any = None
+    for part in parts:
+        values = {name: np.asarray(v, dtype=np.float64) for name, v in part.state_dict().items()}
+        if "running_mean" in values:
+            factor = values["weight"] / np.sqrt(values["running_var"] + part.eps)
+            shift = values["bias"] - values["running_mean"] * factor
+        elif factor is None:
+            layers.append((values["weight"].T, values["bias"]))
+        else:
+            matrix = values["weight"].T
+            layers.append((factor[:, np.newaxis] * matrix, values["bias"] + shift @ matrix))
+    return layers
+
+
+@dataclass(frozen=True)
+class Layers:
+    """A trained network as arrays: standardised features, ReLU between linear layers."""
+
+    centre: NDArray[Any]
+    scale: NDArray[Any]
+    layers: list[tuple[NDArray[Any], NDArray[Any]]]
+
+    def predict(self, X: NDArray[Any]) -> Scores:
+        """Score new rows, (m, l)."""
+        out = (X - self.centre) / self.scale
+        for i, (matrix, shift) in enumerate(self.layers):
+            out = (np.maximum(out, 0) if i else out) @ matrix + shift
+        return np.asarray(out)
+
+
+def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Juror | Expert:
+    """Find out how a member can be honest: out of bag, leaving one out, or by folds only.
+
+    Raises
+    ------
+    TypeError
+        If it cannot learn from soft targets.
+    """
+    if member == "network":
+        return NetworkExpert()
+    if isinstance(member, type) or not callable(getattr(member, "fit", None)):
+        raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
+    if has_fit_parameter(member, "supervision"):
+        if isinstance(member, KernelClassifier) or getattr(member, "head", "") == "partner":
+            return LeaveOneOutJuror(member, X, replicas, n_jobs)
+        return SupervisedExpert(member)
+    if is_classifier(member):
+        if not has_fit_parameter(member, "sample_weight") or not hasattr(member, "predict_proba"):
+            raise TypeError(
+                f"{member!r} cannot be a member of a jury: a classifier needs predict_proba, and "
+                "a parameter 'sample_weight' in its fit method."
+            )
+        return PairsExpert(member)
+    if getattr(member, "bootstrap", False) and hasattr(type(member), "estimators_samples_"):
+        return ForestJuror(member, X, replicas, n_jobs)
+    return RegressorExpert(member)

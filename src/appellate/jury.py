@@ -1,0 +1,729 @@
+"""A jury: members whose honest outputs are mixed by weights found without the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import Any, Protocol, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.utils import check_random_state
+
+from appellate._compat import Interval, StrOptions, fit_context
+from appellate._docs import share_docs
+from appellate.base import (
+    AppealClassifier,
+    Model,
+    PartialLabelClassifier,
+    Result,
+    check_supervision,
+)
+from appellate.costs import candidate_costs
+from appellate.evidence import (
+    TAUS,
+    Evidence,
+    choose_round,
+    choose_tau,
+    criterion,
+    estep,
+    fit_temperature,
+    mixture_weights,
+    proves,
+    set_odds,
+    soften,
+    suspicion,
+)
+from appellate.jurors import Expert, Juror, KernelJuror, Replicas, Scores, make_folds, seat
+from appellate.landmarks import LandmarkBench
+from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.kernels import GaussianKernel, read_kernel
+from appellate.problem import Kernel, Problem
+
+__all__ = ["JuryClassifier"]
+
+#: Width in mean distances, and ridge, of every kernel member.
+KERNELS = ((0.5, 0.05), (1.0, 0.05), (2.0, 0.05), (1.0, 0.5))
+AMBIGUITIES = {"label-first": 0.0, "set-first": 1.0}
+_PROBES = 3  # rounds with every tau
+_PANELS = 2  # rounds with further members
+_ENOUGH = 0.95  # of the best criterion, for the later round
+_SILENT = 0.02  # weight below which a further member is not heard again
+_STILL = 1e-3  # mean change of a posterior that is settled
+_UNHEARD = 1e-4  # weight below which a member does not predict
+_EXPERT_TEMPERATURES = 0.1, 10.0
+_SEEDS = 2**30
+
+
+class Hearing(Protocol):
+    """What the members said after learning from the targets of one round."""
+
+    honest: list[Scores]  # of every member, by replicas that never saw the row, (s, l)
+    evidence: Evidence  # of these s rows
+
+    def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
+        """Mixture of all members at the candidates of every replica's own rows."""
+        ...
+
+    def everywhere(
+        self, temperatures: Sequence[float], weights: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mixtures on all rows, (n, l): honest, and each without its own target only."""
+        ...
+
+
+class Bench(Protocol):
+    """Members that are heard together."""
+
+    names: list[str]
+
+    def listen(self, targets: Sequence[Values], seed: int) -> Hearing:
+        """Let all members learn from the targets of every replica."""
+        ...
+
+    def models(self) -> list[list[Any]]:
+        """Return what scores new rows, for every member, after the last hearing."""
+        ...
+
+
+class ArrayHearing:
+    """All that members said, as (n, K + 1, l) arrays."""
+
+    def __init__(self, outputs: list[Scores], replicas: Replicas) -> None:
+        self.outputs, self.replicas, self.evidence = outputs, replicas, replicas.evidence
+        self.honest = [replicas.honest(each) for each in outputs]
+
+    def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
+        """Mixture of all members at the candidates of every replica's own rows."""
+        mixed = mixture(self.outputs, temperatures, weights)
+        pairs = zip(self.replicas.rows, self.replicas.own, strict=True)
+        return [own.entries.gather(mixed[rows, k]) for k, (rows, own) in enumerate(pairs)]
+
+    def everywhere(
+        self, temperatures: Sequence[float], weights: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mixtures on all rows, (n, l): honest, and each without its own target only."""
+        own = [each[:, 0] for each in self.outputs]
+        return mixture(self.honest, temperatures, weights), mixture(own, temperatures, weights)
+
+
+class ArrayBench:
+    """Members that judge all rows at once."""
+
+    def __init__(self, jurors: Sequence[Juror], replicas: Replicas) -> None:
+        self.jurors, self.replicas = jurors, replicas
+        self.names = [juror.name for juror in jurors]
+        self._last: tuple[Any, Any] = None, None
+
+    def listen(self, targets: Sequence[Values], seed: int) -> ArrayHearing:
+        """Let all members learn from the targets of every replica, if they are not the last."""
+        if self._last[0] is not targets:
+            dense = self.replicas.scatter(targets)
+            said = ArrayHearing([each.listen(dense, seed) for each in self.jurors], self.replicas)
+            self._last = targets, said
+        hearing: ArrayHearing = self._last[1]
+        return hearing
+
+    def models(self) -> list[list[Any]]:
+        """Return what scores new rows, for every member, after the last hearing."""
+        return [juror.models() for juror in self.jurors]
+
+
+def mixture(
+    outputs: Sequence[Scores], temperatures: Sequence[float], weights: NDArray[Any]
+) -> Scores:
+    """``sum_m w_m softmax(output_m / T_m)``."""
+    total = np.zeros(outputs[0].shape)
+    for output, temperature, weight in zip(outputs, temperatures, weights, strict=True):
+        if weight > 0:
+            total += weight * soften(output, temperature)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What a jury found in one round.
+
+    Attributes
+    ----------
+    targets, posterior : list of ndarray
+        What the members learned from, and what the round made of it, as candidate entries of
+        every replica.
+    temperatures, weights : sequence of float
+        Of the members.
+    used : ndarray
+        Weights in the posterior.
+    criterion : float
+        B of the mixture.
+    proven : bool
+        Whether B is above what chance gives.
+    """
+
+    targets: list[Values]
+    posterior: list[Values]
+    temperatures: list[float]
+    weights: NDArray[np.float64]
+    used: NDArray[np.float64]
+    criterion: float
+    proven: bool
+
+
+def judge(
+    hearing: Hearing, replicas: Replicas, tau: float, targets: list[Values], shrink: float = 0.0
+) -> Round:
+    """Temperatures, weights and criterion of what was said, and the posterior that follows.
+
+    `shrink` is the share of equal weights in those of posterior and criterion.
+    """
+    temperatures = [fit_temperature(each, hearing.evidence, tau) for each in hearing.honest]
+    weights = weigh(hearing.honest, temperatures, hearing.evidence, tau)
+    used = (1 - shrink) * weights + shrink / len(weights)
+    said = mixture(hearing.honest, temperatures, used)
+    parts = zip(hearing.mix(temperatures, used), replicas.own, replicas.covering, strict=True)
+    posterior = [estep(mixed, own, tau, groups=groups) for mixed, own, groups in parts]
+    value = criterion(said, hearing.evidence, tau)
+    proven = proves(said, hearing.evidence, tau)
+    return Round(targets, posterior, temperatures, weights, used, value, proven)
+
+
+def weigh(
+    honest: Sequence[Scores], temperatures: Sequence[float], evidence: Evidence, tau: float
+) -> NDArray[np.float64]:
+    """Mixture weights of members by their honest scores."""
+    pairs = zip(honest, temperatures, strict=True)
+    return mixture_weights(
+        np.column_stack([set_odds(soften(h, t), evidence, tau) for h, t in pairs])
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Deliberation:
+    """The rounds of one jury at every tau that was tried, and what was chosen among them."""
+
+    rounds: dict[float, list[Round]]
+    tau: float
+    chosen: int
+
+    @property
+    def round(self) -> Round:
+        """The round that was chosen."""
+        return self.rounds[self.tau][self.chosen]
+
+    @property
+    def criteria(self) -> dict[float, list[float]]:
+        """Criterion of every round by tau."""
+        return {tau: [r.criterion for r in rounds] for tau, rounds in self.rounds.items()}
+
+
+def deliberate(
+    bench: Bench,
+    replicas: Replicas,
+    start: list[Values],
+    taus: Sequence[float] = TAUS,
+    max_rounds: int = 8,
+) -> Deliberation:
+    """Run the rounds of a jury and choose tau and round by the criterion.
+
+    Three rounds with each tau; then on with the best until nothing moves. Every round learns
+    from the posterior of the one before. Where the first round is the best, or nothing is
+    proven, no posterior helps and tau is not identified: label-first.
+    """
+    if replicas.evidence.entries.counts.max() == 1:
+        max_rounds = 1  # there is nothing to find out
+    rounds: dict[float, list[Round]] = {tau: [] for tau in taus}
+    targets = dict.fromkeys(taus, start)
+
+    def run(tau: float, hearing: Hearing | None = None) -> None:
+        heard = bench.listen(targets[tau], 0) if hearing is None else hearing
+        rounds[tau].append(judge(heard, replicas, tau, targets[tau]))
+        targets[tau] = rounds[tau][-1].posterior
+
+    first = bench.listen(start, 0)
+    for number in range(min(_PROBES, max_rounds)):
+        for tau in taus:
+            run(tau, None if number else first)
+    tau = choose_tau({t: [r.criterion for r in each] for t, each in rounds.items()})
+    tau = tau if tau in rounds else taus[0]
+    for _ in range(_PROBES, max_rounds):
+        run(tau)
+        moved = np.abs(rounds[tau][-1].posterior[0] - rounds[tau][-1].targets[0])
+        if moved.mean() < _STILL:
+            break
+    chosen = choose_round([r.criterion for r in rounds[tau]])
+    if not rounds[tau][chosen].proven:
+        chosen = 0
+    if chosen == 0:
+        tau = min(taus)
+    return Deliberation(rounds, tau, chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """A member of a fitted jury.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    weight, temperature : float
+        Its part in the mixture, and what its scores are divided by.
+    models : list
+        Objects with ``predict(X)``, scores of new rows; their probabilities are averaged.
+    """
+
+    name: str
+    weight: float
+    temperature: float
+    models: list[Any]
+
+    def probabilities(self, X: NDArray[Any]) -> Scores:
+        """Probabilities of new rows, (m, l)."""
+        parts = (soften(model.predict(X), self.temperature) for model in self.models)
+        return np.asarray(sum(parts) / len(self.models))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """All that a jury leaves behind.
+
+    Attributes
+    ----------
+    ambiguity : float
+        The tau that was chosen.
+    criteria : dict
+        Criterion of every round by tau, and of the rounds with further members by ``"panel"``.
+    history : list of ndarray
+        Posterior of all rows, as entries of the evidence: label-first after one round, then
+        round by round.
+    honest, output : ndarray, shape (n, l)
+        Probabilities by members that never saw the row, and that did not see its target.
+    suspicion : ndarray, shape (n,)
+        Honest mass outside the possible labels, by the kernel members.
+    seats : list of Seat
+        The members that predict.
+    """
+
+    ambiguity: float
+    criteria: dict[Any, list[float]]
+    history: list[Values]
+    honest: NDArray[Any]
+    output: NDArray[Any]
+    suspicion: Values
+    seats: list[Seat]
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """One round with all that was said in it, and the members' models for new rows."""
+
+    round: Round
+    hearing: Hearing
+    names: list[str]
+    models: list[list[Any]]
+
+
+def convene(
+    bench: Bench,
+    replicas: Replicas,
+    found: Deliberation,
+    jurors: Sequence[Juror] = (),
+    experts: Sequence[Expert] = (),
+    X: Any = None,
+    rng: Any = None,
+    n_jobs: Any = None,
+) -> Judgement:
+    """Let further members hear what the kernel members found, and conclude.
+
+    Jurors sit in up to two panel rounds; experts are heard once, on the targets of the round
+    that was kept. New rows are judged by all, training rows by those that sat in the rounds.
+    """
+    last, hearing = found.round, bench.listen(found.round.targets, 0)
+    honest, output = hearing.everywhere(last.temperatures, last.used)
+    doubt = suspicion(honest, replicas.evidence)
+    rounds = [found.rounds[min(found.rounds)][0], *found.rounds[found.tau][: found.chosen + 1]]
+    criteria: dict[Any, list[float]] = dict(found.criteria)
+    session = Session(last, hearing, bench.names, bench.models())
+    if jurors and isinstance(bench, ArrayBench):
+        sessions, criteria["panel"] = _panel(bench, jurors, found, rng)
+        rounds += [each.round for each in sessions]
+        session = sessions[-1]
+        last, hearing = session.round, session.hearing
+        output = hearing.everywhere(last.temperatures, last.used)[1]
+    names, models, voices = list(session.names), list(session.models), list(hearing.honest)
+    temperatures, weights = list(last.temperatures), last.weights
+    for expert in experts:
+        fitted, said = _hear(expert, X, replicas, last.targets, rng.randint(_SEEDS), n_jobs)
+        names.append(expert.name)
+        models.append(fitted)
+        voices.append(said)
+        bounds = _EXPERT_TEMPERATURES
+        temperatures.append(fit_temperature(said, replicas.evidence, found.tau, bounds))
+    if experts:
+        weights = weigh(voices, temperatures, replicas.evidence, found.tau)
+    if jurors or experts:
+        honest = mixture(voices, temperatures, weights)
+    seats = list(map(Seat, names, weights.tolist(), temperatures, models))
+    history = [each.posterior[0] for each in rounds]
+    return Judgement(found.tau, criteria, history, honest, output, doubt, seats)
+
+
+def _panel(
+    bench: ArrayBench, jurors: Sequence[Juror], found: Deliberation, rng: Any
+) -> tuple[list[Session], list[float]]:
+    """Rounds of kernels and further members up to the one that is kept, and all criteria.
+
+    The second is kept if it has 95 % of the larger criterion; there is none where no round of
+    the kernels helped, or no further member counts.
+    """
+    replicas, targets = bench.replicas, found.round.targets
+    sessions: list[Session] = []
+    criteria: list[float] = []
+    for _ in range(_PANELS if found.chosen else 1):
+        panel = ArrayBench([*bench.jurors, *jurors], replicas)
+        hearing = panel.listen(targets, rng.randint(_SEEDS))
+        done = judge(hearing, replicas, found.tau, targets, shrink=0.5)
+        criteria.append(done.criterion)
+        if done.criterion >= _ENOUGH * max(criteria) or not sessions:
+            sessions.append(Session(done, hearing, panel.names, panel.models()))
+        heard = done.weights[len(bench.jurors) :] >= _SILENT
+        jurors = [each for each, loud in zip(jurors, heard, strict=True) if loud]
+        if not jurors:
+            break
+        targets = done.posterior
+    return sessions, criteria
+
+
+def _hear(
+    expert: Expert,
+    X: NDArray[Any],
+    replicas: Replicas,
+    targets: Sequence[Values],
+    seed: int,
+    n_jobs: Any,
+) -> tuple[list[Any], Scores]:
+    """Models of an expert on every replica that lacks a fold, and what each says of the fold."""
+    own, said = replicas.own, np.empty(replicas.evidence.shape)
+    jobs = (
+        delayed(expert.fit)(X[rest], own[k], own[k].entries.scatter(targets[k]), seed + k)
+        for k, rest, _ in replicas.held_out()
+    )
+    models = Parallel(n_jobs)(jobs)
+    for model, (_, _, fold) in zip(models, replicas.held_out(), strict=True):
+        said[fold] = model.predict(X[fold])
+    return models, said
+
+
+@share_docs
+class JuryClassifier(AppealClassifier):
+    """Partial-label learning by a jury that judges no row by its own label.
+
+    A row's label has the posterior: what the row looks like, judged by classifiers that did not
+    see the row's own label, times what was said of it. A jury of kernel machines, forests and
+    networks gives the first, calibrated; candidate sets the second, either *label-first* (a label
+    was drawn, and others joined it) or *set-first* (a set was there, and one of it is this
+    row's, as with faces and the names in a caption). Which of the two, the members' weights and
+    temperatures and the number of rounds are found from the data, without any true label, by
+    how much the jury's honest output proves about the sets (`appellate.evidence.criterion`).
+
+    1. kernel members learn from the posterior of the round before (the sets, at first) in all
+       rows, and in all but one of K folds, for every fold
+    2. temperatures and weights make the criterion of the held-out folds largest
+    3. ``posterior ~ evidence * mixture / pi^tau``, each row by members that left it out
+    4. tau is chosen after three rounds, the last good round after eight
+    5. forests join for up to two rounds; networks are heard once at the end
+
+    Cost: four inverses of n x n matrices and a few dozen products, O(n^3), for
+    ``members="kernel"``; then the forests and networks, O(n log n). Memory: eight n x n
+    matrices. Nystroem features (`GaussianKernel`) make both linear in n.
+
+    Parameters
+    ----------
+    members : {"auto", "kernel"} or list, default="auto"
+        Who sits beside the four kernel members: a random forest and, with torch installed, a
+        network; nobody (the light jury); or a list of estimators and the word ``"network"``.
+        A member learns from soft targets: a regressor or classifier of scikit-learn, or a
+        classifier of candidate sets with ``fit(X, candidates, supervision=)``, PLCP among them.
+        Forests with ``bootstrap=True`` and classifiers with ``leave_one_out_decision`` sit in
+        the rounds, others are heard once at the end. Beyond some 20,000 rows, where the kernels
+        become features, the kernel members are alone.
+    ambiguity : {"auto", "label-first", "set-first"} or float, default="auto"
+        How the candidate sets arose: tau from 0 to 1, or found from the data.
+    n_folds : int, default=5
+        Folds K, at most one a row.
+    max_rounds : int, default=8
+        Rounds of the kernel members.
+    covering : bool or "auto", default=False
+        Whether every label of a group's set belongs to some row of the group; `fit` needs
+        `groups` then. Auto: if the criterion is the larger for it.
+    <cost>
+    n_jobs : int or None, default=None
+        Forests, networks or other members that are fitted at a time, as in joblib. It changes
+        no result.
+    random_state : int, RandomState instance or None, default=None
+        Makes the folds, and seeds forests and networks.
+    kernel : {"rbf"} or GaussianKernel, default="rbf"
+        Whose width the kernel members take multiples of; it also says how kernels are kept where
+        there are many rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (l,)
+        Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
+    candidates_ : ndarray of bool, shape (n, l)
+        Candidate sets of the training rows.
+    ambiguity_ : float
+        The tau in use: 0 label-first, 1 set-first.
+    covering_ : bool
+        Whether groups were covered.
+    weights_ : list of tuple
+        Name, weight and temperature of every member.
+    criterion_ : dict
+        What each round proved about the sets, a list for every tau that was tried; under
+        ``"panel"`` the rounds with further members.
+    verdict_ : ndarray, shape (n,)
+        Label of every training row after one round, the sets taken as label-first.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row at the end.
+    overturned_ : ndarray of bool, shape (n,)
+        Where the two differ; never for a row with one candidate.
+    verdict_confidence_, confidence_ : ndarray, shape (n, l)
+        Posterior behind them, rows on the simplex over the candidates.
+    honest_output_ : ndarray, shape (n, l)
+        Probabilities of the training rows by members that never saw them.
+    training_output_ : ndarray, shape (n, l)
+        Probabilities of the training rows by members that left the row's own target out.
+    suspicion_ : ndarray, shape (n,)
+        Honest mass outside the candidates: an order in which to look for rows whose true label
+        is not among their candidates.
+    label_history_ : ndarray of int, shape (rounds + 1, n)
+        Class index of every training row: verdict first, then round by round.
+    n_iter_ : int
+        Rounds behind the final labels.
+    n_ties_ : int
+        Training rows whose label was not the only best candidate.
+
+    Examples
+    --------
+    >>> from appellate.jury import JuryClassifier
+    >>> from appellate.testing import make_clusters
+    >>> X, candidates, truth = make_clusters()
+    >>> jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
+    >>> bool((jury.transduction_ == truth).all())
+    True
+    >>> jury.predict_proba([[10.0, 0.0]]).round(1)
+    array([[1., 0., 0.]])
+    """
+
+    _parameter_constraints = {
+        **PartialLabelClassifier._parameter_constraints,
+        "members": [StrOptions({"auto", "kernel"}), list, tuple],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), Interval(Real, 0, 1, closed="both")],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "covering": ["boolean", StrOptions({"auto"})],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "kernel": [StrOptions({"rbf"}), GaussianKernel],
+    }
+
+    def __init__(
+        self,
+        members: Any = "auto",
+        *,
+        ambiguity: Any = "auto",
+        n_folds: int = 5,
+        max_rounds: int = 8,
+        covering: Any = False,
+        cost: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        kernel: Any = "rbf",
+    ) -> None:
+        self.members = members
+        self.ambiguity = ambiguity
+        self.n_folds = n_folds
+        self.max_rounds = max_rounds
+        self.covering = covering
+        self.cost = cost
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.kernel = kernel
+
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        supervision: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        evidence: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to training rows and their candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features.
+        y : array-like
+            Candidate sets, as everywhere (`PartialLabelClassifier.fit`).
+        supervision : array-like, shape (n, l), default=None
+            Confidence to start from: rows on the simplex over the candidates.
+        groups : array-like, shape (n,), default=None
+            Photo, page or recording of every row. Rows of a group are held out together.
+        evidence : array-like, shape (n, l), default=None
+            Log-likelihoods of what else is known of every label; they add to what the sets say.
+
+        Returns
+        -------
+        self
+        """
+        problem, start = self._open(X, y), None
+        if supervision is not None:
+            start = check_supervision(supervision, problem.entries, problem.dtype)
+        self._keep(problem, self._solve(problem, start, groups, evidence))
+        return self
+
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        return [(self._kernel(width), ridge) for width, ridge in KERNELS]
+
+    def _kernel(self, width: float) -> GaussianKernel:
+        """The kernel of a member, whose width is a multiple of the user's."""
+        kernel = clone(read_kernel(self.kernel))
+        return kernel.set_params(bandwidth=width * kernel.bandwidth)
+
+    def _solve(
+        self, problem: Problem, start: Values | None, groups: Any = None, logs: Any = None
+    ) -> Result:
+        rng, dtype, entries = check_random_state(self.random_state), problem.dtype, problem.entries
+        evidence = Evidence.of_sets(problem.candidates)
+        evidence = evidence if logs is None else evidence.times(_check_logs(logs, entries))
+        first = None if start is None else entries.scatter(start)
+        judgement, covered = self._judge(problem, evidence, first, groups, rng)
+        history = [
+            entries.gather(evidence.entries.scatter(values)).astype(dtype)
+            for values in judgement.history
+        ]
+        costs = problem.cost
+        ranks = [v if costs is None else -candidate_costs(v, entries, costs) for v in history]
+        output = judgement.output.astype(dtype)
+        seats = [each for each in judgement.seats if each.weight >= _UNHEARD]
+        return Result(
+            initial=entries.uniform(dtype),
+            confidence=history[-1],
+            output=entries.gather(output),
+            n_iter=len(history) - 1,
+            model=lambda: JuryModel(output, seats),
+            ranking=history[-1],
+            details={
+                "ambiguity_": judgement.ambiguity,
+                "covering_": covered,
+                "criterion_": judgement.criteria,
+                "honest_output_": judgement.honest.astype(dtype),
+                "label_history_": np.array([entries.argmax(rank) for rank in ranks]),
+                "suspicion_": judgement.suspicion,
+                "verdict_confidence_": entries.scatter(history[0]),
+                "weights_": [(s.name, s.weight, s.temperature) for s in judgement.seats],
+            },
+        )
+
+    def _judge(
+        self, problem: Problem, evidence: Evidence, start: Any, groups: Any, rng: Any
+    ) -> tuple[Judgement, bool]:
+        """Run the jury; this is all of the method."""
+        if self.covering is not False and groups is None:
+            raise ValueError(f"covering={self.covering!r} needs groups: fit(X, y, groups=...).")
+        fold = make_folds(problem.n_rows, self.n_folds, _check_groups(groups, problem.n_rows), rng)
+        ways = {False: [None], True: [groups]}.get(self.covering, [None, groups])
+        best: tuple[Any, ...] | None = None
+        bench: Bench | None = None
+        for covered in ways:
+            replicas = Replicas.split(evidence, fold, covered)
+            bench = self._bench(problem, replicas) if bench is None else bench
+            first = [own.prior for own in replicas.own]
+            if start is not None:
+                pairs = zip(replicas.rows, replicas.own, strict=True)
+                first = [own.normalize(own.entries.gather(start[rows])) for rows, own in pairs]
+            taus = TAUS if self.ambiguity == "auto" else (self._tau(),)
+            found = deliberate(bench, replicas, first, taus, self.max_rounds)
+            if best is None or found.round.criterion > best[1].round.criterion:
+                best = replicas, found, covered is not None
+        assert best is not None
+        assert bench is not None
+        replicas, found, covered = best
+        jurors, experts = self._further(problem, replicas)
+        X = problem.matrix if jurors or experts else None
+        done = convene(bench, replicas, found, jurors, experts, X, rng, self.n_jobs)
+        return done, covered
+
+    def _tau(self) -> float:
+        return float(AMBIGUITIES.get(self.ambiguity, self.ambiguity))
+
+    def _bench(self, problem: Problem, replicas: Replicas) -> Bench:
+        names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]
+        if self._approximates(problem):
+            bases = {width: problem.basis(self._kernel(width)) for width, _ in KERNELS}
+            return LandmarkBench(bases, KERNELS, names, replicas)
+        if problem.dtype != np.float64:
+            problem = Problem(problem.matrix.astype(np.float64), problem.sets)
+        keeps, problem.keeps_distances = problem.keeps_distances, True
+        smoothers: list[Any] = [problem.smoother(*each) for each in self._kernels()]
+        problem.keeps_distances = keeps
+        pairs = zip(names, smoothers, strict=True)
+        return ArrayBench([KernelJuror(name, each, replicas) for name, each in pairs], replicas)
+
+    def _approximates(self, problem: Problem) -> bool:
+        return problem.representation(self._kernel(1.0)).kind == "nystroem"
+
+    def _further(self, problem: Problem, replicas: Replicas) -> tuple[list[Juror], list[Expert]]:
+        """Members beside the kernels: those that sit in the rounds, and those heard last."""
+        alone = self._approximates(problem) or min(replicas.shape) < 2
+        if alone or self.members == "kernel":
+            return [], []
+        members = self.members
+        if isinstance(members, str):
+            forest = RandomForestRegressor(40, min_samples_leaf=2, max_features="sqrt")
+            members = [forest, "network"] if find_spec("torch") else [forest]
+        seated: list[Any] = [seat(m, problem.matrix, replicas, self.n_jobs) for m in members]
+        jurors = [each for each in seated if hasattr(each, "listen")]
+        return jurors, [each for each in seated if not hasattr(each, "listen")]
+
+
+@dataclass(frozen=True)
+class JuryModel(Model):
+    """The members that predict, mixed by their weights."""
+
+    seats: list[Seat]
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Mix the members' probabilities of new rows, (m, l)."""
+        total = sum(each.weight for each in self.seats)
+        parts = (each.weight / total * each.probabilities(X) for each in self.seats)
+        return np.asarray(sum(parts), dtype=X.dtype)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores, which are probabilities already."""
+        return scores
+
+
+def _check_logs(logs: ArrayLike, entries: CandidateEntries) -> NDArray[np.float64]:
+    matrix = np.asarray(logs, dtype=np.float64)
+    if matrix.shape != entries.shape:
+        raise ValueError(
+            f"evidence has shape {matrix.shape}; it needs one log-likelihood for every row and "
+            f"class: {entries.shape}."
+        )
+    return matrix
+
+
+def _check_groups(groups: Any, n: int) -> Any:
+    if groups is not None and len(groups) != n:
+        raise ValueError(f"groups has {len(groups)} values; it needs one for every of {n} rows.")
+    return groups

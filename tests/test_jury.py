@@ -1,0 +1,524 @@
+"""The jury: its honest outputs against refitting, its choices, its members, its manners."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from appellate import (
+    CandidateSets,
+    JuryClassifier,
+    PLCPClassifier,
+    PLKNNClassifier,
+    SUREClassifier,
+    landmarks,
+)
+from appellate.candidates import as_candidates
+from appellate.evidence import Evidence, estep
+from appellate.io import load_model, save_model
+from appellate.jurors import (
+    ForestJuror,
+    KernelJuror,
+    Layers,
+    LeaveOneOutJuror,
+    NetworkExpert,
+    PairsExpert,
+    RegressorExpert,
+    Replicas,
+    SupervisedExpert,
+    Trees,
+    fold_norms,
+    make_folds,
+    seat,
+)
+from appellate.jury import ArrayHearing
+from appellate.landmarks import LandmarkBench
+from appellate.numerics.kernels import GaussianKernel
+from appellate.problem import Problem
+from appellate.testing import make_clusters, parametrize_with_pll_checks
+from tests.problems import random_candidates
+
+SEED = 0
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+SMALL_FOREST = RandomForestRegressor(5, min_samples_leaf=2)
+ESTIMATORS = [
+    JuryClassifier("kernel"),
+    JuryClassifier("kernel", ambiguity=0.5, n_folds=2, max_rounds=2),
+    JuryClassifier([SMALL_FOREST], ambiguity="set-first", max_rounds=4),
+    JuryClassifier("kernel", kernel=GaussianKernel(approximation="nystroem", n_landmarks=40)),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_pll_checks([*ESTIMATORS, JuryClassifier("kernel", cost="absolute")])
+def test_pll_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Overlapping clusters of unequal sizes; sets are drawn around the truth."""
+    rng = np.random.RandomState(SEED)
+    truth = rng.choice(4, size=90, p=[0.5, 0.25, 0.15, 0.1])
+    X = 2 * rng.normal(size=(4, 3))[truth] + rng.normal(size=(90, 3))
+    candidates = random_candidates(rng, 90, 4, 0.3)
+    candidates[np.arange(90), truth] = True
+    return X, candidates, truth
+
+
+def make_bags(n_bags=120, n_labels=6, spread=1.0, seed=SEED):
+    """Bags of four rows that share the union of their labels, which have a long tail."""
+    rng = np.random.RandomState(seed)
+    prior = 0.6 ** np.arange(n_labels)
+    truth = rng.choice(n_labels, size=(n_bags, 4), p=prior / prior.sum())
+    candidates = np.zeros((n_bags, n_labels), dtype=bool)
+    candidates[np.arange(n_bags)[:, None], truth] = True
+    truth, bags = truth.ravel(), np.repeat(np.arange(n_bags), 4)
+    X = 2 * rng.normal(size=(n_labels, 5))[truth] + spread * rng.normal(size=(len(truth), 5))
+    return X, candidates[bags], truth, bags
+
+
+# -- numerics -----------------------------------------------------------------------------
+
+
+def ridge_on(X, width, ridge, Q, new):
+    """Kernel ridge regression with a free bias, from its normal equations."""
+    n = len(X)
+
+    def kernel(A, B):
+        return np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2) / (2 * width**2))
+
+    system = np.zeros((n + 1, n + 1))
+    system[:n, :n] = kernel(X, X) + ridge * np.eye(n)
+    system[:n, n] = system[n, :n] = 1
+    solution = np.linalg.solve(system, np.vstack([Q, np.zeros((1, Q.shape[1]))]))
+    return kernel(new, X) @ solution[:n] + solution[n]
+
+
+@pytest.mark.parametrize(("relative", "ridge"), [(0.5, 0.05), (1.0, 0.5), (2.0, 1e-4)])
+def test_kernel_outputs_against_refitting(data, relative, ridge):
+    """Every replica's fold and leave-one-out outputs equal those of refitted regressions."""
+    X, candidates, _ = (each[:25] for each in data)
+    rng = np.random.RandomState(1)
+    replicas = Replicas.split(Evidence.of_sets(candidates), make_folds(25, 3, None, rng))
+    problem = Problem(X, as_candidates(candidates))
+    smoother = problem.smoother(GaussianKernel(relative), ridge)
+    targets = np.where(replicas.scatter([own.prior for own in replicas.own]) > 0, 1.0, 0.0)
+    targets *= rng.uniform(size=targets.shape)
+    outputs = KernelJuror("kernel", smoother, replicas).listen(targets)
+    width = smoother.function.width
+    for k, rows in enumerate(replicas.rows):
+        for i in range(25):
+            rest = rows[rows != i]
+            expected = ridge_on(X[rest], width, ridge, targets[rest, k], X[[i]])[0]
+            np.testing.assert_allclose(outputs[i, k], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_landmark_outputs_against_exact(data, monkeypatch):
+    """With all rows as landmarks, features in small blocks say what the kernel matrix says."""
+    X, candidates, _ = data
+    rng = np.random.RandomState(1)
+    replicas = Replicas.split(Evidence.of_sets(candidates), make_folds(90, 3, None, rng))
+    targets = [own.normalize(rng.uniform(size=len(own.entries))) for own in replicas.own]
+    problem = Problem(X, as_candidates(candidates))
+    many = {"approximation": "nystroem", "n_landmarks": 90}
+    kernels = [(0.5, 0.05), (1.0, 0.5)]
+    monkeypatch.setattr(landmarks, "_BLOCK_ROWS", 7)
+    bases = {width: problem.basis(GaussianKernel(width, **many)) for width, _ in kernels}
+    bench = LandmarkBench(bases, kernels, ["a", "b"], replicas)
+    hearing = bench.listen(targets)
+    weights, temperatures = np.array([0.3, 0.7]), [0.2, 0.1]
+    outputs = []
+    for m, (width, ridge) in enumerate(kernels):
+        juror = KernelJuror("exact", problem.smoother(GaussianKernel(width), ridge), replicas)
+        outputs.append(juror.listen(replicas.scatter(targets)))
+        np.testing.assert_allclose(hearing.honest[m], replicas.honest(outputs[m]), atol=2e-4)
+        new = X[:5] + 0.1
+        predicted = bench.models()[m][0].predict(new)
+        np.testing.assert_allclose(predicted, juror.models()[0].predict(new), atol=2e-4)
+    exact = ArrayHearing(outputs, replicas)
+    for one, two in zip(
+        hearing.everywhere(temperatures, weights),
+        exact.everywhere(temperatures, weights),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, two, atol=5e-3)
+    mixed = hearing.mix(temperatures, weights), exact.mix(temperatures, weights)
+    np.testing.assert_allclose(mixed[0][0], mixed[1][0], atol=5e-3)
+    for one, two in zip(*mixed, strict=True):  # the leverage of replicas is approximate
+        assert np.abs(one - two).mean() < 0.02
+
+
+def test_criterion_on_a_sample(monkeypatch):
+    X, candidates, truth, _ = make_bags(n_bags=200)
+    monkeypatch.setattr(landmarks, "_SAMPLE", 300)
+    many = GaussianKernel(approximation="nystroem", n_landmarks=100)
+    options = {"kernel": many, "random_state": 0}
+    jury = JuryClassifier("auto", **options).fit(X, candidates)
+    exact = JuryClassifier("kernel", random_state=0).fit(X, candidates)
+    assert [name for name, *_ in jury.weights_] == [name for name, *_ in exact.weights_]
+    assert jury.honest_output_.shape == candidates.shape
+    right = np.mean(jury.transduction_ == truth)
+    assert right > np.mean(exact.transduction_ == truth) - 0.03
+
+
+def test_first_round_by_hand(data):
+    """One kernel, one round: the leave-one-out posterior and the honest output of folds."""
+    X, candidates, _ = data
+    jury = JuryClassifier("kernel", ambiguity=1.0, max_rounds=1, random_state=0)
+    jury.fit(X, candidates)
+    evidence = Evidence.of_sets(candidates)
+    expected = evidence.entries.scatter(estep(jury.training_output_, evidence, 1.0))
+    np.testing.assert_allclose(jury.confidence_, expected, atol=1e-9)
+    plain = JuryClassifier("kernel", ambiguity=0.0, max_rounds=1, random_state=0)
+    plain.fit(X, candidates)
+    Q = plain.training_output_ * candidates
+    np.testing.assert_allclose(plain.confidence_, Q / Q.sum(axis=1, keepdims=True), atol=1e-9)
+
+
+def test_honest_output_never_saw_the_row(data):
+    """Other candidates of a row change nothing of what is honestly said of its fold."""
+    X, candidates, _ = data
+    changed = candidates.copy()
+    changed[0] = ~candidates[0]
+    changed[0, 0] = True
+    options = {"ambiguity": 1.0, "max_rounds": 1, "random_state": 0}
+    one, two = (JuryClassifier("kernel", **options).fit(X, Y) for Y in (candidates, changed))
+    shift = np.abs(one.honest_output_ - two.honest_output_).max(axis=1)
+    own = np.abs(one.training_output_ - two.training_output_).max(axis=1)
+    fold = make_folds(90, 5, None, np.random.RandomState(0))
+    mates = fold == fold[0]
+    # Temperatures and weights are found on all rows, and move by a little.
+    assert shift[mates].max() < 0.1 * own[~mates].max() + 0.05
+    smoother = Problem(X, as_candidates(candidates)).smoother("rbf", 0.05)
+    said = []
+    for Y in (candidates, changed):
+        replicas = Replicas.split(Evidence.of_sets(Y), fold)
+        outputs = KernelJuror("kernel", smoother, replicas).listen(
+            replicas.scatter([own.prior for own in replicas.own])
+        )
+        said.append(replicas.honest(outputs))
+    np.testing.assert_array_equal(said[0][mates], said[1][mates])
+    assert np.abs(said[0] - said[1])[~mates].max() > 1e-3
+
+
+def test_forest_is_out_of_bag(data):
+    """A forest that knows its rows by heart does not repeat what it was told of them."""
+    X, candidates, _ = data
+    replicas = Replicas.split(
+        Evidence.of_sets(candidates), make_folds(90, 3, None, np.random.RandomState(0))
+    )
+    rng = np.random.RandomState(1)
+    noise = np.eye(4)[rng.randint(4, size=90)]
+    targets = np.repeat(noise[:, None], 4, axis=1)
+    forest = RandomForestRegressor(30)
+    outputs = ForestJuror(forest, X, replicas, None).listen(targets, 0)
+    assert np.mean(outputs[:, 0].argmax(axis=1) == noise.argmax(axis=1)) < 0.5
+    told = forest.fit(X, noise).predict(X)
+    assert np.mean(told.argmax(axis=1) == noise.argmax(axis=1)) > 0.9
+
+
+def test_trees_as_arrays(data):
+    X, candidates, _ = data
+    targets = candidates / candidates.sum(axis=1, keepdims=True)
+    single = X.astype(np.float32)
+    for forest in (RandomForestRegressor(7), ExtraTreesRegressor(7, max_depth=1)):
+        forest.set_params(random_state=0).fit(single, targets)
+        new = np.vstack([single, single + 0.05])
+        np.testing.assert_allclose(Trees.of(forest).predict(new), forest.predict(new), atol=1e-6)
+
+
+# -- choices ------------------------------------------------------------------------------
+
+
+def test_set_first_bags_are_recognised():
+    X, candidates, truth, bags = make_bags(spread=2.0)
+    jury = JuryClassifier("kernel", random_state=0).fit(X, candidates, groups=bags)
+    assert jury.ambiguity_ > 0
+    wrong = JuryClassifier("kernel", ambiguity="label-first", random_state=0)
+    wrong.fit(X, candidates, groups=bags)
+    right = np.mean(jury.transduction_ == truth)
+    assert right > np.mean(wrong.transduction_ == truth) + 0.03
+    assert set(jury.criterion_) == {0.0, 0.5, 1.0}
+    assert len(jury.criterion_[jury.ambiguity_]) == 8
+
+
+def test_label_first_sets_are_recognised():
+    rng = np.random.RandomState(SEED)
+    truth = rng.choice(6, size=500, p=[0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
+    X = 1.5 * rng.normal(size=(6, 5))[truth] + rng.normal(size=(500, 5))
+    candidates = random_candidates(rng, 500, 6, 0.5)
+    candidates[np.arange(500), truth] = True
+    jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
+    assert jury.ambiguity_ == 0
+    forced = JuryClassifier("kernel", ambiguity="set-first", random_state=0).fit(X, candidates)
+    assert np.mean(jury.transduction_ == truth) > np.mean(forced.transduction_ == truth)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_is_label_first(seed):
+    rng = np.random.RandomState(seed)
+    X, candidates = rng.normal(size=(150, 4)), random_candidates(rng, 150, 5, 0.4)
+    jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
+    assert jury.ambiguity_ == 0
+    assert jury.n_iter_ == 1
+
+
+def test_rows_whose_truth_is_missing_are_suspicious(data):
+    X, candidates, truth = data
+    missing = np.random.RandomState(2).permutation(90)[:9]
+    wrong = candidates.copy()
+    wrong[missing, truth[missing]] = False
+    wrong[missing, (truth[missing] + 1) % 4] = True
+    jury = JuryClassifier("kernel", random_state=0).fit(X, wrong)
+    order = np.argsort(-jury.suspicion_)
+    assert np.isin(order[:12], missing).sum() >= 6
+
+
+def test_covering_uses_the_groups():
+    X, candidates, truth, bags = make_bags(spread=2.5)
+    plain = JuryClassifier("kernel", random_state=0).fit(X, candidates, groups=bags)
+    sure = JuryClassifier("kernel", covering=True, random_state=0)
+    sure.fit(X, candidates, groups=bags)
+    assert np.mean(sure.transduction_ == truth) > np.mean(plain.transduction_ == truth)
+    assert sure.covering_
+    assert not plain.covering_
+    chosen = JuryClassifier("kernel", covering="auto", random_state=0)
+    chosen.fit(X, candidates, groups=bags)
+    best = sure if chosen.covering_ else plain
+    np.testing.assert_array_equal(chosen.transduction_, best.transduction_)
+    with pytest.raises(ValueError, match="needs groups"):
+        clone(sure).fit(X, candidates)
+    with pytest.raises(ValueError, match="groups has 3 values"):
+        clone(sure).fit(X, candidates, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="different candidates"):
+        clone(sure).fit(X, candidates, groups=np.zeros(len(X)))
+
+
+def test_folds_keep_groups_whole():
+    groups = np.repeat(np.arange(11), 5)
+    fold = make_folds(55, 4, groups, np.random.RandomState(0))
+    assert all(len(set(fold[groups == g])) == 1 for g in range(11))
+    assert set(fold) == {1, 2, 3, 4}
+    one_group = make_folds(10, 3, np.zeros(10), np.random.RandomState(0))
+    assert set(one_group) == {1, 2, 3}
+
+
+def test_evidence_and_decisions(data):
+    X, candidates, truth = data
+    logs = np.where(np.eye(4, dtype=bool)[truth], 0.0, -20.0)
+    jury = JuryClassifier("kernel", random_state=0).fit(X, candidates, evidence=logs)
+    assert (jury.transduction_ == truth).all()
+    decided = np.zeros(candidates.shape)
+    wrong = np.array([np.flatnonzero(row)[-1] for row in candidates])
+    decided[:10] = -np.inf
+    decided[np.arange(10), wrong[:10]] = 0
+    jury.fit(X, candidates, evidence=decided)
+    np.testing.assert_array_equal(jury.transduction_[:10], wrong[:10])
+    assert jury.confidence_[np.arange(10), wrong[:10]].min() == 1
+    with pytest.raises(ValueError, match="evidence has shape"):
+        jury.fit(X, candidates, evidence=decided[:, :2])
+
+
+def test_singletons_are_plain_classification(data):
+    X, _, truth = data
+    jury = JuryClassifier("kernel", random_state=0).fit(X, truth)
+    np.testing.assert_array_equal(jury.transduction_, truth)
+    assert jury.n_iter_ == 1
+    assert not jury.overturned_.any()
+    assert jury.score(X, truth) > 0.9
+
+
+# -- members ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("member", "kind"),
+    [
+        (RandomForestRegressor(5), ForestJuror),
+        (ExtraTreesRegressor(5, bootstrap=True), ForestJuror),
+        (ExtraTreesRegressor(5), RegressorExpert),
+        (Ridge(), RegressorExpert),
+        (LogisticRegression(), PairsExpert),
+        (SUREClassifier(), LeaveOneOutJuror),
+        (PLCPClassifier(SUREClassifier()), LeaveOneOutJuror),
+        (PLCPClassifier(SUREClassifier(), head="base"), SupervisedExpert),
+        (PLKNNClassifier(), SupervisedExpert),
+        pytest.param("network", NetworkExpert, marks=needs_torch),
+    ],
+)
+def test_any_member_sits(data, member, kind):
+    X, candidates, truth = data
+    replicas = Replicas.split(
+        Evidence.of_sets(candidates), make_folds(90, 3, None, np.random.RandomState(0))
+    )
+    assert type(seat(member, X, replicas, None)) is kind
+    jury = JuryClassifier([member], n_folds=3, max_rounds=3, random_state=0).fit(X, candidates)
+    assert len(jury.weights_) == 5
+    assert sum(weight for _, weight, _ in jury.weights_) == pytest.approx(1)
+    assert ("panel" in jury.criterion_) == (kind in (ForestJuror, LeaveOneOutJuror))
+    assert np.mean(jury.predict(X) == truth) > 0.8
+    np.testing.assert_allclose(jury.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("member", [RandomForestRegressor, RidgeClassifier(), object(), "forest"])
+def test_who_cannot_sit(data, member):
+    X, candidates, _ = data
+    with pytest.raises(TypeError, match="cannot be a member of a jury"):
+        JuryClassifier([member]).fit(X, candidates)
+
+
+def test_members_of_two_labels():
+    X, candidates, truth = make_clusters(n_classes=2)
+    members = [SUREClassifier(), SMALL_FOREST, LogisticRegression()]
+    jury = JuryClassifier(members, random_state=0).fit(X, candidates)
+    assert (jury.predict(X) == truth).mean() > 0.95
+
+
+def test_member_that_knows_is_heard():
+    """Kernels cannot see a label that a forest finds in one of many noisy columns."""
+    rng = np.random.RandomState(SEED)
+    truth = rng.randint(3, size=300)
+    X = np.hstack([truth[:, None] + 0.1 * rng.normal(size=(300, 1)), rng.normal(size=(300, 40))])
+    candidates = random_candidates(rng, 300, 3, 0.3)
+    candidates[np.arange(300), truth] = True
+    forest = RandomForestRegressor(30, min_samples_leaf=2, max_features=0.5)
+    light = JuryClassifier("kernel", random_state=0).fit(X, candidates)
+    full = JuryClassifier([forest], random_state=0).fit(X, candidates)
+    name, weight, _ = full.weights_[-1]
+    assert name == "RandomForestRegressor"
+    assert weight > 0.5
+    assert np.mean(full.transduction_ == truth) > np.mean(light.transduction_ == truth) + 0.05
+
+
+@needs_torch
+def test_network_without_torch_at_prediction():
+    """The arrays of a network give what torch's own modules give."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    X = np.random.RandomState(0).normal(size=(30, 4))
+    parts = [nn.Linear(4, 7), nn.ReLU(), nn.BatchNorm1d(7), nn.Linear(7, 6), nn.ReLU()]
+    net = nn.Sequential(*parts, nn.BatchNorm1d(6), nn.Linear(6, 3)).double()
+    net(torch.tensor(5 * X))  # moves the running means
+    layers = fold_norms([part for part in net if not isinstance(part, nn.ReLU)])
+    expected = net.eval()(torch.tensor((X - 1) / 2)).detach().numpy()
+    np.testing.assert_allclose(Layers(np.ones(4), 2.0, layers).predict(X), expected, rtol=1e-9)
+
+
+@needs_torch
+def test_network_learns_and_leaves_no_trace(data):
+    import torch
+
+    X, candidates, truth = data
+    evidence, before = Evidence.of_sets(candidates), torch.random.get_rng_state()
+    one, two = (NetworkExpert().fit(X, evidence, np.eye(4)[truth], 0) for _ in range(2))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert np.mean(one.predict(X).argmax(axis=1) == truth) > 0.9
+
+
+@pytest.mark.parametrize(
+    "members",
+    [pytest.param("auto", marks=pytest.mark.slow), [SMALL_FOREST, LogisticRegression()]],
+)
+def test_jobs_and_seeds(data, members):
+    X, candidates, _ = data
+    options = {"max_rounds": 2, "n_folds": 3}
+    one, two, other = (
+        JuryClassifier(members, n_jobs=jobs, random_state=seed, **options).fit(X, candidates)
+        for jobs, seed in ((None, 0), (2, 0), (None, 1))
+    )
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    np.testing.assert_array_equal(one.confidence_, two.confidence_)
+    assert (one.honest_output_ != other.honest_output_).any()
+
+
+# -- manners ------------------------------------------------------------------------------
+
+
+def test_docket_and_history():
+    X, candidates, truth, _ = make_bags(spread=2.0)
+    jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
+    docket = jury.docket(output="dict", truth=truth)
+    np.testing.assert_array_equal(docket["verdict"], jury.verdict_)
+    np.testing.assert_array_equal(docket["appeal"], jury.transduction_)
+    np.testing.assert_array_equal(docket["outcome"] == "overturned", jury.overturned_)
+    assert jury.overturned_.any()
+    assert len(jury.label_history_) == jury.n_iter_ + 1
+    Q = jury.verdict_confidence_
+    np.testing.assert_array_equal(jury.verdict_, Q.argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    "members",
+    ["kernel", [SMALL_FOREST, Ridge(), LogisticRegression(), SUREClassifier()]]
+    + [["network"]] * (find_spec("torch") is not None),
+)
+def test_saved_and_loaded(data, members, tmp_path):
+    X, candidates, _ = data
+    jury = JuryClassifier(members, n_folds=3, max_rounds=2, random_state=0).fit(X, candidates)
+    same = load_model(save_model(jury, tmp_path / "model"))
+    np.testing.assert_array_equal(same.predict_proba(X), jury.predict_proba(X))
+    assert same.criterion_ == jury.criterion_
+    assert same.weights_ == jury.weights_
+
+
+def test_calibration_of_new_rows():
+    X, candidates, truth, _ = make_bags(n_bags=200, spread=2.0)
+    jury = JuryClassifier("kernel", random_state=0).fit(X[:400], candidates[:400])
+    P = jury.predict_proba(X[400:])
+    assert abs(P.max(axis=1).mean() - np.mean(P.argmax(axis=1) == truth[400:])) < 0.08
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 9),
+    l=st.integers(1, 4),
+    kind=st.sampled_from(["random", "single", "full", "never", "same row", "constant", "huge"]),
+    members=st.sampled_from(["kernel", "forest"]),
+    seed=st.integers(0, 50),
+)
+def test_degenerate_problems(n, l, kind, members, seed):
+    """Nothing breaks, nothing is NaN, and single candidates stay."""
+    rng = np.random.RandomState(seed)
+    candidates = random_candidates(rng, n, l)
+    X = rng.normal(size=(n, 2))
+    if kind == "single":
+        candidates = np.eye(l, dtype=bool)[rng.randint(l, size=n)]
+    elif kind == "full":
+        candidates[:] = True
+    elif kind == "never" and l > 1:
+        candidates = np.hstack(
+            [
+                candidates[:, :-1] | ~candidates[:, :-1].any(axis=1)[:, None],
+                np.zeros((n, 1), dtype=bool),
+            ]
+        )
+    elif kind in ("same row", "constant"):
+        X[:] = X[0] if kind == "same row" else 1.0
+    elif kind == "huge":
+        X = 1e6 * X + 1e9
+    chosen = [SMALL_FOREST] if members == "forest" else "kernel"
+    jury = JuryClassifier(chosen, max_rounds=4, random_state=0)
+    jury.fit(X, CandidateSets(candidates, np.arange(candidates.shape[1]), None))
+    P = jury.predict_proba(np.vstack([X, X + 100]))
+    assert np.isfinite(P).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert not jury.confidence_[~candidates].any()
+    np.testing.assert_allclose(jury.confidence_.sum(axis=1), 1)
+    assert np.isfinite(jury.suspicion_).all()
+    assert not jury.overturned_[candidates.sum(axis=1) == 1].any()
