@@ -138,7 +138,9 @@ def test_numbers_in_groups(tmp_path):
     (tmp_path / "n.csv").write_text("x,truth\n1,1\n2,2\n3,3\n")
     out = tmp_path / "out.csv"
     command = ["generate", "--from", str(tmp_path / "n.csv"), "--strategy", "hierarchical"]
-    assert run([*command, "--groups", "1,2", "--groups", "3", "--flip", "1", "--out", str(out)]) == 0
+    assert (
+        run([*command, "--groups", "1,2", "--groups", "3", "--flip", "1", "--out", str(out)]) == 0
+    )
     assert load_partial_csv(out, truth="truth").candidates.sum(axis=1).tolist() == [2, 2, 1]
 
 

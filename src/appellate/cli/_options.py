@@ -84,7 +84,7 @@ def table_options(*names: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def out_option(help: str, **options: Any) -> Any:
+def out_option(help: str, **options: Any) -> Callable[[Command], Command]:
     """Add ``--out``."""
     return click.option("--out", type=click.Path(path_type=Path), help=help, **options)
 

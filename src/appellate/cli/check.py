@@ -49,7 +49,8 @@ def check(data: str, as_json: bool, delimiter: Any, encoding: Any, **given: Any)
 
     with user_errors():
         table = read_table(data, delimiter=delimiter, encoding=encoding)
-        found = diagnose(table, **{name: value for name, value in given.items() if value is not None})
+        roles = {name: value for name, value in given.items() if value is not None}
+        found = diagnose(table, **roles)
     if as_json:
         click.echo(json.dumps({"file": data} | found.to_dict(), indent=2))
     else:

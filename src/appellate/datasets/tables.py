@@ -34,9 +34,10 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     Bunch
         With `X`, an array (n, q) if all features are numbers, NaN where a cell is empty, and
         else a data frame, which ``appellate.tables.make_encoder(X, text=text)`` turns into
-        numbers; `frame`, always that data frame; `candidates` (bool, (n, l)); `counts` (n, l), how often each label was given;
-        `y_true`, the column of each true label, -1 where it is not known, or None;
-        `class_names`, `feature_names`, `text`, `ids` (or None), `roles`, `notes`, `filename`.
+        numbers; `frame`, always that data frame; `candidates` (bool, (n, l)); `counts` (n, l),
+        how often each label was given; `y_true`, the column of each true label, -1 where it is
+        not known, or None; `class_names`, `feature_names`, `text`, `ids` (or None), `roles`,
+        `notes`, `filename`.
         ``as_candidates(data.candidates, classes=data.class_names)`` is what to fit if
         predictions shall have names.
 
@@ -76,7 +77,8 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     frame = features(table, roles, rows=read.first)
     numbers = all(dtype.kind == "f" for dtype in frame.dtypes)
     names = read.class_names.tolist()
-    strange = {label for label in read.truth if label} - {*names} if roles.truth else ()
+    truth = [] if read.truth is None else read.truth.tolist()
+    strange = {*truth} - {*names, None}
     names = names + sorted(strange) if len(roles.labels) > 1 else in_order([*names, *strange])
     columns = [names.index(name) for name in read.class_names]
     counts = np.zeros((read.n_rows, len(names)))
@@ -84,7 +86,7 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     place = {name: j for j, name in enumerate(names)}
     y_true = None
     if read.truth is not None:
-        y_true = np.array([place.get(label, -1) for label in read.truth], dtype=np.intp)
+        y_true = np.array([place.get(label, -1) for label in truth], dtype=np.intp)
     X = frame.to_numpy() if numbers else frame
     if return_X_candidates_y:
         return X, counts > 0, y_true

@@ -29,7 +29,7 @@ class Problem:
     candidates : ndarray of bool, shape (n, l)
         Candidate sets.
     truth : ndarray of int, shape (n,), or None
-        Column of each true label, where known.
+        Column of each true label, -1 where it is not known; None if none is.
     tolerances : tuple of int
         Differences of ordered labels that count as right in further scores.
     standardize : bool
@@ -103,7 +103,7 @@ DATASETS = {
 }
 
 
-class UnavailableError(Exception):
+class UnavailableError(OSError):
     """A data set that is not there; the message says why and where to get it."""
 
 

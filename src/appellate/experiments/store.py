@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS runs (
 """
 
 
-class StoreError(Exception):
+class StoreError(OSError):
     """A store that cannot be used; the message says why and what to do."""
 
 
@@ -92,6 +92,13 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write the store '{path}': {error.strerror or error}. Name another file "
+                "with --store."
+            ) from error
         _check_file(path)
         with self._explained():
             self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
