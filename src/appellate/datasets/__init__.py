@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         load_sentence_polarity,
     )
     from appellate.datasets.crowds import make_crowd
-    from appellate.datasets.diagnosis import diagnose_csv
     from appellate.datasets.download import fetch_dataset
     from appellate.datasets.generators import make_partial_labels
     from appellate.datasets.home import get_data_home
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CandidateSummary",
-    "diagnose_csv",
     "fetch_dataset",
     "get_data_home",
     "load_birdsong",
@@ -80,7 +78,6 @@ _HOMES = {
         "load_sentence_polarity",
     ),
     "crowds": ("make_crowd",),
-    "diagnosis": ("diagnose_csv",),
     "download": ("fetch_dataset",),
     "generators": ("make_partial_labels",),
     "home": ("get_data_home",),
