@@ -1,8 +1,8 @@
 """Draw docket.png, the picture of the README, from a real run on handwritten digits.
 
-Run ``python docs/images/make_docket.py`` with ``appellate[plot]`` installed. Data, seed and
-model are those of ``appellate demo``. The rows are not picked by hand: they are the first five
-overturned and the first three upheld verdicts of the docket, in its own order.
+Run ``python docs/images/make_docket.py`` with ``appellate[plot]`` installed. The rows are not
+picked by hand: they are the first five overturned and the first three upheld verdicts of the
+docket, in its own order.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Bunch
 
 from appellate import PLCPClassifier, PLKNNClassifier
-from appellate.cli.digits import Digits, load
+from appellate.datasets import make_partial_labels
 
 VERDICT, APPEAL, INK, MUTED, FAINT = "#D55E00", "#0072B2", "#1F2328", "#6E7681", "#E6E8EB"
 WIDTH, TOP, ROW, FOOT = 100.0, 6.5, 8.0, 6.0  # of the drawing, heading, a row, the footer
@@ -28,9 +31,17 @@ NOTE = (
 )
 
 
+def load() -> Bunch:
+    """Hide the labels of half of the digits in candidate sets."""
+    X, y = load_digits(return_X_y=True)
+    ids, _ = train_test_split(np.arange(len(y)), test_size=0.5, random_state=0)
+    candidates = make_partial_labels(y[ids], flip_probability=0.7, random_state=0)
+    return Bunch(ids=ids, train=X[ids] / 16, candidates=candidates, truth=y[ids])
+
+
 def main() -> None:
     """Fit, choose, draw and write the picture."""
-    data = load(flip_probability=0.7, seed=0)
+    data = load()
     model = PLCPClassifier(PLKNNClassifier(), random_state=0).fit(data.train, data.candidates)
     docket = model.docket(ids=data.ids, truth=data.truth, output="dict")
     rows = choose(docket)
@@ -71,7 +82,7 @@ def draw_heading(axes: Axes) -> None:
 
 
 def draw_row(
-    axes: Axes, top: float, model: PLCPClassifier, data: Digits, docket: dict[str, Any], row: int
+    axes: Axes, top: float, model: PLCPClassifier, data: Bunch, docket: dict[str, Any], row: int
 ) -> None:
     """Draw one sample: picture, labels, outcome and confidences."""
     middle = top + ROW / 2

@@ -119,6 +119,7 @@ def test_strategies(animals, tmp_path, options, sets):
     [
         ("wine", ["--strategy", "noisy", "--eta", "0.5"], "truth_coverage", 0.3, 0.7),
         ("breast_cancer", ["--min-candidates", "2"], "singleton_share", 0, 0),
+        ("digits", ["--strategy", "set_first", "--bag-size", "3"], "max_size", 2, 3),
         (
             "iris",
             ["--strategy", "instance_dependent", "--flip", "0.1"],

@@ -52,7 +52,7 @@ _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
     default="uniform",
     show_default=True,
     help="How false labels are chosen: uniform, fixed, cooccurring, pairwise, "
-    "instance_dependent, hierarchical, noisy.",
+    "instance_dependent, hierarchical, noisy, set_first.",
 )
 @click.option(
     "--flip-probability",
@@ -64,6 +64,8 @@ _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
 @click.option("--n-false", type=int, metavar="R", help="False labels a row (fixed).")
 @click.option("--epsilon", type=float, metavar="E", help="Chance of the partner (cooccurring).")
 @click.option("--eta", type=float, metavar="P", help="Chance that the truth is left out (noisy).")
+@click.option("--bag-size", type=int, metavar="N", help="Rows that share a set (set_first).")
+@click.option("--n-distractors", type=int, metavar="N", help="Further labels a bag (set_first).")
 @click.option(
     "--groups",
     multiple=True,
