@@ -179,3 +179,13 @@ def test_a_plain_table_gets_no_command(tmp_path, capsys):
     command, said = proposed(path, capsys)
     assert command is None
     assert "any classifier of scikit-learn will do" in said
+
+
+def test_a_feature_called_y_is_no_label(tmp_path, capsys):
+    """0.1 called this table plain, with labels 0.91, 0.12, ..."""
+    path = tmp_path / "t.csv"
+    rows = ["r0,1.1,0.91,a|b", "r1,2.2,0.12,b|c", "r2,1.3,0.33,a", "r3,2.4,0.64,b|a"]
+    path.write_text("\n".join(["id,x,y,cands", *rows, "r4,3.5,0.25,c", "r5,3.6,0.76,c|a"]))
+    command, said = proposed(path, capsys)
+    assert command[2:4] == ["--candidates", "cands"]
+    assert "2  columns to learn from" in said

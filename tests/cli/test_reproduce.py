@@ -104,6 +104,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["test-acuracy"], "unknown table 'test-acuracy'. Did you mean 'test-accuracy'?"),
+        (["all", "--datasets", ""], "unknown data set ''"),
         (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
         (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),
         (["all", "--datasets", "msrcv2"], "none of the data sets that this needs is there"),
@@ -255,6 +256,14 @@ def test_compare_on_own_data(table, tmp_path, capsys):
         found = {row["score"] for row in csv.DictReader(file)}
     assert {"transductive", "broken"} <= found
     assert "right verdicts broken" in (out / "index.html").read_text()
+
+
+def test_a_file_name_is_neither_mathematics_nor_markup(table, tmp_path, capsys):
+    """0.1 failed in matplotlib after all the work."""
+    strange = table.rename(table.with_name("a$b^$[red].csv"))
+    arguments = ["--truth", "label", "--methods", "knn", "--splits", "1", "--n-jobs", "1"]
+    assert run(["compare", str(strange), *arguments, "--out", str(tmp_path / "out")]) == 0
+    assert "Comparison on a$b^$[red]" in capsys.readouterr().out
 
 
 def test_compare_over_one_split(table, tmp_path, capsys):

@@ -165,22 +165,23 @@ def store_path(store: Path | None, out: Path) -> Path:
 def show_reports(reports: Iterable[Report]) -> None:
     """Print the first sheet of every report."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
     for report in reports:
         sheet = report.sheets[0]
         table = Table(
-            title=report.title,
+            title=escape(report.title),
             title_justify="left",
-            caption=report.caption,
+            caption=escape(report.caption),
             caption_justify="left",
             box=None,
             pad_edge=False,
         )
-        for name in sheet.header:
+        for name in map(escape, sheet.header):
             table.add_column(name, overflow="fold")
         for row in sheet.rows:
-            table.add_row(*row, style="dim" if "paper" in row[:3] else None)
+            table.add_row(*map(escape, row), style="dim" if "paper" in row[:3] else None)
         console.print(table)
         console.print()

@@ -93,7 +93,7 @@ def request(
     """
 
     def choose(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:
-        names = [name.strip() for each in given for name in each.split(",") if name.strip()]
+        names = [name.strip() for each in given for name in each.split(",")]
         return list(dict.fromkeys(resolve(n, list(known), what) for n in names or known))
 
     (name,) = choose([table], [*TABLES, "all"], "table")
