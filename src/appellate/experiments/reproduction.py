@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appellate._files import whole_folder
-from appellate.experiments.methods import BASES, Method, coupled
+from appellate.experiments.methods import BASES, Method
 from appellate.experiments.problems import DATASETS, Problem, load_problems, resolve
-from appellate.experiments.protocol import Run, split_rows
+from appellate.experiments.protocol import Run
 from appellate.experiments.reports import Report, report_table
 from appellate.experiments.results import Results, TableResult, fill
-from appellate.experiments.studies import BASE, DATASET, sensitivity_methods, trace_methods
-from appellate.experiments.study_reports import report_sensitivity, report_trajectories
+from appellate.experiments.studies import DATASET, STUDIES
 from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
 from appellate.experiments.writing import write_page, write_texts
 
-STUDIES = ("sensitivity", "trajectories")  # on Lost alone
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
 
@@ -66,10 +64,8 @@ class Reproduction:
 
     def methods(self, table: str) -> list[Method]:
         """Methods of a table."""
-        if table == "sensitivity":
-            return sensitivity_methods()
-        if table == "trajectories":
-            return list(trace_methods().values())
+        if table in STUDIES:
+            return list(STUDIES[table].methods())
         return make_table(table, self.bases).methods()
 
     def runs(self) -> list[Run]:
@@ -168,12 +164,10 @@ def _write_one(what: Reproduction, table: str, results: Results, folder: Path) -
     if table not in STUDIES:
         filled = fill(make_table(table, what.bases), results)
         return _write_table(filled, results, what.missing, folder)
-    if table == "sensitivity":
-        report = report_sensitivity(results)
-        figures.save(figures.draw_sensitivity(results), folder, table)
-    else:
-        report = report_trajectories(results)
-        _draw_trajectories(what.problems[DATASET], results, folder)
+    report = STUDIES[table].report(results)
+    figure = STUDIES[table].draw(what.problems[DATASET], results)
+    if figure is not None:
+        figures.save(figure, folder, table)
     write_texts(report, folder)
     return report
 
@@ -187,24 +181,3 @@ def _write_table(
     figures.save(figures.draw_table(filled), folder, report.name)
     write_texts(report, folder)
     return report
-
-
-def _draw_trajectories(problem: Problem, results: Results, folder: Path) -> None:
-    """Fit PL-AGGD-PLCP on the first split again and draw two samples of each error."""
-    from appellate.experiments import figures
-
-    split = results.splits[0]
-    row = results.row(DATASET, trace_methods()["PL-AGGD"], split)
-    if row is None or row.details is None or problem.truth is None:
-        return
-    train, _ = split_rows(len(problem.X), split)
-    model = coupled(BASE, settings={"keep_confidences": True}).build(split)
-    model.fit(problem.X[train], problem.candidates[train])
-    kinds = {
-        example["position"]: kind
-        for kind in ("starts high", "rises")
-        for example in row.details["examples"][kind]
-    }
-    if kinds:
-        figure = figures.draw_trajectories(model, kinds, problem.truth[train], train)
-        figures.save(figure, folder, "trajectories")

@@ -201,22 +201,23 @@ def environment() -> dict[str, Any]:
 
 # What no score depends on: it reads data (whose fingerprint is in every key), writes or shows
 # results, or is of other experiments. All else counts, a new module too; and so do some within.
-_PASSIVE = (
-    *("__init__.py", "__main__.py", "_docs.py", "_files.py", "cli", "datasets", "deep"),
-    *("docket.py", "experiments", "io.py", "model_selection", "plotting.py"),
-    *("rectification.py", "report", "review", "tables", "testing.py"),
-)
-_SCORING = (
+_PASSIVE = {
+    *("__init__", "__main__", "_docs", "_files", "_palette", "cli", "datasets", "deep", "docket"),
+    *("experiments", "io", "model_selection", "plotting", "rectification", "report", "review"),
+    *("tables", "testing"),
+}
+_SCORING = {
     *("experiments/controls.py", "experiments/methods.py", "experiments/problems.py"),
     *("experiments/protocol.py", "experiments/traces.py", "tables/encoding.py"),
-)
+}
 
 
 def scoring_files() -> list[str]:
     """Return the modules that decide a score, relative to the package."""
     home = Path(__file__).parents[1]
     names = sorted(path.relative_to(home).as_posix() for path in home.rglob("*.py"))
-    return [n for n in names if n in _SCORING or n.split("/")[0] not in _PASSIVE]
+    homes = (name.split("/")[0].removesuffix(".py") for name in names)
+    return [n for n, h in zip(names, homes, strict=True) if n in _SCORING or h not in _PASSIVE]
 
 
 @cache
