@@ -89,7 +89,7 @@ def out_option(help: str, **options: Any) -> Callable[[Command], Command]:
     return click.option("--out", type=click.Path(path_type=Path), help=help, **options)
 
 
-random_state_option = click.option(
+random_state_option: Callable[[Command], Command] = click.option(
     "--random-state",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
@@ -97,7 +97,7 @@ random_state_option = click.option(
     metavar="N",
     help="Seed of everything random.",
 )
-set_option = click.option(
+set_option: Callable[[Command], Command] = click.option(
     "--set",
     "settings",
     multiple=True,
@@ -105,4 +105,6 @@ set_option = click.option(
     metavar="NAME=VALUE",
     help="A setting of the method, for experts.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+json_option: Callable[[Command], Command] = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, nothing else."
+)

@@ -592,16 +592,19 @@ def _show_report(report: Report) -> None:
 
 def _write_report(report: Report, document: Record, target: Path) -> None:
     """Write the report in the format that the ending of the file names."""
-    from appellate.cli.outputs import write_columns, write_json
     from appellate.experiments.writing import to_latex, to_markdown
+    from appellate.tables import write_table
 
     with staged(target.parent) as stage:
         path = stage / target.name
         if target.suffix == ".csv":
             names = list(report.records[0])
-            write_columns({name: [r[name] for r in report.records] for name in names}, path)
+            added = {name: [r[name] for r in report.records] for name in names[1:]}
+            first = {names[0]: [r[names[0]] for r in report.records]}
+            write_table(first, path, added=added, digits=6)
         elif target.suffix == ".json":
-            write_json(document, path)
+            text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+            path.write_text(f"{text}\n", encoding="utf-8")
         else:
             text = to_markdown(report) if target.suffix == ".md" else to_latex(report)
             path.write_text(text, encoding="utf-8")

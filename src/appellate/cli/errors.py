@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
@@ -29,6 +30,12 @@ def user_errors() -> Iterator[None]:
     The library raises these for input that it refuses; a file that cannot be read or written,
     a package that is not installed and memory that is not there are the user's to mend too.
     """
+
+    def tell(message: Warning | str, *_: Any) -> None:
+        UserError(f"note: {message}").show()
+
+    shown = warnings.showwarning
+    warnings.showwarning = tell  # type: ignore[assignment]
     try:
         yield
     except (BrokenPipeError, NotImplementedError):
@@ -36,6 +43,8 @@ def user_errors() -> Iterator[None]:
     except (ValueError, OSError, ImportError, MemoryError) as error:
         text = " ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
         raise UserError(text or "there is not enough memory. Take fewer rows.") from error
+    finally:
+        warnings.showwarning = shown
 
 
 def in_options(message: str, words: Mapping[str, str]) -> str:
