@@ -216,7 +216,7 @@ def test_hostile_content_shows_as_text(visit, tmp_path):
     download.value.save_as(tmp_path / "decisions.csv")
     with (tmp_path / "decisions.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    from appellate.cli.cells import restore
+    from appellate.tables.cells import restore
 
     assert [restore(r["id"]) for r in rows] == ids[:12]
     assert {restore(r["label"]) for r in rows} <= set(HOSTILE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -45,16 +45,3 @@ def user_errors() -> Iterator[None]:
         raise UserError(text or "there is not enough memory. Take fewer rows.") from error
     finally:
         warnings.showwarning = shown
-
-
-def in_options(message: str, words: Mapping[str, str]) -> str:
-    """Name the options of the command line where a message of the library names parameters.
-
-    Examples
-    --------
-    >>> in_options("name a cache_dir.", {"cache_dir": "--cache-dir"})
-    'name a --cache-dir.'
-    """
-    for there, here in words.items():
-        message = message.replace(there, here)
-    return message

@@ -423,7 +423,7 @@
   }
 
   // ---- export ---------------------------------------------------------------------------
-  // The same rule as appellate.cli.cells.neutralize.
+  // The same rule as appellate.tables.cells.neutralize.
   function cell(value) {
     const formula = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) &&
       !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(value);
