@@ -1,6 +1,6 @@
 """Crowds: testimony beside crowd-kit and cleanlab, on real and generated answers.
 
-    APPELLATE_DATA_HOME=... python benchmarks/crowd.py [--sets labelme cifar10n ...] [--alone]
+    APPELLATE_DATA_HOME=... python benchmarks/crowd.py [--sets labelme ...] [--rivals GLAD ...]
 
 The rivals run in an environment of their own, which the script makes in a temporary folder
 (or finds in --environment); --alone leaves them out. Every method labels the training rows.
@@ -148,18 +148,15 @@ def measures(p, answered, truth, tested, y_test):
 
 
 def compare(name, rivals):
-    from appellate.testimony import LeaveOneOutRidge
+    from appellate.testimony import Regressions
 
     X, answers, truth, X_test, y_test = load(name)
     results = ours(X, answers, X_test) | rivals(name, X, answers)
-    ridge, answered = (
-        LeaveOneOutRidge(X, len(answers.class_names), "rbf", 0.05),
-        answers.votes() > 0,
-    )
+    regressions, answered = Regressions(X, answers.shape[1]), answers.votes() > 0
     for method, (p, seconds, tested) in results.items():
         if tested is None:
             labels = np.eye(p.shape[1])[p.argmax(axis=1)]
-            tested = ridge.model(labels).decision(X_test).argmax(axis=1)
+            tested = regressions.model(labels).decision(X_test).argmax(axis=1)
         yield method, measures(p, answered, truth, tested, y_test), seconds
 
 
@@ -170,17 +167,17 @@ def make_environment(folder):
     python = Path(folder) / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-qq", *PACKAGES], check=True)
     return python
 
 
-def run_rivals(python):
+def run_rivals(python, rivals):
     def call(name, X, answers):
         with tempfile.TemporaryDirectory() as folder:
             given, found = Path(folder) / "in.npz", Path(folder) / "out.npz"
             l = len(answers.class_names)
             np.savez(given, X=X, votes=spread_out(answers), l=l, n=len(answers))
-            command = [python, __file__, "--worker", str(given), str(found)]
+            command = [python, __file__, "--worker", str(given), str(found), "--rivals", *rivals]
             subprocess.run(command, check=True)
             with np.load(found) as out:
                 seconds = json.loads(str(out["seconds"]))
@@ -189,12 +186,12 @@ def run_rivals(python):
     return call
 
 
-def worker(given, found):
+def worker(given, found, rivals):
     """Run all rivals on one set; here appellate is not there."""
     with np.load(given) as data:
         X, votes, n, l = data["X"], data["votes"], int(data["n"]), int(data["l"])
     out, seconds = {}, {}
-    for rival in RIVALS:
+    for rival in rivals:
         signal.signal(signal.SIGALRM, give_up)
         signal.alarm(SECONDS)
         try:
@@ -261,16 +258,18 @@ def crowdlab(X, votes, n, l):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
+    parser.add_argument("--rivals", nargs="*", default=RIVALS, choices=RIVALS)
     parser.add_argument("--alone", action="store_true", help="without the rivals")
     parser.add_argument("--environment", help="folder of the rivals' environment")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        return worker(*options.worker)
+        return worker(*options.worker, options.rivals)
     with tempfile.TemporaryDirectory() as folder:
         rivals = lambda *_: {}  # noqa: E731
         if not options.alone:
-            rivals = run_rivals(make_environment(options.environment or folder))
+            python = make_environment(options.environment or folder)
+            rivals = run_rivals(python, options.rivals)
         for name in options.sets:
             print(f"\n{name}", flush=True)
             for i, (method, found, seconds) in enumerate(compare(name, rivals)):

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from appellate import TestimonyClassifier, as_answers
+from appellate.datasets import make_ambiguous_classification, make_crowd
+from appellate.io import load_model, save_model
 from appellate.testimony import (
-    LeaveOneOutRidge,
+    Regressions,
     answer_likelihood,
     audit_temperature,
     choose_ridge,
@@ -192,7 +195,7 @@ def test_the_ridge_leaves_rows_out_as_refitting_does():
     truth, _ = crowd(n=25)
     X = features(truth, 3)
     targets = np.eye(3)[truth]
-    left_out = LeaveOneOutRidge(X, targets.shape[1], "rbf", 0.05).leave_one_out(targets)
+    left_out = Regressions(X, 3).leave_one_out(targets, 0.05)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     width = np.mean([np.linalg.norm(Z[i] - Z[j]) for i in range(25) for j in range(i)])
     for i in range(25):
@@ -240,6 +243,24 @@ def test_sets_with_people_by_brute_force():
     )
 
 
+def test_people_who_name_several_labels_are_told_apart():
+    rng = np.random.default_rng(0)
+    truth, holds = rng.integers(6, size=500), np.linspace(0.4, 0.95, 12)
+    lines = []
+    for i, c in enumerate(truth):
+        for j in rng.choice(12, 4, replace=False):
+            size, others = rng.integers(1, 4), rng.permutation(np.delete(np.arange(6), c))
+            named = [c, *others[: size - 1]] if rng.random() < holds[j] else others[:size]
+            lines.append((i, [int(k) for k in named], int(j)))
+    answers = as_answers(lines, layout="long", classes=range(6))
+    model = TestimonyClassifier().fit(None, answers)
+    most = answers.votes().argmax(axis=1)
+    assert (model.transduction_ == truth).mean() > (most == truth).mean() + 0.02
+    people = model.annotators_
+    assert np.corrcoef(people["accuracy"], holds[people["person"]])[0, 1] > 0.8
+    assert people["answers"].sum() == pytest.approx(2000)
+
+
 def test_a_count_is_as_many_answers_of_unknown_people():
     rng = np.random.default_rng(0)
     counts = rng.multinomial(5, [0.6, 0.3, 0.1], size=30)
@@ -264,11 +285,12 @@ def test_people_are_found_to_be_alike_or_not():
 def test_the_ridge_is_that_which_predicts_the_answers_best():
     truth, table = crowd(n=150, accuracy=0.5)
     X = np.hstack([features(truth, 3, signal=1.5), np.random.default_rng(0).normal(size=(150, 8))])
-    chosen = choose_ridge(X, read(table, 3), "rbf")
-    assert chosen.ridge > 0.05
-    model = TestimonyClassifier().fit(X, read(table, 3))
-    assert model.regularization_ == chosen.ridge
-    given = TestimonyClassifier(regularization=chosen.ridge).fit(X, read(table, 3))
+    answers = read(table, 3)
+    chosen = choose_ridge(Regressions(X, 3), answers, vote_shares(answers)[0])
+    assert chosen > 0.05
+    model = TestimonyClassifier().fit(X, answers)
+    assert model.regularization_ == chosen
+    given = TestimonyClassifier(regularization=chosen).fit(X, answers)
     np.testing.assert_allclose(given.confidence_, model.confidence_)
 
 
@@ -327,6 +349,31 @@ def test_features_help_and_useless_ones_do_not_harm():
     assert (blind.transduction_ == truth).mean() > vote - 0.005
 
 
+CROWDS = {
+    "workers": {"accuracy": 0.6},
+    "spammers": {"accuracy": 0.7, "spammers": 0.5, "experts": 0.1},
+    "confusions": {"accuracy": 0.6, "confusion": 0.9},
+    "shared errors": {"accuracy": 0.8, "shared_errors": 0.3},
+    "many answers": {"accuracy": 0.4, "n_answers": 10},
+    "one answer": {"accuracy": 0.7, "n_answers": 1},
+}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_generated_crowds(kind):
+    data = make_ambiguous_classification(600, 10, 5, class_sep=2.0, random_state=0)
+    made = make_crowd(data.y_true, random_state=1, **CROWDS[kind])
+    vote = (majority_vote(made.answers).argmax(axis=1) == data.y_true).mean()
+    model = TestimonyClassifier().fit(data.X, made.answers)
+    assert (model.transduction_ == data.y_true).mean() > vote + 0.01
+    shuffled = np.random.default_rng(0).permutation(data.X)
+    blind = TestimonyClassifier().fit(shuffled, made.answers)
+    assert (blind.transduction_ == data.y_true).mean() >= vote - 0.005
+    if kind == "spammers":  # they are found out
+        guessing = model.annotators_["accuracy"][made.kind == "spammer"]
+        assert guessing.max() < model.annotators_["accuracy"][made.kind == "expert"].min()
+
+
 @pytest.mark.parametrize(("answers", "l"), [(3, 8), (5, 2), (2, 4)])
 def test_random_answers_are_not_believed(answers, l):
     rng = np.random.default_rng(0)
@@ -334,8 +381,8 @@ def test_random_answers_are_not_believed(answers, l):
     for row in table:
         row[rng.choice(20, answers, replace=False)] = rng.integers(l, size=answers)
     said = read(table, l)
-    ridge = LeaveOneOutRidge(rng.normal(size=(500, 5)), l, "rbf", 0.05)
-    for p in (hear(said, ridge).posterior, crowd_posterior(said)):
+    regressions = Regressions(rng.normal(size=(500, 5)), l)
+    for p in (hear(said, regressions).posterior, crowd_posterior(said)):
         loss = -np.log(p[np.arange(500), truth]).mean()
         assert loss < np.log(l) + 0.02
     assert credit(said, vote_shares(said)[0]) < 0.3
@@ -381,6 +428,26 @@ def test_one_person_one_label_one_row():
     assert only.docket(output="dict")["runner_up"][0] is None
     single = TestimonyClassifier().fit(X[:1], ["cat"])
     assert single.predict(X[:1]) == ["cat"]
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_odd_tables_give_probabilities(kind):
+    """Few rows, one class or many, constant features, decisions that contradict all."""
+    rng = np.random.default_rng(kind)
+    for _ in range(8):
+        n, people, l = (int(rng.integers(1, high)) for high in (20, 6, 12))
+        table = rng.integers(-1, l, size=(n, people))
+        table[0, 0] = 0
+        X = [rng.normal(size=(n, 3)), np.ones((n, 2)), 1e6 * rng.normal(size=(n, 1)), None][
+            kind % 4
+        ]
+        decisions = np.where(rng.random(n) < 0.3, object(), None)
+        decisions[[d is not None for d in decisions]] = int(rng.integers(l))
+        model = TestimonyClassifier(ordered=kind == 4).fit(X, read(table, l), decisions=decisions)
+        np.testing.assert_allclose(model.confidence_.sum(axis=1), 1)
+        assert all(np.isfinite(v).all() for k, v in model.annotators_.items() if k != "person")
+        if X is not None:
+            np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 def test_people_who_answered_once_are_like_all():
@@ -517,6 +584,13 @@ def test_it_is_a_scikit_learn_estimator():
     assert len(done) > 40
 
 
+def test_scikit_learn_slices_answers():
+    truth, table = crowd(n=90)
+    scores = cross_val_score(TestimonyClassifier(), features(truth, 3, signal=4), read(table, 3))
+    assert len(scores) == 5
+    assert scores.mean() > 0.8  # the predicted label is among the answers
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_go_in_and_come_out(library):
     frames = pytest.importorskip(library)
@@ -531,6 +605,24 @@ def test_frames_go_in_and_come_out(library):
     assert set(docket["outcome"]) <= {"upheld", "overturned", "outside the answers"}
     assert model.annotators_["person"].tolist() == [f"w{j}" for j in range(6)]
     assert model.annotators_["confusion"].shape == (6, 3, 3)
+
+
+@pytest.mark.parametrize("with_features", [True, False])
+def test_a_model_is_saved_with_its_answers(with_features, tmp_path):
+    pytest.importorskip("skops")
+    truth, table = crowd(n=30)
+    X = features(truth, 3)
+    model = TestimonyClassifier().fit(X if with_features else None, read(table, 3))
+    save_model(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert np.array_equal(again.answers_.table(), model.answers_.table())
+    assert np.array_equal(again.confidence_, model.confidence_)
+    assert (
+        again.docket(output="dict")["votes"].tolist()
+        == model.docket(output="dict")["votes"].tolist()
+    )
+    if with_features:
+        assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_what_cannot_be_done_is_said():

@@ -209,7 +209,7 @@ def _replace_folder(stage: Path, target: Path, owned: Collection[str] | None) ->
     old = {entry.name for entry in target.iterdir() if not _LITTER.fullmatch(entry.name)}
     gone = (old if owned is None else old & {*owned}) - new
     shutil.copymode(target, stage)
-    if not Path.cwd().is_relative_to(target) and _can_exchange(target):
+    if _can_exchange(target):
         with contextlib.suppress(OSError):  # not every file system has links
             for name in old - new - gone:
                 _link(target / name, stage / name)
@@ -228,7 +228,13 @@ def _replace_folder(stage: Path, target: Path, owned: Collection[str] | None) ->
 
 
 def _can_exchange(target: Path) -> bool:
-    return sys.platform == "linux" and target.stat().st_dev == target.parent.stat().st_dev
+    """Tell whether a folder can give its place to another, and nobody stands in it."""
+    try:
+        stands = Path.cwd().is_relative_to(target)
+    except FileNotFoundError:
+        stands = False
+    same = target.stat().st_dev == target.parent.stat().st_dev
+    return sys.platform == "linux" and same and not stands
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -279,6 +285,8 @@ def _hidden() -> str:
 
 def _sweep(folder: Path) -> None:
     """Remove what processes of this machine that are no more left in a folder."""
+    if sys.platform == "win32":  # where asking for a process ends it
+        return
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             found = _LITTER.fullmatch(entry.name)

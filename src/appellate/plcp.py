@@ -24,6 +24,8 @@ from appellate.base import (
 )
 from appellate.bases.ridge import KERNEL_CONSTRAINT
 from appellate.confidence import blur_entries, smooth_entries
+from appellate.evidence import Evidence, estep, fit_temperature, label_shares, soften
+from appellate.jury import AMBIGUITIES, JuryClassifier
 from appellate.numerics.entries import Values
 from appellate.partner import PartnerClassifier
 from appellate.problem import Kernel, Problem
@@ -91,6 +93,15 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         Temperature of the blur (k); None turns blurring off.
     max_rounds : int, default=5
         Rounds of mutual supervision.
+    ambiguity : {"label-first", "set-first", "auto"} or float, default="label-first"
+        How the candidate sets arose. Label-first is Algorithm 1 as printed: a label was drawn and
+        others joined it. Set-first: the set was there and one of it is the row's, as with faces
+        and the names in a caption, so that a frequent label is in more sets already; a number
+        from 0 to 1 is in between (tau). Base and partner then hand each other honest posteriors,
+        ``rownorm(Y * P / pi^tau)`` with P the mean of their leave-one-out probabilities and pi
+        the label shares, without smoothing and blur. ``"auto"`` lets the kernel members of
+        `JuryClassifier` find out, without the truth, and is Algorithm 1 where no evidence of
+        another way is found.
     tol : float or None, default=None
         Stop after two rounds in a row in each of which fewer than this share of the
         training samples changed their label. None: all rounds are run, as in the authors'
@@ -134,6 +145,8 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         over the candidates (for a base that votes, shares of the votes).
     training_output_ : ndarray, shape (n, l)
         Scores of the training rows by the last partner, ``1 - M^``.
+    ambiguity_ : float or None
+        The tau that was followed; None: Algorithm 1 as printed.
     label_history_ : ndarray of int, shape (rounds + 1, n)
         Class index of every training row: verdict first, then each round's appeal.
     history_ : list of Round
@@ -169,6 +182,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         "blur": [Interval(Real, None, None, closed="neither"), None],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="both"), None],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), Interval(Real, 0, 1, closed="both")],
         "link": [StrOptions({"collaborative", "aggressive"})],
         "kernel": [*KERNEL_CONSTRAINT, None],
         "head": [StrOptions({"partner", "base", "mean"})],
@@ -185,6 +199,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         regularization: float = 0.05,
         blur: float | None = -1.0,
         max_rounds: int = 5,
+        ambiguity: str | float = "label-first",
         tol: float | None = None,
         link: str = "collaborative",
         kernel: Kernel | None = None,
@@ -199,6 +214,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         self.regularization = regularization
         self.blur = blur
         self.max_rounds = max_rounds
+        self.ambiguity = ambiguity
         self.tol = tol
         self.link = link
         self.kernel = kernel
@@ -212,6 +228,10 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Algorithm 1, on candidate entries."""
         base, partner, entries = self._make_base(), self._make_partner(), problem.entries
+        if self.ambiguity != "label-first":
+            tau = self._find_tau(problem)
+            if tau is not None:
+                return self._solve_by_evidence(problem, start, base, partner, tau)
         supervision, history = start, []
         doubt = np.zeros(len(entries), dtype=problem.dtype)  # P^ at the candidates
         for number in range(1, self.max_rounds + 1):
@@ -240,6 +260,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             n_iter=len(history),
             model=lambda: _conclude(problem, base, heard, partner, replied),
             details={
+                "ambiguity_": None,
                 "estimator_": base,
                 "partner_": partner,
                 "history_": history,
@@ -250,9 +271,64 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             },
         )
 
+    def _find_tau(self, problem: Problem) -> float | None:
+        """How the sets arose; None where the data show no other way than Algorithm 1's."""
+        if self.ambiguity != "auto":
+            return float(AMBIGUITIES.get(self.ambiguity, self.ambiguity))  # type: ignore[arg-type]
+        found = JuryClassifier("kernel", random_state=self.random_state)._solve(problem, None)
+        best = max(max(rounds) for rounds in found.details["criterion_"].values())
+        return None if found.n_iter == 1 or best <= 0 else found.details["ambiguity_"]
+
+    def _solve_by_evidence(
+        self, problem: Problem, start: Values | None, base: Any, partner: Any, tau: float
+    ) -> Result:
+        """Rounds in which base and partner hand each other honest posteriors."""
+        entries, evidence = problem.entries, Evidence.of_sets(problem.candidates)
+        supervision, history, labels = start, [], []
+        doubt: Any = None  # what the partner says of the rows, P of section 4's step 2
+        for number in range(1, self.max_rounds + 1):
+            heard = solve(base, problem, supervision)
+            if number == 1:
+                verdict, labels = heard, [entries.argmax(heard.rank(problem))]
+            made = heard.model()
+            said, warm = _temper(made, evidence, tau)
+            mixed = said if doubt is None else (said + doubt) / 2
+            replied = partner._solve(problem, _divide(mixed, evidence, tau, problem.dtype))
+            answer = replied.model()
+            doubt, cold = _temper(answer, evidence, tau)
+            supervision = _divide((said + doubt) / 2, evidence, tau, problem.dtype)
+            posterior = estep(doubt, evidence, tau).astype(problem.dtype)
+            told = replace(replied, confidence=posterior, ranking=posterior)
+            labels.append(entries.argmax(told.rank(problem)))
+            changed = float(np.mean(labels[-1] != labels[-2]))
+            history.append(Round(number, changed, heard.n_iter, replied.n_iter))
+
+        def model() -> CoupledModel:
+            coupled = _conclude(problem, base, heard, partner, replied)
+            one, other = coupled.partner, coupled.base
+            partner_head = Tempered(one.training_output, one, cold)
+            base_head = Tempered(other.training_output, other, warm)
+            return CoupledModel(coupled.training_output, partner_head, base_head)
+
+        return replace(
+            told,
+            initial=problem.uniform(),
+            n_iter=len(history),
+            model=model,
+            details={
+                "ambiguity_": tau,
+                "estimator_": base,
+                "partner_": partner,
+                "history_": history,
+                "label_history_": np.array(labels),
+                "initial_confidence_": entries.scatter(verdict.initial),
+                "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
+                "termination_condition_": "max_rounds",
+            },
+        )
+
     def _head(self) -> Model:
-        head: Model = self._model.choose(self.head)  # type: ignore[attr-defined]
-        return head
+        return choose_head(self._model, self.head)
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
@@ -309,6 +385,45 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         )
 
 
+def _temper(model: Model, evidence: Evidence, tau: float) -> tuple[NDArray[Any], float]:
+    """Honest probabilities of the training rows, and the temperature that makes them."""
+    scores = model.honest_scores()
+    temperature = fit_temperature(scores, evidence, tau)
+    return soften(scores, temperature), temperature
+
+
+def _divide(P: NDArray[Any], evidence: Evidence, tau: float, dtype: Any) -> Values:
+    """``rownorm(Y * P * pi^-tau)`` with pi the column means of P, as candidate entries."""
+    shares = label_shares(P)
+    return evidence.normalize(evidence.entries.gather(P * shares**-tau)).astype(dtype)
+
+
+@dataclass(frozen=True)
+class Tempered(Model):
+    """A model whose probabilities are the softmax of its scores by a temperature."""
+
+    model: Model
+    temperature: float
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Score new rows, (m, l)."""
+        return self.model.decision(X)
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """``softmax(scores / temperature)``."""
+        return soften(scores, self.temperature).astype(scores.dtype)
+
+    @available_if(lambda self: hasattr(self.model, "leave_one_out"))  # type: ignore[untyped-decorator]
+    def leave_one_out(self) -> NDArray[Any]:
+        """Score every training row by all the other rows, (n, l)."""
+        scores: NDArray[Any] = self.model.leave_one_out()  # type: ignore[attr-defined]
+        return scores
+
+    def light(self) -> Tempered:
+        """Return what predicts, alone."""
+        return replace(self, training_output=None, model=self.model.light())
+
+
 @dataclass(frozen=True)
 class CoupledModel(Model):
     """The models of the last round, of which any can predict."""
@@ -320,15 +435,13 @@ class CoupledModel(Model):
         """Score new rows by the partner, as the paper does, (m, l)."""
         return self.partner.decision(X)
 
-    def light(self) -> CoupledModel:
-        """Return what predicts, alone."""
-        light = {"partner": self.partner.light(), "base": self.base.light()}
-        return replace(self, training_output=None, **light)
 
-    def choose(self, head: str) -> Model:
-        """Return the model that predicts, by its name."""
-        both = MeanModel(self.training_output, self.partner, self.base)
-        return {"partner": self.partner, "base": self.base, "mean": both}[head]
+def choose_head(model: Model, head: str) -> Model:
+    """Return the model that predicts, by its name; a lazy prediction carries it alone."""
+    if not isinstance(model, CoupledModel):
+        return model
+    both = MeanModel(model.training_output, model.partner, model.base)
+    return {"partner": model.partner, "base": model.base, "mean": both}[head]
 
 
 def _both_leave_one_out(model: MeanModel) -> bool:

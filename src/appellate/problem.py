@@ -293,8 +293,10 @@ class Problem:
         if squared is None:
             squared = squared_distances(self.matrix)
             self._made.setdefault("mean distance", mean_distance(squared))
-        if self.keeps_distances:
-            self._made["distances"], squared = squared, squared.copy()
+            if self.keeps_distances:
+                self._made["distances"] = squared
+        if "distances" in self._made:
+            squared = squared.copy()  # which becomes the kernel matrix
         function = Gaussian(setting.bandwidth * self._made["mean distance"])
         return function, function.from_squared(squared)
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,7 +55,7 @@ SHARED_ERRORS = 0.4  # how much of a further answer repeats the errors of the ot
 SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
 _SAMPLE = 50_000  # opinions that beta is found from
 _TRIED_ROWS = 4_000  # that the ridge is chosen on
-_GAIN = 3.0  # nats by which features must predict the answers better, to be heard at all
+_GAIN = 5.0  # nats by which features must predict the answers better, to be heard at all
 _FEW_PAIRS, _AUDITED = 50, 20
 _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 
@@ -340,47 +340,73 @@ def _inside(values: Any) -> Any:
 # -- the whole hearing ---------------------------------------------------------------------------
 
 
-class LeaveOneOutRidge:
-    """Kernel ridge regression on z-scored features: what it says of rows it did not learn from.
+class Regressions:
+    """Kernel ridge regressions on z-scored features, and what they say of rows left out.
+
+    Ridges are compared on 4,000 rows at most.
 
     Parameters
     ----------
     X : ndarray, shape (n, q)
-        Features of two rows at least.
+        Features.
     n_labels : int
         l.
-    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel
-        Of the regression.
-    ridge : float
-        Weight of the squared norm.
+    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
+        Of the regressions.
+    ridges : tuple of float
+        Weights of the squared norm to choose from.
     """
 
-    def __init__(self, X: NDArray[Any], n_labels: int, kernel: Kernel, ridge: float) -> None:
-        self.ridge, rows = ridge, np.asarray(X, dtype=np.float64)
-        scale = rows.std(axis=0)
-        self.centre, self.scale = rows.mean(axis=0), np.where(scale > 0, scale, 1.0)
-        every = CandidateSets(np.ones((len(rows), n_labels), dtype=bool), np.arange(n_labels))
-        problem = Problem((rows - self.centre) / self.scale, every, kernels=[(kernel, ridge)])
-        self.entries = problem.entries
-        self.smoother = problem.smoother(kernel, ridge)
-        self._smooth = problem.on_candidates(kernel, ridge)
+    def __init__(
+        self,
+        X: NDArray[Any],
+        n_labels: int,
+        kernel: Kernel = "rbf",
+        ridges: tuple[float, ...] = RIDGES,
+    ) -> None:
+        rows = np.asarray(X, dtype=np.float64)
+        deviation = rows.std(axis=0)
+        self.centre, self.deviation = rows.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+        self.kernel, self.ridges, self.n_labels = kernel, ridges, n_labels
+        rows = (rows - self.centre) / self.deviation
+        self.sample = np.arange(0, len(rows), -(-len(rows) // _TRIED_ROWS))
+        self._some = self._problem(rows[self.sample])
+        self._all = self._some if len(self.sample) == len(rows) else self._problem(rows)
+        self._ridge: float | None = None
 
-    def leave_one_out(self, targets: Matrix) -> Matrix:
+    def _problem(self, rows: Matrix) -> Problem:
+        every = CandidateSets(np.ones((len(rows), self.n_labels), bool), np.arange(self.n_labels))
+        return Problem(rows, every, kernels=[(self.kernel, self.ridges[0])])
+
+    def try_out(self, targets: Matrix, ridge: float) -> Matrix:
+        """Leave-one-out output on the sample, whose targets are given, (m, l)."""
+        return self._leave_one_out(self._some, targets, ridge)
+
+    def leave_one_out(self, targets: Matrix, ridge: float) -> Matrix:
         """Output on every row of the regression on all the others, (n, l)."""
+        if self._all is not self._some and ridge != self._ridge:
+            self._all.forget_smoothers()  # one large matrix at a time
+            self._ridge = ridge
+        return self._leave_one_out(self._all, targets, ridge)
+
+    def _leave_one_out(self, problem: Problem, targets: Matrix, ridge: float) -> Matrix:
         if len(targets) == 1:
             return np.zeros_like(targets)
-        own = self.smoother.diagonal[:, np.newaxis]
-        output = self._smooth(targets.ravel()).reshape(targets.shape)
-        return (output - own * targets) / np.maximum(1 - own, np.finfo(np.float64).eps)
+        own = problem.smoother(self.kernel, ridge).diagonal[:, np.newaxis]
+        output = problem.on_candidates(self.kernel, ridge)(targets.ravel()).reshape(targets.shape)
+        return np.asarray((output - own * targets) / np.maximum(1 - own, np.finfo(float).eps))
 
     def model(self, targets: Matrix) -> TestimonyModel:
-        """The regression on all rows, with the scale that makes probabilities of its scores.
+        """The regression whose leave-one-out probabilities are nearest to the targets.
 
         New rows have ``softmax(b f(x))``, b by `scale_of` on the leave-one-out output.
         """
-        scale = scale_of(self.leave_one_out(targets), targets)
-        output, regressor = self.smoother.regress(self.entries, targets.ravel())
-        return TestimonyModel(output, regressor, self.centre, self.scale, scale)
+        some = targets[self.sample]
+        ridge = min(self.ridges, key=lambda r: scale_of(self.try_out(some, r), some)[1])
+        scale = scale_of(self.leave_one_out(targets, ridge), targets)[0]
+        smoother = self._all.smoother(self.kernel, ridge)
+        output, regressor = smoother.regress(self._all.entries, targets.ravel())
+        return TestimonyModel(output, regressor, self.centre, self.deviation, scale)
 
 
 @dataclass(frozen=True)
@@ -429,30 +455,33 @@ class Hearing:
         How often the sets that a person named hold the truth.
     beta : float
         Trust in the features.
+    ridge : float or None
+        That of the regression on them.
     """
 
     posterior: Matrix
     confusion: Matrix
     set_rate: Matrix
     beta: float
+    ridge: float | None
 
 
 def hear(
     answers: Answers,
-    ridge: LeaveOneOutRidge | None = None,
+    regressions: Regressions | None = None,
     *,
     decided: NDArray[np.intp] | None = None,
     ordered: bool = False,
 ) -> Hearing:
     """Weigh answers and features: eight rounds on the regression of the votes, one on that of q.
 
-    Features that do not predict the answers, by three nats after the first round, are not heard.
+    Features that do not predict the answers, by five nats in the first round, are not heard.
 
     Parameters
     ----------
     answers : Answers
         Who said what.
-    ridge : LeaveOneOutRidge, default=None
+    regressions : Regressions, default=None
         The features; None: the crowd alone.
     decided : ndarray of int, shape (n,), default=None
         Class of the rows that are certain, -1 elsewhere.
@@ -462,10 +491,13 @@ def hear(
     said = incidence(answers)
     shares, n_answers = vote_shares(answers)
     q = certain(shares, decided)
-    output, beta = None if ridge is None else ridge.leave_one_out(q), 0.0
+    output, ridge, beta = None, None, 0.0
+    if regressions is not None:
+        ridge = choose_ridge(regressions, answers, q, ordered=ordered)
+        output = regressions.leave_one_out(q, ridge)
     for step in range(ROUNDS + 1):
-        if ridge is not None and output is not None and step == ROUNDS:  # more passes echo
-            output = ridge.leave_one_out(q)
+        if regressions is not None and output is not None and step == ROUNDS:  # more echo
+            output = regressions.leave_one_out(q, cast(float, ridge))
         N = person_counts(said, q)
         expected = expected_confusions(N, ordered=ordered)
         strength = 1.0 if step < ALIKE else choose_strength(N, expected)
@@ -481,36 +513,28 @@ def hear(
     posterior = reported_posterior(scores, n_answers)
     share = credit(answers, posterior)
     posterior = share * posterior + (1 - share) / posterior.shape[1]
-    return Hearing(certain(posterior, decided), theta, rates, beta)
+    return Hearing(certain(posterior, decided), theta, rates, beta, ridge)
 
 
 def choose_ridge(
-    X: NDArray[Any],
-    answers: Answers,
-    kernel: Kernel,
-    *,
-    decided: NDArray[np.intp] | None = None,
-    ordered: bool = False,
-) -> LeaveOneOutRidge:
-    """Regress with the ridge, .05, .5 or 5, whose output best predicts the answers.
+    regressions: Regressions, answers: Answers, shares: Matrix, *, ordered: bool = False
+) -> float:
+    """Choose the ridge whose output best predicts the answers.
 
-    By `find_beta`'s gain in the first round, where the people are known by the votes alone, on
-    4,000 rows at most.
+    By `find_beta`'s gain in the first round, where the people are known by the votes alone: the
+    middle one, unless another gains a tenth more.
     """
-    rows = np.arange(0, len(X), -(-len(X) // _TRIED_ROWS))
-    some = answers[rows]
-    q = certain(vote_shares(some)[0], None if decided is None else decided[rows])
+    if len(regressions.ridges) == 1:
+        return regressions.ridges[0]
+    some, q = answers[regressions.sample], shares[regressions.sample]
     said, rates = incidence(some), set_rates(some, q)
     N = person_counts(said, q)
     theta = confusions(N, expected_confusions(N, ordered=ordered))
     L, opinions = log_likelihoods(some, said, theta, rates), sample_opinions(some, theta, rates)
-    gains = []
-    for ridge in RIDGES:
-        tried = LeaveOneOutRidge(X[rows], q.shape[1], kernel, ridge)
-        gains.append(find_beta(tried.leave_one_out(q), L, opinions)[1])
-        if gains[-1] == max(gains):
-            best, model = ridge, tried
-    return model if len(rows) == len(X) else LeaveOneOutRidge(X, q.shape[1], kernel, best)
+
+    gains = {r: find_beta(regressions.try_out(q, r), L, opinions)[1] for r in regressions.ridges}
+    middle, best = regressions.ridges[len(gains) // 2], max(gains, key=gains.__getitem__)
+    return best if gains[best] > 1.1 * gains[middle] else middle
 
 
 def certain(posterior: NDArray[Any], decided: NDArray[np.intp] | None) -> NDArray[Any]:
@@ -523,14 +547,14 @@ def certain(posterior: NDArray[Any], decided: NDArray[np.intp] | None) -> NDArra
     return out
 
 
-def scale_of(scores: Matrix, posterior: Matrix) -> float:
-    """Return b of the smallest cross-entropy between softmax(b scores) and the posterior."""
+def scale_of(scores: Matrix, posterior: Matrix) -> tuple[float, float]:
+    """Return b of the smallest cross-entropy of softmax(b scores) and the posterior, and it."""
 
     def loss(log_b: float) -> float:
         return float(-np.mean(np.sum(posterior * log_softmax(np.exp(log_b) * scores, axis=1), 1)))
 
     best = minimize_scalar(loss, bounds=(-3, 4), method="bounded", options={"xatol": 1e-3})
-    return float(np.exp(best.x))
+    return float(np.exp(best.x)), float(best.fun)
 
 
 def audit_temperature(posterior: Matrix, truth: NDArray[np.intp]) -> float:
@@ -581,7 +605,7 @@ def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
 class TestimonyClassifier(AppealClassifier):
     """Labels of rows that several people answered for, and a model for new rows.
 
-    It weighs every person's answers by how far they can be believed, and the answers by the
+    It weighs every person's answers by how far they can be believed [1]_, and the answers by the
     features: rows that look alike tend to have the same label. It says how sure it is, whom
     to trust, and where the truth is among nobody's answers.
 
@@ -590,8 +614,8 @@ class TestimonyClassifier(AppealClassifier):
     <kernel>
         Features are z-scored.
     regularization : float or "auto", default="auto"
-        Ridge of the regression; ``"auto"`` takes the one of .05, .5 and 5 whose output best
-        predicts the answers.
+        Ridge of the regression; ``"auto"``: .5, or .05 or 5 where that predicts the answers
+        clearly better; for new rows the one of them that predicts the posterior best.
     within_answers : bool, default=False
         Choose labels of training rows among the answers only; by default among all labels.
     ordered : bool, default=False
@@ -622,7 +646,7 @@ class TestimonyClassifier(AppealClassifier):
         row's most given ones), ``confusion`` (p, l, l): row c holds the probabilities of the
         answers where c is true.
     regularization_ : float or None
-        The ridge that was taken.
+        The ridge by which the answers were weighed.
     trust_ : float
         How far the features were trusted, beta; 0: they were not heard.
     temperature_ : float
@@ -636,8 +660,15 @@ class TestimonyClassifier(AppealClassifier):
 
     Notes
     -----
-    Cost: the kernel, n^3 once (n m^2 beyond 20,000 rows), then nine rounds of A l for A
-    answers. `appellate.testimony` gives the formulas, function by function.
+    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 20,000 rows), then
+    nine rounds of A l for A answers. `appellate.testimony` gives the formulas, function by
+    function. People are like one another as far as their answers say, and features are heard
+    only where they predict answers; the model of the crowd alone is that of [1]_.
+
+    References
+    ----------
+    .. [1] Dawid, Skene (1979). Maximum likelihood estimation of observer error-rates using the
+       EM algorithm. Journal of the Royal Statistical Society C 28. (The crowd alone.)
 
     Examples
     --------
@@ -705,28 +736,29 @@ class TestimonyClassifier(AppealClassifier):
         if not known.any():
             raise ValueError("no row has an answer or a decision; there is nothing to learn from.")
         heard, certainly = answers[known], decided[known]
-        rows = ridge = None
+        rows = regressions = None
         if X is not None:
             rows = np.asarray(self._check_rows(X, reset=True))
             check_length(answers, len(rows))
-            ridge = self._make_ridge(rows[known], heard, certainly)
+            ridges = RIDGES if isinstance(self.regularization, str) else (self.regularization,)
+            regressions = Regressions(rows[known], len(self.classes_), self.kernel, ridges)
         self.temperature_, self.audit_ = 1.0, None
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
-            before = hear(heard, ridge, decided=blind, ordered=self.ordered).posterior
+            before = hear(heard, regressions, decided=blind, ordered=self.ordered).posterior
             self._audit(before[drawn[known]], decided[drawn])
         crowd = hearing = hear(heard, decided=certainly, ordered=self.ordered)
-        if ridge is not None:
-            hearing = hear(heard, ridge, decided=certainly, ordered=self.ordered)
+        if regressions is not None:
+            hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
         posterior = certain(_tempered(hearing.posterior, self.temperature_), certainly)
-        self._model = CrowdModel(None) if ridge is None else ridge.model(posterior)
+        self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
         self.training_output_ = posterior
         unheard = None if rows is None else rows[~known]
         self.confidence_ = self._fill(posterior, known, unheard)
         self.verdict_confidence_ = self._fill(crowd.posterior, known, None)
         self.annotators_ = describe_people(heard, posterior, hearing.confusion)
         self.trust_, self.n_iter_ = hearing.beta, ROUNDS + 1
-        self.regularization_ = None if ridge is None else ridge.ridge
+        self.regularization_ = hearing.ridge
         self.suspicion_ = suspicion(self.confidence_, self.candidates_)
         allowed = self.candidates_ if self.within_answers else np.ones_like(self.candidates_)
         allowed = certain(allowed, decided)
@@ -802,13 +834,6 @@ class TestimonyClassifier(AppealClassifier):
         self.cost_, self._cost_followed = cost_matrix(self.cost, self.classes_), self.cost
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
         return answers, decided, drawn & (decided >= 0)
-
-    def _make_ridge(
-        self, X: NDArray[Any], answers: Answers, decided: NDArray[np.intp]
-    ) -> LeaveOneOutRidge:
-        if isinstance(self.regularization, str):
-            return choose_ridge(X, answers, self.kernel, decided=decided, ordered=self.ordered)
-        return LeaveOneOutRidge(X, len(self.classes_), self.kernel, self.regularization)
 
     def _audit(self, posterior: Matrix, truth: NDArray[np.intp]) -> None:
         self.temperature_ = audit_temperature(posterior, truth)

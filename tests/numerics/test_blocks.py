@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -302,6 +303,27 @@ def first_columns(block):
 def test_what_is_given_is_only_read(problem):
     with pytest.raises(TypeError, match="can only be read"):
         turn(ArrayBlocks(problem[0]), np.eye(5), np.zeros(5))
+
+
+@pytest.mark.parametrize("head", ["partner", "mean", "base"])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_what_a_lazy_prediction_carries_does_not_grow_with_the_training_rows(
+    problem, head, method, monkeypatch
+):
+    da, carried = pytest.importorskip("dask.array"), []
+    X, candidates, _ = problem
+    landmarks = GaussianKernel(approximation="nystroem", n_landmarks=20)
+    monkeypatch.setattr(
+        "appellate.base.predict_lazily",
+        lambda call, *args, **options: carried.append(len(pickle.dumps(call))),
+    )
+    for times in (1, 8):
+        # The nearest neighbours are the rows themselves: only a head that votes may carry them.
+        base = PLKNNClassifier() if head == "partner" else SUREClassifier(kernel=landmarks)
+        model = PLCPClassifier(base, kernel=landmarks, head=head)
+        model.fit(np.tile(X, (times, 1)), np.tile(candidates, (times, 1)))
+        getattr(model, method)(da.from_array(X))
+    assert carried[1] < 1.1 * carried[0]
 
 
 def test_importing_appellate_imports_no_dask():

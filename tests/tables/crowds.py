@@ -107,6 +107,16 @@ def tweet_counts():
     }
 
 
+def votes():
+    r = rng()
+    p = np.full((80, 4), 0.1) + 0.6 * np.eye(4)[r.integers(4, size=80)]
+    counts = np.stack(
+        [r.multinomial(k, q) for k, q in zip(r.integers(47, 64, 80), p, strict=True)]
+    )
+    columns = dict(zip(("cat", "dog", "cow", "owl"), counts.T, strict=True))
+    return {"age": r.integers(0, 40, 80), **columns, "x": r.normal(size=80)}
+
+
 def tweets():
     sets, truth = make_sets()
     ids = rng().choice(10**12, 60, replace=False) + 10**12
@@ -200,6 +210,7 @@ EXPECTED = {
         "text": ("tweet",),
         "ignore": ("", "count", "class"),
     },
+    votes: {"counts": ("cat", "dog", "cow", "owl"), "features": ("age", "x")},
     tweets: {
         "candidates": ("votes",),
         "truth": "truth",

@@ -21,6 +21,7 @@ KINDS = {
     crowds.dog_wide_marks: "noisy",
     crowds.three_people: "noisy",
     crowds.tweet_counts: "noisy",
+    crowds.votes: "noisy",
     crowds.tweets: "partial-label",
     crowds.feature_called_y: "partial-label",
     crowds.prodigy: "partial-label",

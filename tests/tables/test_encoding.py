@@ -63,7 +63,7 @@ def test_the_encoder_gives_finite_numbers_and_works_in_a_pipeline():
     X = encoder.fit_transform(frame)
     assert X.dtype == np.float64
     assert np.isfinite(X).all()
-    assert np.allclose(encoder.transform(frame), X)
+    assert np.allclose(encoder.transform(frame), X, atol=1e-5)
     assert len(encoder.get_feature_names_out()) == X.shape[1]
     names = [str(name) for name in encoder.get_feature_names_out()]
     for part in ("year", "month", "hour", "weekday", "total_seconds"):

@@ -306,6 +306,16 @@ def test_names_reach_messages_without_their_escape_sequences():
     assert "\\x1b]0;x\\x07" in str(caught.value)
 
 
+def test_reading_loads_no_scikit_learn(here):
+    put(here, "a.csv", "w,names\n1,a|b\n2,b\n")
+    code = (
+        "import sys; from appellate.tables import diagnose; print(diagnose('a.csv').kind); "
+        "print({'polars', 'sklearn', 'skrub', 'scipy', 'click'} & {*sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert run.stdout.split("\n")[:2] == ["partial-label", "set()"]
+
+
 def test_repr():
     assert repr(read_table({"a": [1]})) == "Table(the table, 1 rows, 1 columns)"
     assert isinstance(read_table({"a": [1]}), Table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from appellate.tables import TableError, find_roles, read_table, write_table
@@ -39,6 +40,13 @@ def test_roles_are_printed_as_a_table():
     ]
 
 
+def test_many_columns_alike_share_a_line():
+    r = crowds.rng()
+    pixels = {f"p{i}": r.random(9) for i in range(64)}
+    shown = str(find_roles(read_table({**pixels, "c": ["a|b", "b", "a"] * 3})))
+    assert shown.splitlines()[1] == "p0 ... p63 (64)  feature     numbers"
+
+
 def test_what_is_given_counts():
     table = read_table(crowds.titanic())
     roles = find_roles(
@@ -50,6 +58,8 @@ def test_what_is_given_counts():
     roles = find_roles(table, ignore="age,sex")
     assert roles.features == ("alone", "embarked")
     assert roles.ignore == {"age": "given", "sex": "given"}
+    frame = pd.DataFrame(crowds.titanic())
+    assert find_roles(table, ignore=frame.columns[3:5]).features == ("alone", "embarked")
     roles = find_roles(table, features="PassengerId")
     assert roles.id is None
     assert roles.features == ("PassengerId",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -98,7 +98,7 @@ class PLKNNClassifier(PartialLabelClassifier):
         def make() -> VotesModel:
             k = min(self.n_neighbors, problem.n_rows)
             search = NeighborSearch(self.neighbors, problem.matrix, k)
-            return VotesModel(winners, search, votes_for, self.weights == "distance")
+            return VotesModel(winners, search, votes_for, self.weights == "distance", votes)
 
         return Result(
             initial=initial,
@@ -117,11 +117,20 @@ class VotesModel(Model):
     search: NeighborSearch
     votes_for: sp.csr_array
     by_distance: bool
+    votes: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Count the votes of the nearest training rows, (m, l)."""
         found = found_all(self.search.search, *self.search.ask(X))
         return _vote(*found, self.votes_for, by_distance=self.by_distance)
+
+    def honest_scores(self) -> NDArray[Any]:
+        """Votes of the neighbours, of which a row is none itself."""
+        return np.asarray(self.votes)
+
+    def light(self) -> VotesModel:
+        """Return what predicts, alone."""
+        return replace(self, training_output=None, votes=None)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Shares of the votes; even where nobody votes."""

@@ -56,6 +56,10 @@ class RidgeModel(Model):
         scores: NDArray[Any] = (self.training_output - own * self.confidence) / room
         return scores
 
+    def honest_scores(self) -> NDArray[Any]:
+        """Leave-one-out scores; of a single row the training output."""
+        return self.leave_one_out() if len(self.leverage) > 1 else super().honest_scores()
+
     def light(self) -> RidgeModel:
         """Return what predicts, alone."""
         nothing = np.empty(0)

@@ -28,6 +28,8 @@ from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.problem import Problem
 
+_LEAST = 1e-6  # probability whose logarithm is taken
+
 
 @share_docs
 class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
@@ -286,6 +288,10 @@ class SoftLabelModel(Model):
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the scores, which are probabilities already."""
         return scores
+
+    def honest_scores(self) -> NDArray[Any]:
+        """Logarithms of the probabilities, out of fold by default."""
+        return np.log(np.maximum(np.asarray(self.training_output), _LEAST))
 
 
 def _check_estimator(estimator: Any) -> None:

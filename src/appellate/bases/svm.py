@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -146,7 +146,7 @@ class PLSVMClassifier(PartialLabelClassifier):
             confidence=project_entries(ranking, entries),
             output=entries.gather(output),
             n_iter=self.n_epochs,
-            model=lambda: MarginModel(output, regressor),
+            model=lambda: MarginModel(output, regressor, margins),
             ranking=ranking,
         )
 
@@ -206,10 +206,24 @@ class MarginModel(Model):
     """Margins of new rows."""
 
     regressor: Regressor
+    margins: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by their margins, (m, l)."""
         return self.regressor.predict(X)
+
+    def honest_scores(self) -> NDArray[Any]:
+        """Margins without what the row's own steps add to them, where rows have steps of own.
+
+        Of Nystroem features and linear kernels, whose coefficients are not of rows, the margins.
+        """
+        margins, own = np.asarray(self.margins), self.regressor.coefficients
+        exact = self.regressor.kernel is not None and own.shape == margins.shape
+        return margins - own if exact else margins  # k(x, x) = 1
+
+    def light(self) -> MarginModel:
+        """Return what predicts, alone."""
+        return replace(self, training_output=None, margins=None)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Softmax of the margins, .99 for a label that is ahead of all others by 1."""

@@ -24,7 +24,7 @@ from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_nam
 from appellate.model_selection.splits import CandidateStratifiedKFold
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, read_kernel
-from appellate.plcp import PLCPClassifier
+from appellate.plcp import PLCPClassifier, choose_head
 from appellate.problem import Kernel, Problem
 
 _N_FOLDS = 5
@@ -199,8 +199,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         return replace(result, details={**result.details, **found})
 
     def _head(self) -> Model:
-        head: Model = self._model.choose(self.head)  # type: ignore[attr-defined]
-        return head
+        return choose_head(self._model, self.head)
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return self._make_model(self._settings()[0])._kernels()  # one setting at a time

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -28,6 +28,12 @@ FeatureKind = Literal["number", "category", "date", "text"]
 
 _LONGEST = 20_000  # letters of a text that are learned from
 _CATEGORIES = 40  # values of a column from which on they are compared as texts
+_TERMS = 20_000  # words and sequences of letters, the most frequent ones
+_HASHED = {"alternate_sign": False, "norm": None, "strip_accents": "unicode", "dtype": np.float32}
+_VECTORIZERS = (  # words and letters have no vocabulary, which would be most of a saved model
+    HashingVectorizer(n_features=2**15, ngram_range=(1, 2), token_pattern=r"\b\w+\b", **_HASHED),
+    HashingVectorizer(n_features=2**14, analyzer="char_wb", ngram_range=(3, 4), **_HASHED),
+)
 
 
 def features(
@@ -63,15 +69,17 @@ def features(
 
     Examples
     --------
-    >>> from appellate.tables import features, find_roles, read_table
+    >>> from appellate.tables import feature_kinds, features, find_roles, read_table
     >>> columns = {"w": ["1.5", "", "2"], "site": ["n", "s", "n"], "y": ["a|b", "a", "b"]}
     >>> table = read_table(columns)
-    >>> features(table, find_roles(table)).dtypes.astype(str).to_dict()
-    {'w': 'float64', 'site': 'str'}
+    >>> feature_kinds(features(table, find_roles(table)))
+    {'w': 'number', 'site': 'category'}
     """
     names = (*roles.features, *roles.text)
     if not names:
-        why = "; ".join(f"'{name}': {reason}" for name, reason in list(roles.ignore.items())[:5])
+        why = "; ".join(
+            f"{name_some([n])}: {reason}" for n, reason in list(roles.ignore.items())[:5]
+        )
         raise TableError(
             f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
             "columns with features=, or give embeddings=."
@@ -259,46 +267,40 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float64]:
         """Learn from texts and return their numbers."""
-        texts = self._texts(X)
-        options = {"sublinear_tf": True, "strip_accents": "unicode", "dtype": np.float32}
-        self.vectorizers_, counted = [], []
-        for form in (
-            {"ngram_range": (1, 2), "max_features": 30_000, "token_pattern": r"\b\w+\b"},
-            {"analyzer": "char_wb", "ngram_range": (3, 4), "max_features": 20_000},
-        ):
-            vectorizer = TfidfVectorizer(**form, **options)
-            try:
-                counted.append(vectorizer.fit_transform(texts))
-            except ValueError:  # not one word
-                continue
-            self.vectorizers_.append(vectorizer)
-        matrix = sp.hstack(counted, format="csr") if counted else sp.csr_array((len(texts), 1))
-        most = min(self.n_components, matrix.shape[0], matrix.shape[1] - 1)
-        found = np.zeros((len(texts), 1))
+        counts = self._count(X)
+        often = counts.getnnz(axis=0)
+        self.columns_ = np.sort(
+            np.argsort(-often, kind="stable")[: min(_TERMS, (often > 0).sum())]
+        )
         self.reduction_, self.scale_ = None, 1.0
-        if most > 0:
-            self.reduction_ = TruncatedSVD(most, random_state=self.random_state)
+        if len(self.columns_) > 1:
+            self.weights_ = TfidfTransformer(sublinear_tf=True)
+            matrix = self.weights_.fit_transform(counts[:, self.columns_])
+            most = min(self.n_components, *matrix.shape)
             with np.errstate(invalid="ignore"):  # all texts alike
-                found = self.reduction_.fit(matrix).transform(matrix)
-            self.scale_ = float(np.sqrt(found.var(axis=0).sum())) or 1.0
+                self.reduction_ = TruncatedSVD(most, random_state=self.random_state).fit(matrix)
+            self.reduction_.components_ = self.reduction_.components_.astype(np.float32)
+        found = self._reduce(counts)
         self.n_features_out_ = found.shape[1]
-        return found.astype(np.float64) / self.scale_
+        self.scale_ = float(np.sqrt(found.var(axis=0).sum())) or 1.0
+        return found / self.scale_
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the numbers of texts."""
-        check_is_fitted(self, "vectorizers_")
-        texts = self._texts(X)
-        if self.reduction_ is None:
-            return np.zeros((len(texts), 1))
-        matrix = sp.hstack([each.transform(texts) for each in self.vectorizers_], format="csr")
-        return self.reduction_.transform(matrix).astype(np.float64) / self.scale_
+        check_is_fitted(self, "columns_")
+        return self._reduce(self._count(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Name the numbers."""
         names = ["text"] if input_features is None else list(input_features)
         return np.array([f"{names[0]}_{i}" for i in range(self.n_features_out_)], dtype=object)
 
-    def _texts(self, X: Any) -> list[str]:
-        return [
-            text[:_LONGEST] if isinstance(text, str) else "" for text in np.asarray(X).tolist()
-        ]
+    def _count(self, X: Any) -> Any:
+        texts = [t[:_LONGEST] if isinstance(t, str) else "" for t in np.asarray(X).tolist()]
+        return sp.hstack([each.transform(texts) for each in _VECTORIZERS], format="csr")
+
+    def _reduce(self, counts: Any) -> NDArray[np.float64]:
+        if self.reduction_ is None:
+            return np.zeros((counts.shape[0], 1))
+        matrix = self.weights_.transform(counts[:, self.columns_])
+        return self.reduction_.transform(matrix).astype(np.float64) / self.scale_

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,14 +70,14 @@ class Labels:
     truth: NDArray[Any] | None
     notes: tuple[str, ...]
 
-    @property
+    @cached_property
     def counts(self) -> NDArray[np.float64]:
         """Votes, shape (n, l)."""
         counts = np.zeros((self.n_rows, len(self.class_names)))
         np.add.at(counts, (self.rows, self.labels), self.weights)
         return counts
 
-    @property
+    @cached_property
     def matrix(self) -> NDArray[np.bool_]:
         """Candidates, shape (n, l): True where a label is in the set or was answered."""
         matrix = np.zeros((self.n_rows, len(self.class_names)), dtype=bool)

@@ -14,6 +14,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import islice
@@ -348,11 +349,14 @@ def _concatenate(tables: Sequence[Table]) -> Any:
 def _read_file(file: Path, options: Mapping[str, Any]) -> Table:
     with file.open("rb") as stream:
         kind = _kind(file, stream.read(8))
+        source = f"'{cells.printable(str(file))}'"
         stream.seek(0)
         if kind == "parquet" or kind == "arrow":
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return Table(f"'{file}'", _read_columns(f"'{file}'", kind, file), digest, kind)
-        return _read_bytes(f"'{file}'", str(file), stream.read(), options)
+            with ThreadPoolExecutor(1) as pool:
+                digest = pool.submit(hashlib.file_digest, stream, "sha256")
+                data = _read_columns(source, kind, file)
+            return Table(source, data, digest.result().hexdigest(), kind)
+        return _read_bytes(source, str(file), stream.read(), options)
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
@@ -361,7 +365,8 @@ def _read_columns(source: str, kind: Kind, file: Any) -> Any:
 
     try:
         if kind == "parquet":
-            return pyarrow.parquet.read_table(file, partitioning=None)
+            with pyarrow.parquet.ParquetFile(file, memory_map=True) as opened:
+                return opened.read()
         stream = pa.memory_map(str(file)) if isinstance(file, Path) else file
         try:
             return pa.ipc.open_file(stream).read_all()

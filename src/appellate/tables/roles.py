@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -123,22 +123,29 @@ class Roles:
         return asdict(self)
 
     def __str__(self) -> str:
-        """Print a table of columns, roles and reasons."""
+        """Print a table of columns, roles and reasons; many alike share a line."""
         lines = []
-        for role in (*_LAYOUTS, "id", "truth", "image", "text", "features"):
+        for role in (*_LAYOUTS, *_SINGLE, "text", "features", "ignore"):
             value = getattr(self, role)
-            for name in [value] if isinstance(value, str) else value or ():
-                lines.append((name, _SINGULAR.get(role, role), self.reasons.get(name, "")))
-        lines += [(name, "set aside", reason) for name, reason in self.ignore.items()]
-        shown = [tuple(printable(cell)[:60] for cell in line[:2]) + line[2:] for line in lines]
-        widths = [max(len(line[j]) for line in shown) for j in (0, 1)]
-        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in shown)
+            names = [value] if isinstance(value, str) else list(value or ())
+            for reason, group in groupby(names, lambda name: self.reasons.get(name, "")):
+                alike = [printable(name)[:60] for name in group]
+                if len(alike) > 12:
+                    alike = [f"{alike[0]} ... {alike[-1]} ({len(alike)})"]
+                lines += [(name, _SINGULAR.get(role, role), reason) for name in alike]
+        widths = [max(len(line[j]) for line in lines) for j in (0, 1)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in lines)
 
 
 _LAYOUTS = ("candidates", "annotators", "long", "counts")
 _SINGLE = ("id", "truth", "image")
 _KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
-_SINGULAR = {"annotators": "annotator", "counts": "count", "features": "feature"}
+_SINGULAR = {
+    "annotators": "annotator",
+    "counts": "count",
+    "features": "feature",
+    "ignore": "set aside",
+}
 
 
 def find_roles(
@@ -213,7 +220,7 @@ def find_roles(
     given = {
         role: table.find([columns] if role in _SINGLE else columns, role)
         for role, columns in named.items()
-        if columns is not None and columns not in (True, False, "", (), [])
+        if not (columns is None or isinstance(columns, bool)) and len(columns)
     }
     if len(given.keys() & {*_LAYOUTS}) > 1:
         raise TableError(
@@ -452,26 +459,29 @@ class _Guess:
         return False
 
     def _counts(self) -> bool:
-        """Find columns of votes: their sum is one number, or another column."""
+        """Find columns of votes: their sum is another column, or varies far less than they do."""
         free = [c for c in self.free() if c.is_whole and not _ID_WORDS & c.words]
-        free = [c for c in free if c.start.min() >= 0]  # not where one is NaN
+        free = [c for c in free if 0 <= c.start.min() < c.start.max()]  # not where one is NaN
         if len(free) < 3 or len(self.table) < 3:
             return False
         numbers = np.stack([c.start for c in free], axis=1)
         sums = np.concatenate([np.zeros((len(numbers), 1)), numbers.cumsum(axis=1)], axis=1)
-        for width in range(len(free) - 1, 1, -1):
-            for i in range(len(free) - width + 1):
-                total = sums[:, i + width] - sums[:, i]
-                block, rest = free[i : i + width], free[:i] + free[i + width :]
-                whole = [c for c in rest if np.array_equal(c.start, total)]
-                one = width > 2 and total.min() == total.max()
-                values = numbers[:, i : i + width]
-                varies = (values.min(axis=0) < values.max(axis=0)).all()
-                if (whole or one) and varies and values.max() > 1 and total.min() > 0:
-                    how = f"sum up to {name_some([whole[0].name])}" if whole else "one sum"
-                    self.take("counts", [c.name for c in block], f"votes for a label: {how}")
-                    return True
-        return False
+        spread = np.concatenate([[0], numbers.var(axis=0).cumsum()])
+        found = []
+        for i, k in combinations(range(len(free) + 1), 2):
+            total = sums[:, k] - sums[:, i]
+            if k - i < 2 or numbers[:, i:k].max() < 2 or total.min() < 1:
+                continue
+            whole = [c.name for c in free[:i] + free[k:] if np.array_equal(c.start, total)]
+            varies = -1.0 if whole else float(total.var() / (spread[k] - spread[i]))
+            if whole or (k - i > 2 and varies <= 0.05):
+                how = f"sum up to {name_some(whole)}" if whole else "their sum hardly varies"
+                found.append((varies, i - k, i, how))
+        if found:
+            _, width, i, how = min(found)
+            names = [c.name for c in free[i : i - width]]
+            self.take("counts", names, f"votes for a label: {how}")
+        return bool(found)
 
     def _plain(self) -> bool:
         """Find one label a row, by its title."""

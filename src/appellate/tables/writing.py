@@ -24,13 +24,16 @@ class _Stream(Protocol):
 
 
 class _Lines:
-    """End lines with a line feed, yet let csv quote carriage returns: some Pythons do not."""
+    """End lines with a line feed, yet let csv quote carriage returns: some Pythons do not.
+
+    NUL, which no text file may hold, is written as its picture.
+    """
 
     def __init__(self, stream: _Stream) -> None:
         self.stream = stream
 
     def write(self, line: str) -> None:
-        self.stream.write(line[:-2] + "\n")
+        self.stream.write(line[:-2].replace("\0", "␀") + "\n")
 
 
 def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
@@ -200,13 +203,13 @@ def _cells(column: Any) -> list[str]:
     """Write a column as texts that are safe in a spreadsheet."""
     values = column.to_pylist()
     if _is_text(column.type):
-        return [neutralize(value).replace("\0", "␀") if value else "" for value in values]
+        return [neutralize(value) if value else "" for value in values]
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return [as_text(value) for value in values]
     lists = [value for value in values if isinstance(value, list)]
     if any("|" in as_text(each) for value in lists for each in value):
         values = [value and json.dumps(value, ensure_ascii=False) for value in values]
-    return [neutralize(as_text(value)).replace("\0", "␀") for value in values]
+    return [neutralize(as_text(value)) for value in values]
 
 
 def _rounded(values: Iterable[Any], digits: int | None) -> list[Any]:

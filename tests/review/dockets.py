@@ -7,12 +7,12 @@ import numpy as np
 from appellate.docket import Docket
 
 
-def make_docket(n=1000, l=20, seed=0, rounds=5, **options):
+def make_docket(n=1000, l=20, seed=0, rounds=5, share=0.25, kept=0.9, **options):
     rng = np.random.default_rng(seed)
-    candidates = rng.random((n, l)) < 0.25
+    candidates = rng.random((n, l)) < share
     candidates[np.arange(n), rng.integers(l, size=n)] = True
     before, after = (_shares(rng, candidates) for _ in range(2))
-    same = rng.random(n) < 0.9
+    same = rng.random(n) < kept
     after[same] = before[same]
     labels = np.stack([before.argmax(axis=1), *[after.argmax(axis=1)] * (rounds or 5)])
     fields = {

@@ -1,0 +1,130 @@
+"""Testimony on real answers: LabelMe, CIFAR-10N and CIFAR-10H, beside majority vote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from appellate import TestimonyClassifier, as_answers
+from appellate.datasets import load_cifar10h, load_cifar10n, load_labelme
+from appellate.testimony import majority_vote
+
+pytestmark = pytest.mark.realdata
+
+
+@pytest.fixture(scope="module")
+def labelme():
+    data = load_labelme()
+    return data, TestimonyClassifier().fit(data.X, data.answers)
+
+
+def loss(p, truth):
+    return -np.log(np.maximum(p[np.arange(len(truth)), truth], 1e-3)).mean()
+
+
+def vote(answers, truth):
+    return np.mean(majority_vote(answers).argmax(axis=1) == truth)
+
+
+def test_labelme_labels_model_and_suspicion(labelme):
+    data, model = labelme
+    assert vote(data.answers, data.y_true) == pytest.approx(0.769, abs=0.001)
+    assert np.mean(model.transduction_ == data.y_true) >= 0.870
+    assert model.score(data.X_test, data.y_test) >= 0.855
+    assert loss(model.confidence_, data.y_true) <= 0.54
+    outside = ~data.candidates[np.arange(1000), data.y_true]
+    assert roc_auc_score(outside, model.suspicion_) >= 0.865
+    assert average_precision_score(outside, model.suspicion_) >= 0.59
+    assert outside[np.argsort(-model.suspicion_)[:20]].mean() >= 0.85
+
+
+def test_labelme_with_a_fixed_ridge_as_the_reference_has_it():
+    data = load_labelme()
+    model = TestimonyClassifier(regularization=0.05).fit(data.X, data.answers)
+    assert np.mean(model.transduction_ == data.y_true) >= 0.860
+    assert model.score(data.X_test, data.y_test) >= 0.850
+
+
+def test_labelme_with_useless_features_is_no_worse_than_the_vote(labelme):
+    data, _ = labelme
+    for seed in range(3):
+        X = np.random.default_rng(seed).permutation(data.X)
+        model = TestimonyClassifier().fit(X, data.answers)
+        assert np.mean(model.transduction_ == data.y_true) >= 0.769 - 0.005
+
+
+def test_labelme_with_one_answer_a_row():
+    data = load_labelme()
+    rng = np.random.default_rng(0)
+    one = np.array([rng.choice(row[row >= 0]) for row in data.answers.table()])
+    answers = as_answers(one, layout="labels", classes=range(8))
+    model = TestimonyClassifier().fit(data.X, answers)
+    assert np.mean(model.transduction_ == data.y_true) > np.mean(one == data.y_true) + 0.08
+
+
+def test_a_machine_beside_the_crowd(labelme):
+    """A model of known accuracy .84 as one more person."""
+    data, model = labelme
+    rng = np.random.default_rng(0)
+    said = np.where(rng.random(1000) < 0.82, data.y_true, rng.integers(8, size=1000))
+    joined = TestimonyClassifier().fit(data.X, data.answers.add("machine", said))
+    before = np.mean(model.transduction_ == data.y_true)
+    assert np.mean(joined.transduction_ == data.y_true) > before + 0.02
+
+
+def test_figures_of_the_guide(labelme):
+    data, model = labelme
+    outcome = model.docket(output="dict")["outcome"]
+    counts = [np.sum(outcome == word) for word in ("upheld", "overturned", "outside the answers")]
+    assert np.abs(np.subtract(counts, [874, 97, 29])).max() <= 5
+    right = model.transduction_ == data.y_true
+    assert right[outcome == "overturned"].mean() == pytest.approx(0.75, abs=0.02)
+    assert right[outcome == "outside the answers"].mean() == pytest.approx(0.90, abs=0.04)
+    people, table = model.annotators_, data.answers.table()
+    busy = np.flatnonzero(people["answers"] >= 10)
+    hits = (table == data.y_true[:, None]) & (table >= 0)
+    true = (hits.sum(axis=0) / (table >= 0).sum(axis=0))[busy]
+    for key, figure in (("accuracy", 0.77), ("agreement", 0.62)):
+        assert np.corrcoef(people[key][busy], true)[0, 1] == pytest.approx(figure, abs=0.02)
+    outside = ~data.candidates[np.arange(1000), data.y_true]
+    order = np.argsort(-model.suspicion_)
+    assert [outside[order[:k]].sum() for k in (20, 50)] == pytest.approx([18, 39], abs=1)
+    audited, rng = np.zeros(1000, dtype=bool), np.random.default_rng(0)
+    audited[rng.choice(1000, 30, replace=False)] = True
+    reviewed = audited.copy()
+    reviewed[order[:20]] = True
+    decisions = np.where(reviewed, data.y_true.astype(object), None)
+    again = TestimonyClassifier().fit(data.X, data.answers, decisions=decisions, audited=audited)
+    found = [again.audit_[key] for key in ("accuracy", "low", "high")]
+    assert found == pytest.approx([0.77, 0.60, 0.89], abs=0.01)
+    assert again.temperature_ == pytest.approx(2.2, abs=0.1)
+    after = np.mean((again.transduction_ == data.y_true)[~reviewed])
+    assert [right[~reviewed].mean(), after] == pytest.approx([0.878, 0.885], abs=0.004)
+    assert again.score(data.X_test, data.y_test) == pytest.approx(0.865, abs=0.004)
+
+
+def test_an_audit_of_labelme_is_honest(labelme):
+    data, plain = labelme
+    audited = np.zeros(1000, dtype=bool)
+    audited[np.random.default_rng(0).choice(1000, 100, replace=False)] = True
+    decisions = np.where(audited, data.y_true.astype(object), None)
+    model = TestimonyClassifier().fit(data.X, data.answers, decisions=decisions, audited=audited)
+    assert model.audit_["low"] < np.mean(plain.transduction_ == data.y_true) < model.audit_["high"]
+    rest = ~audited
+    assert loss(model.confidence_[rest], data.y_true[rest]) < loss(
+        plain.confidence_[rest], data.y_true[rest]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("load", "n", "least"), [(load_cifar10n, 3000, 0.925), (load_cifar10h, 1000, 0.985)]
+)
+def test_cifar(load, n, least):
+    describe = pytest.importorskip("benchmarks.crowd").describe_pictures
+    data = load()
+    answers, truth = data.answers[:n], data.y_true[:n]
+    model = TestimonyClassifier().fit(describe(data.images[:n]), answers)
+    accuracy = np.mean(model.transduction_ == truth)
+    assert accuracy >= max(least, vote(answers, truth) - 0.005)
