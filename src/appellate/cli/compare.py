@@ -8,16 +8,9 @@ from typing import Any
 
 import click
 
-from appellate.cli._options import table_options
-from appellate.cli._runs import (
-    check_setting,
-    compute,
-    run_options,
-    show_reports,
-    store_path,
-    told,
-)
-from appellate.cli.errors import user_errors
+from appellate.cli._options import STORE, check_run_options, run_options, table_options
+from appellate.cli._progress import compute_runs, show_reports
+from appellate.cli.errors import outside_errors, user_errors
 
 _EPILOG = """\b
 Examples:
@@ -86,7 +79,7 @@ def compare(
     them, a second table has the labels that training rows get, and how many wrong verdicts were
     corrected.
     """
-    check_setting(out, backend, scheduler)
+    check_run_options(out, backend, scheduler)
     from appellate.experiments.methods import read_methods
     from appellate.experiments.problems import load_own
     from appellate.experiments.reproduction import write_comparison
@@ -99,9 +92,9 @@ def compare(
     tables = make_comparison(problem, chosen)
     numbers = range(seed, seed + splits)
     runs = plan([problem.name], (m for table in tables for m in table.methods()), numbers)
-    path, problems = store_path(store, out), {problem.name: problem}
-    summary, results = compute(runs, problems, numbers, path, n_jobs, backend, scheduler)
-    with told():
+    path, problems = store or out / STORE, {problem.name: problem}
+    summary, results = compute_runs(runs, problems, numbers, path, n_jobs, backend, scheduler)
+    with outside_errors():
         reports = write_comparison(tables, problem, results, out)
     if as_json:
         names = ("table", "training_rows")

@@ -45,3 +45,12 @@ def user_errors() -> Iterator[None]:
         raise UserError(text or "there is not enough memory. Take fewer rows.") from error
     finally:
         warnings.showwarning = shown
+
+
+@contextmanager
+def outside_errors() -> Iterator[None]:
+    """Tell what went wrong outside of this program: files, the store, workers, the cluster."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(str(error)) from error

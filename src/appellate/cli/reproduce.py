@@ -7,15 +7,9 @@ from pathlib import Path
 
 import click
 
-from appellate.cli._runs import (
-    check_setting,
-    compute,
-    run_options,
-    show_reports,
-    store_path,
-    told,
-)
-from appellate.cli.errors import user_errors
+from appellate.cli._options import STORE, check_run_options, run_options
+from appellate.cli._progress import compute_runs, show_reports
+from appellate.cli.errors import outside_errors, user_errors
 
 _EPILOG = """\b
 Tables:
@@ -72,7 +66,7 @@ def reproduce(
     B and B-PLCP run on the same splits with the same seeds. Data sets that are not there are
     named with the reason and left out.
     """
-    check_setting(out, backend, scheduler)
+    check_run_options(out, backend, scheduler)
     from appellate.experiments.reproduction import file_names, request, write_reports
     from appellate.experiments.tables import TABLES
 
@@ -80,11 +74,11 @@ def reproduce(
         what = request(table, datasets, bases, range(seed, seed + splits))
     for reason in what.left_out():
         click.echo(f"left out: {reason}", err=True)
-    path = store_path(store, out)
-    summary, results = compute(
+    path = store or out / STORE
+    summary, results = compute_runs(
         what.runs(), what.problems, what.splits, path, n_jobs, backend, scheduler
     )
-    with told():
+    with outside_errors():
         reports = write_reports(what, results, out)
     if as_json:
         files = [str(file) for name in file_names(reports) if (file := out / name).exists()]
