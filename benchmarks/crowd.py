@@ -167,7 +167,7 @@ def make_environment(folder):
     python = Path(folder) / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-qq", *PACKAGES], check=True)
     return python
 
 

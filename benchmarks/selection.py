@@ -109,6 +109,7 @@ def summarize(target, runs):
 
 def main() -> None:
     splits = int(sys.argv[1]) if len(sys.argv) > 1 else SPLITS
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     start, tables = time.perf_counter(), {}
     for name in LOADERS:
         try:
@@ -116,7 +117,7 @@ def main() -> None:
         except (FileNotFoundError, ConnectionError) as error:
             print(f"{name} is skipped: {error}")
             continue
-        runs = [measure(name, data, seed) for seed in range(splits)]
+        runs = [measure(name, data, seed) for seed in range(first, first + splits)]
         for target in (name, WITHIN_3) if name == "FG-NET" else (name,):
             tables[target] = summarize(target, runs)
             print(f"{target}: {splits} splits, {len(runs[0][0])} settings", flush=True)

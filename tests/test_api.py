@@ -29,7 +29,7 @@ MODULES = [
     "appellate.metrics",
     "appellate.model_selection",
     "appellate.plotting",
-    "appellate.report",
+    "appellate.review",
     "appellate.testing",
 ]
 # Examples of these would say nothing.
@@ -37,6 +37,7 @@ NO_EXAMPLE = {
     "appellate.base.BaseClassifier": "a protocol; docs/base_classifier.md meets it",
     "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
     "appellate.io.ModelFileError": "an error",
+    "appellate.review.DecisionError": "an error",
     "appellate.model_selection.Scorer": "made by get_scorer, which has one",
 }
 

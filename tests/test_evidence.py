@@ -11,6 +11,7 @@ from scipy.optimize import minimize, minimize_scalar
 from appellate.evidence import (
     Evidence,
     Groups,
+    above_chance,
     choose_round,
     choose_tau,
     criterion,
@@ -18,7 +19,7 @@ from appellate.evidence import (
     fit_temperature,
     label_shares,
     mixture_weights,
-    proves,
+    row_criterion,
     set_odds,
     soften,
     suspicion,
@@ -87,7 +88,7 @@ def test_no_information_proves_nothing(tau, share):
     evidence = Evidence.of_sets(candidates)
     np.testing.assert_allclose(set_odds(P, evidence, tau), 1, rtol=2e-3)
     assert abs(criterion(P, evidence, tau)) < 1e-3
-    assert not proves(P, evidence, tau)
+    assert not above_chance(row_criterion(P, evidence, tau), 2)
 
 
 def test_a_constant_factor_of_a_row_says_nothing():

@@ -480,3 +480,27 @@ def test_killed_at_any_step_a_whole_model_is_there(again, tmp_path):
             break
     assert step > 4
     assert set(found) == ({"old", "new"} if again else {"new"})
+
+
+def test_encoders_of_tables_are_saved_in_little_room(tmp_path):
+    pd, _ = pytest.importorskip("pandas"), pytest.importorskip("skrub")
+    from sklearn.pipeline import make_pipeline
+
+    from appellate.tables import make_encoder
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=60),
+            "zone": rng.choice([f"zone {i}" for i in range(50)], 60),
+            "when": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(rng.integers(10**7, size=60), "s"),
+            "kind": rng.choice(["x", "y"], 60),
+        }
+    )
+    model = make_pipeline(make_encoder(frame), make_base("sure"))
+    model.fit(frame, rng.choice(["a|b", "a", "b"], 60))
+    folder = save_model(model, tmp_path / "m")
+    again = load_model(folder)
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    assert (folder / "model.skops").stat().st_size < 2**20

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -22,6 +23,7 @@ from appellate import (
     landmarks,
 )
 from appellate.candidates import as_candidates
+from appellate.datasets import make_partial_labels
 from appellate.evidence import Evidence, estep
 from appellate.io import load_model, save_model
 from appellate.jurors import (
@@ -274,6 +276,27 @@ def test_noise_is_label_first(seed):
     jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
     assert jury.ambiguity_ == 0
     assert jury.n_iter_ == 1
+
+
+def test_an_earlier_round_is_heard_where_it_was_better():
+    """False labels that look like the true one are learned too well in later rounds."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.RandomState(1000).permutation(len(X))[:800]
+    X, y = X[order], y[order]
+    sets = make_partial_labels(
+        y, strategy="instance_dependent", flip_probability=0.1, X=X, random_state=0
+    )
+    jury = JuryClassifier("kernel", random_state=0).fit(X[:400], sets[:400])
+    names = [name for name, *_ in jury.weights_]
+    assert len(names) == 8
+    assert sum(name.endswith(", earlier") for name in names) == 4
+    assert sum(weight for _, weight, _ in jury.weights_) == pytest.approx(1)
+    evidence = Evidence.of_sets(sets[:400])
+    expected = estep(jury.training_output_, evidence, jury.ambiguity_)
+    np.testing.assert_allclose(jury.confidence_, evidence.entries.scatter(expected), atol=1e-9)
+    late = [seat for seat in jury._seats if not seat.name.endswith("earlier")]
+    last = sum(each.weight * each.probabilities(X[400:]) for each in late)
+    assert jury.score(X[400:], y[400:]) > np.mean(last.argmax(axis=1) == y[400:])
 
 
 def test_rows_whose_truth_is_missing_are_suspicious(data):

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from appellate import TestimonyClassifier, as_answers
+from appellate.datasets import make_ambiguous_classification, make_crowd
 from appellate.io import load_model, save_model
 from appellate.testimony import (
     Regressions,
@@ -241,6 +243,24 @@ def test_sets_with_people_by_brute_force():
     )
 
 
+def test_people_who_name_several_labels_are_told_apart():
+    rng = np.random.default_rng(0)
+    truth, holds = rng.integers(6, size=500), np.linspace(0.4, 0.95, 12)
+    lines = []
+    for i, c in enumerate(truth):
+        for j in rng.choice(12, 4, replace=False):
+            size, others = rng.integers(1, 4), rng.permutation(np.delete(np.arange(6), c))
+            named = [c, *others[: size - 1]] if rng.random() < holds[j] else others[:size]
+            lines.append((i, [int(k) for k in named], int(j)))
+    answers = as_answers(lines, layout="long", classes=range(6))
+    model = TestimonyClassifier().fit(None, answers)
+    most = answers.votes().argmax(axis=1)
+    assert (model.transduction_ == truth).mean() > (most == truth).mean() + 0.02
+    people = model.annotators_
+    assert np.corrcoef(people["accuracy"], holds[people["person"]])[0, 1] > 0.8
+    assert people["answers"].sum() == pytest.approx(2000)
+
+
 def test_a_count_is_as_many_answers_of_unknown_people():
     rng = np.random.default_rng(0)
     counts = rng.multinomial(5, [0.6, 0.3, 0.1], size=30)
@@ -329,6 +349,31 @@ def test_features_help_and_useless_ones_do_not_harm():
     assert (blind.transduction_ == truth).mean() > vote - 0.005
 
 
+CROWDS = {
+    "workers": {"accuracy": 0.6},
+    "spammers": {"accuracy": 0.7, "spammers": 0.5, "experts": 0.1},
+    "confusions": {"accuracy": 0.6, "confusion": 0.9},
+    "shared errors": {"accuracy": 0.8, "shared_errors": 0.3},
+    "many answers": {"accuracy": 0.4, "n_answers": 10},
+    "one answer": {"accuracy": 0.7, "n_answers": 1},
+}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_generated_crowds(kind):
+    data = make_ambiguous_classification(600, 10, 5, class_sep=2.0, random_state=0)
+    made = make_crowd(data.y_true, random_state=1, **CROWDS[kind])
+    vote = (majority_vote(made.answers).argmax(axis=1) == data.y_true).mean()
+    model = TestimonyClassifier().fit(data.X, made.answers)
+    assert (model.transduction_ == data.y_true).mean() > vote + 0.01
+    shuffled = np.random.default_rng(0).permutation(data.X)
+    blind = TestimonyClassifier().fit(shuffled, made.answers)
+    assert (blind.transduction_ == data.y_true).mean() >= vote - 0.005
+    if kind == "spammers":  # they are found out
+        guessing = model.annotators_["accuracy"][made.kind == "spammer"]
+        assert guessing.max() < model.annotators_["accuracy"][made.kind == "expert"].min()
+
+
 @pytest.mark.parametrize(("answers", "l"), [(3, 8), (5, 2), (2, 4)])
 def test_random_answers_are_not_believed(answers, l):
     rng = np.random.default_rng(0)
@@ -383,6 +428,26 @@ def test_one_person_one_label_one_row():
     assert only.docket(output="dict")["runner_up"][0] is None
     single = TestimonyClassifier().fit(X[:1], ["cat"])
     assert single.predict(X[:1]) == ["cat"]
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_odd_tables_give_probabilities(kind):
+    """Few rows, one class or many, constant features, decisions that contradict all."""
+    rng = np.random.default_rng(kind)
+    for _ in range(8):
+        n, people, l = (int(rng.integers(1, high)) for high in (20, 6, 12))
+        table = rng.integers(-1, l, size=(n, people))
+        table[0, 0] = 0
+        X = [rng.normal(size=(n, 3)), np.ones((n, 2)), 1e6 * rng.normal(size=(n, 1)), None][
+            kind % 4
+        ]
+        decisions = np.where(rng.random(n) < 0.3, object(), None)
+        decisions[[d is not None for d in decisions]] = int(rng.integers(l))
+        model = TestimonyClassifier(ordered=kind == 4).fit(X, read(table, l), decisions=decisions)
+        np.testing.assert_allclose(model.confidence_.sum(axis=1), 1)
+        assert all(np.isfinite(v).all() for k, v in model.annotators_.items() if k != "person")
+        if X is not None:
+            np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 def test_people_who_answered_once_are_like_all():
@@ -517,6 +582,13 @@ def test_small_pieces():
 def test_it_is_a_scikit_learn_estimator():
     done = check_estimator(TestimonyClassifier(), on_skip=None, on_fail="raise")
     assert len(done) > 40
+
+
+def test_scikit_learn_slices_answers():
+    truth, table = crowd(n=90)
+    scores = cross_val_score(TestimonyClassifier(), features(truth, 3, signal=4), read(table, 3))
+    assert len(scores) == 5
+    assert scores.mean() > 0.8  # the predicted label is among the answers
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -50,7 +50,7 @@ FIT = (
 )
 USES = {
     "none": FIT,
-    "all": FIT + "import appellate.cli.app, appellate.io, appellate.report, appellate.plotting",
+    "all": FIT + "import appellate.cli.app, appellate.io, appellate.review, appellate.plotting",
     "bench": FIT + "import pyarrow.parquet, appellate.experiments",
     "cli": "from appellate.cli.app import run; assert run(['--version']) == 0; "
     "assert run(['demo', '--json', '--out', 'demo']) == 0",

@@ -1,12 +1,18 @@
-"""Draw docket.png, the picture of the README, from a real run on handwritten digits.
+"""Draw the pictures of the README and the guide from a real run on handwritten digits.
 
-Run ``python docs/images/make_docket.py`` with ``appellate[plot]`` installed. Data, seed and
-model are those of ``appellate demo``. The rows are not picked by hand: they are the first five
-overturned and the first three upheld verdicts of the docket, in its own order.
+Run ``python docs/images/make_docket.py`` with ``appellate[plot,report]``, Playwright and Chromium
+installed. It writes ``docket.png``, a drawing of a few rows, and ``page-light.png``,
+``page-dark.png`` and ``page-phone.png``, the docket page as a browser shows it. The rows
+are not picked by hand: they are the first three overturned verdicts and the first upheld one of
+the docket, in its own order.
 """
 
 from __future__ import annotations
 
+import base64
+import io
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +20,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from PIL import Image
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import Bunch
 
 from appellate import PLCPClassifier, PLKNNClassifier
-from appellate.cli.digits import Digits, load
+from appellate._palette import LIGHT
+from appellate.datasets import make_partial_labels
+from appellate.review import page_data, write_page
 
-VERDICT, APPEAL, INK, MUTED, FAINT = "#D55E00", "#0072B2", "#1F2328", "#6E7681", "#E6E8EB"
+VERDICT, APPEAL, INK, MUTED, FAINT = (
+    LIGHT[name] for name in ("verdict", "appeal", "ink", "soft", "line")
+)
+OVERTURNED = LIGHT["overturned"]
 WIDTH, TOP, ROW, FOOT = 100.0, 6.5, 8.0, 6.0  # of the drawing, heading, a row, the footer
 DIGIT, SAMPLE, SET, LABELS, OUTCOME, BEFORE, AFTER, TRUTH = 6.5, 13, 22, 47, 59.5, 67, 80, 95
 BAR = 7.5
@@ -28,10 +44,64 @@ NOTE = (
 )
 
 
+def load() -> Bunch:
+    """Hide the labels of half of the digits in candidate sets."""
+    X, y = load_digits(return_X_y=True)
+    ids, _ = train_test_split(np.arange(len(y)), test_size=0.5, random_state=0)
+    candidates = make_partial_labels(y[ids], flip_probability=0.7, random_state=0)
+    return Bunch(ids=ids, train=X[ids] / 16, candidates=candidates, truth=y[ids])
+
+
 def main() -> None:
-    """Fit, choose, draw and write the picture."""
-    data = load(flip_probability=0.7, seed=0)
-    model = PLCPClassifier(PLKNNClassifier(), random_state=0).fit(data.train, data.candidates)
+    """Fit, draw and write the pictures."""
+    data = load()
+    model = PLCPClassifier(PLKNNClassifier(), random_state=0, keep_confidences=True)
+    model.fit(data.train, data.candidates)
+    draw_docket(model, data)
+    show_page(model, data)
+
+
+def show_page(model: PLCPClassifier, data: Bunch) -> None:
+    """Take pictures of the docket page, light and dark, and on a phone."""
+    from playwright.sync_api import sync_playwright
+
+    docket = model.docket(ids=[f"digit {i}" for i in data.ids], truth=data.truth, output="docket")
+    contested = np.flatnonzero(data.candidates.sum(axis=1) > 1)
+    page = page_data(
+        docket,
+        title="digits",
+        images=[as_address(row) for row in data.train],
+        neighbors=NearestNeighbors(n_neighbors=5).fit(data.train).kneighbors()[1],
+        suggested=contested[np.argsort(docket.margin[contested], kind="stable")[:20]],
+    )
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        path = write_page(page, Path(folder, "docket.html"))
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name, size, scheme in (
+            ("light", (1280, 720), "light"),
+            ("dark", (1280, 720), "dark"),
+            ("phone", (390, 844), "light"),
+        ):
+            shown = browser.new_page(
+                viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
+            )
+            shown.goto(path.as_uri())
+            shown.wait_for_selector("html[data-ready]")
+            shown.locator("[data-show=overturned]").click()
+            shown.screenshot(path=Path(__file__).with_name(f"page-{name}.png"))
+        browser.close()
+
+
+def as_address(row: Any) -> str:
+    """Return a digit as a picture in an address."""
+    stream = io.BytesIO()
+    Image.fromarray(np.rint(255 * (1 - row.reshape(8, 8))).astype("uint8")).save(stream, "PNG")
+    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+def draw_docket(model: PLCPClassifier, data: Bunch) -> None:
+    """Choose rows and draw them."""
     docket = model.docket(ids=data.ids, truth=data.truth, output="dict")
     rows = choose(docket)
 
@@ -53,7 +123,7 @@ def main() -> None:
 def choose(docket: dict[str, Any]) -> list[int]:
     """Rows of the picture, by the rule above."""
     overturned = docket["outcome"] == "overturned"
-    return [*np.flatnonzero(overturned)[:5].tolist(), *np.flatnonzero(~overturned)[:3].tolist()]
+    return [*np.flatnonzero(overturned)[:3].tolist(), *np.flatnonzero(~overturned)[:1].tolist()]
 
 
 def draw_heading(axes: Axes) -> None:
@@ -71,7 +141,7 @@ def draw_heading(axes: Axes) -> None:
 
 
 def draw_row(
-    axes: Axes, top: float, model: PLCPClassifier, data: Digits, docket: dict[str, Any], row: int
+    axes: Axes, top: float, model: PLCPClassifier, data: Bunch, docket: dict[str, Any], row: int
 ) -> None:
     """Draw one sample: picture, labels, outcome and confidences."""
     middle = top + ROW / 2
@@ -129,7 +199,7 @@ def draw_candidates(axes: Axes, y: float, candidates: Any, verdict: int, appeal:
 
 def draw_outcome(axes: Axes, y: float, outcome: str) -> None:
     """Draw the outcome as a chip."""
-    back, front = (APPEAL, "white") if outcome == "overturned" else (FAINT, INK)
+    back, front = (OVERTURNED, "white") if outcome == "overturned" else (FAINT, INK)
     axes.add_patch(rounded(OUTCOME - 5.1, y - 1.7, 10.2, 3.4, back, radius=1.7))
     axes.text(OUTCOME, y, outcome, ha="center", va="center", size=7.6, color=front, weight="bold")
 

@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import fit_context
-from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
 from appellate.docket import Docket, frame_backend, row_index
 from appellate.numerics.blocks import (
@@ -254,7 +254,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         columns = self._predict_columns(X)
         if _is_label_vector(y):
             return float(accuracy_score(y, self.classes_[columns], sample_weight=sample_weight))
-        sets = _read_sets(y, self.classes_)
+        sets = read_sets(y, self.classes_)
         check_length(sets, len(columns))
         covered = sets.matrix[np.arange(len(columns)), columns]
         weights = None if sample_weight is None else np.asarray(sample_weight)
@@ -307,15 +307,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             _warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
         sets = as_candidates(ravel_column(y) if getattr(y, "shape", ())[1:] == (1,) else y)
-        check_length(sets, X.shape[0])
+        if len(sets.matrix) != X.shape[0]:
+            check_length(sets, X.shape[0])
         if sets.ids is None and index is not None:
             sets = replace(sets, ids=index)
-        n_full = np.count_nonzero(sets.matrix.all(axis=1)) if sets.shape[1] > 1 else 0
-        if n_full:
+        n_full, (n, l) = np.count_nonzero(sets.matrix.all(axis=1)), sets.matrix.shape
+        if n_full and l > 1:
             logger.info(
                 "%d of %d rows have every label as a candidate: nothing is known of their label.",
                 n_full,
-                len(sets),
+                n,
             )
         names = ("n_features_in_", "feature_names_in_")
         return Problem(
@@ -608,7 +609,8 @@ def _warn_of_orders(X: Any, y: Any) -> None:
 def ravel_column(y: Any) -> Any:
     """Read an (n, 1) array or frame as a vector of labels, with scikit-learn's warning."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
-    if len(shape) != 2 or shape[1] != 1 or isinstance(y, CandidateSets) or sp.issparse(y):
+    read = isinstance(y, CandidateSets | Answers) or sp.issparse(y)
+    if len(shape) != 2 or shape[1] != 1 or read:
         return y
     warnings.warn(
         "A column-vector y was passed when a 1d array was expected. It is read as one label "
@@ -619,7 +621,7 @@ def ravel_column(y: Any) -> Any:
     return np.asarray(y).ravel()
 
 
-def _read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
+def read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
     """Read candidate sets in the columns of known classes; others are nobody's prediction."""
     try:
         return as_candidates(y, classes=classes)

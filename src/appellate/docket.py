@@ -200,15 +200,15 @@ class Docket:
         path : str or path
             The file to write.
         **options
-            Title, neighbours, texts and pictures, see `appellate.report.write_page`.
+            Title, neighbours, texts and pictures, see `appellate.review.page_data`.
 
         Returns
         -------
         Path
             The file.
         """
-        report: Any = importlib.import_module("appellate.report")  # it lies above this module
-        return Path(report.write_page(self, path, **options))
+        review: Any = importlib.import_module("appellate.review")  # it lies above this module
+        return Path(review.write_page(review.page_data(self, **options), path))
 
     def _repr_html_(self) -> str:
         """Show a summary and the first rows in a notebook."""

@@ -32,13 +32,14 @@ from appellate.numerics.entries import CandidateEntries, Values
 __all__ = [
     "Evidence",
     "Groups",
+    "above_chance",
     "choose_round",
     "choose_tau",
     "criterion",
     "estep",
     "fit_temperature",
     "mixture_weights",
-    "proves",
+    "row_criterion",
     "set_odds",
     "soften",
     "suspicion",
@@ -230,29 +231,26 @@ def criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> fl
     >>> round(criterion(np.full((2, 2), 0.5), evidence, 0.0), 3)
     0.0
     """
-    return float(_log_odds(set_odds(probabilities, evidence, tau)).mean())
+    return float(row_criterion(probabilities, evidence, tau).mean())
 
 
-def _log_odds(odds: Values) -> Values:
-    """Every row's part of the criterion, ``log((1 - e) L_i + e)``."""
+def row_criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> Values:
+    """Every row's part of the criterion, ``log((1 - e) L_i + e)``, (n,)."""
+    odds = set_odds(probabilities, evidence, tau)
     outside = _outside_rate(odds)
     return np.log((1 - outside) * odds + outside)
 
 
-def proves(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> bool:
-    """Whether the criterion is more than two standard errors above 0, which is chance.
+def above_chance(rows: Values, errors: float) -> bool:
+    """Whether a mean over rows is more than so many of its standard errors above 0.
 
     Examples
     --------
     >>> import numpy as np
-    >>> evidence = Evidence.of_sets(np.array([[True, False], [False, True]] * 20))
-    >>> proves(np.array([[0.9, 0.1], [0.2, 0.8]] * 20), evidence, 0.0)
-    True
-    >>> proves(np.full((40, 2), 0.5), evidence, 0.0)
-    False
+    >>> above_chance(np.array([1.0, 2.0, 1.5]), 2), above_chance(np.array([1.0, -2.0, 1.5]), 2)
+    (True, False)
     """
-    rows = _log_odds(set_odds(probabilities, evidence, tau))
-    return bool(rows.mean() > max(2 * rows.std() / np.sqrt(len(rows)), 1e-9))
+    return bool(rows.mean() > max(errors * rows.std() / np.sqrt(len(rows)), 1e-9))
 
 
 @nb.njit(cache=True)

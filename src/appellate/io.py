@@ -24,7 +24,7 @@ from io import BytesIO
 from math import prod
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
@@ -40,13 +40,76 @@ META_FILE = "meta.json"
 _OWN_FILE = re.compile(r"model(-[0-9a-f]+)?\.skops")
 _LARGEST_META = 64 << 20
 _LARGEST = 16 << 30
+_SCHEMA, _LARGEST_SCHEMA = "schema.json", 512 << 20  # alone compressed: skrub's repeat themselves
 # Rooms of this library whose classes are parts of no model.
 _NO_MODELS = {"__main__", "cli", "datasets", "experiments", "report", "testing"}
+_SKRUB_TYPES = (
+    "_apply_to_each_col.ApplyToEachCol",
+    "_check_input.CheckInputDataFrame",
+    "_clean_categories.CleanCategories",
+    "_clean_null_strings.CleanNullStrings",
+    "_datetime_encoder.DatetimeEncoder",
+    "_drop_uninformative.DropUninformative",
+    "_duration_to_float.DurationToFloat",
+    "_string_encoder.StringEncoder",
+    "_table_vectorizer.ShortReprDict",
+    "_table_vectorizer.TableVectorizer",
+    "_to_datetime.ToDatetime",
+    "_to_float.ToFloat",
+    "_to_str.ToStr",
+    "selectors._base.All",
+    "selectors._base.And",
+    "selectors._base.Cols",
+    "selectors._base.Filter",
+    "selectors._base.Sub",
+)
+_SKRUB_FUNCTIONS = (
+    "_dataframe._common.is_any_date",
+    "_dataframe._common.is_categorical",
+    "_dataframe._common.is_numeric",
+    "_table_vectorizer._created_by_predicate",
+    "selectors._selectors._cardinality_below",
+)
 # What else a model is made of, and how a file may make it.
 _PLAIN_TYPES = {
     "numpy.dtype": ("DTypeNode",),
     "pathlib.Path": ("ConstructorFromReduceNode",),
     "scipy.sparse._csr.csr_array": ("SparseMatrixNode", "ObjectNode"),
+    # Parts of skrub's encoders of tables, and functions that tell kinds of columns apart.
+    **{f"skrub.{name}": ("ObjectNode",) for name in _SKRUB_TYPES},
+    **{f"skrub.{name}": ("FunctionNode",) for name in _SKRUB_FUNCTIONS},
+}
+# What an encoder of a table is made of, in skrub.
+_ENCODER_TYPES = {
+    f"skrub.{name}"
+    for name in (
+        "_apply_to_each_col.ApplyToEachCol",
+        "_check_input.CheckInputDataFrame",
+        "_clean_categories.CleanCategories",
+        "_clean_null_strings.CleanNullStrings",
+        "_dataframe._common.is_any_date",
+        "_dataframe._common.is_categorical",
+        "_dataframe._common.is_numeric",
+        "_datetime_encoder.DatetimeEncoder",
+        "_drop_uninformative.DropUninformative",
+        "_duration_to_float.DurationToFloat",
+        "_string_encoder.StringEncoder",
+        "_table_vectorizer.PassThrough",
+        "_table_vectorizer.ShortReprDict",
+        "_table_vectorizer.TableVectorizer",
+        "_table_vectorizer._created_by_predicate",
+        "_to_categorical.ToCategorical",
+        "_to_datetime.ToDatetime",
+        "_to_float.ToFloat",
+        "_to_str.ToStr",
+        "selectors._base.All",
+        "selectors._base.And",
+        "selectors._base.Cols",
+        "selectors._base.Filter",
+        "selectors._base.Or",
+        "selectors._base.Sub",
+        "selectors._selectors._cardinality_below",
+    )
 }
 # They call what a file names; no model needs them.
 _CALLS = {"MethodNode", "OperatorFuncNode"}
@@ -304,8 +367,11 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
     unpacked: dict[Any, int] = {}
     with ZipFile(BytesIO(content)) as archive:
         members = archive.infolist()
-        packed = any(member.compress_type != ZIP_STORED for member in members)
-        if packed or sum(member.file_size for member in members) > len(content):
+        packed = [each for each in members if each.compress_type != ZIP_STORED]
+        foreign = any(
+            each.filename != _SCHEMA or each.file_size > _LARGEST_SCHEMA for each in packed
+        )
+        if foreign or sum(each.compress_size for each in members) > len(content):
             raise ValueError("its parts are compressed or overlap, as in no model of ours.")
         schema = json.loads(archive.read("schema.json"))
         if schema["protocol"] not in range(_protocol(skops) + 1):
@@ -322,7 +388,7 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
     if sum(unpacked.values()) > max_bytes:
         raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
     strange = set(skops.get_untrusted_types(data=content))
-    return sorted(strange - (own - others) - trusted)
+    return sorted(strange - (own - others) - _ENCODER_TYPES - trusted)
 
 
 def _protocol(skops: Any) -> int:
@@ -392,20 +458,19 @@ def _dump(model: Any, trusted: set[str]) -> bytes:
 
 
 def _with_plain_paths(content: bytes) -> bytes:
-    """Let paths be read on any system: a file names ``Path``, not the kind of this one."""
-    with ZipFile(BytesIO(content)) as archive:
-        schema = json.loads(archive.read("schema.json"))
-        kinds = ("PosixPath", "WindowsPath")
-        paths = [node for node in _nodes(schema) if node["__class__"] in kinds]
-        if not paths:
-            return content
-        for node in paths:
-            node["__module__"], node["__class__"] = "pathlib", "Path"
-        out = BytesIO()
-        with ZipFile(out, "w") as plain:
-            for name in set(archive.namelist()) - {"schema.json"}:
-                plain.writestr(name, archive.read(name))
-            plain.writestr("schema.json", json.dumps(schema))
+    """Let paths be read on any system, and pack what says how the parts belong together.
+
+    A file names ``Path``, not the kind of path that this system has.
+    """
+    out = BytesIO()
+    with ZipFile(BytesIO(content)) as archive, ZipFile(out, "w") as plain:
+        schema = json.loads(archive.read(_SCHEMA))
+        for node in _nodes(schema):
+            if node["__class__"] in ("PosixPath", "WindowsPath"):
+                node["__module__"], node["__class__"] = "pathlib", "Path"
+        for name in set(archive.namelist()) - {_SCHEMA}:
+            plain.writestr(name, archive.read(name))
+        plain.writestr(_SCHEMA, json.dumps(schema), ZIP_DEFLATED)
     return out.getvalue()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any, Protocol, Self
@@ -28,13 +28,13 @@ from appellate.costs import candidate_costs
 from appellate.evidence import (
     TAUS,
     Evidence,
+    above_chance,
     choose_round,
     choose_tau,
-    criterion,
     estep,
     fit_temperature,
     mixture_weights,
-    proves,
+    row_criterion,
     set_odds,
     soften,
     suspicion,
@@ -50,6 +50,8 @@ __all__ = ["JuryClassifier"]
 #: Width in mean distances, and ridge, of every kernel member.
 KERNELS = ((0.5, 0.05), (1.0, 0.05), (2.0, 0.05), (1.0, 0.5))
 AMBIGUITIES = {"label-first": 0.0, "set-first": 1.0}
+_PROOF = 2.0  # standard errors of a criterion that is more than chance
+_DOUBT = 1.0  # standard errors by which an earlier round must be better to be heard too
 _PROBES = 3  # rounds with every tau
 _PANELS = 2  # rounds with further members
 _ENOUGH = 0.95  # of the best criterion, for the later round
@@ -158,10 +160,8 @@ class Round:
         Of the members.
     used : ndarray
         Weights in the posterior.
-    criterion : float
-        B of the mixture.
-    proven : bool
-        Whether B is above what chance gives.
+    rows : ndarray, shape (s,)
+        Every row's part of the criterion of the mixture.
     """
 
     targets: list[Values]
@@ -169,8 +169,12 @@ class Round:
     temperatures: list[float]
     weights: NDArray[np.float64]
     used: NDArray[np.float64]
-    criterion: float
-    proven: bool
+    rows: Values
+
+    @property
+    def criterion(self) -> float:
+        """B of the mixture."""
+        return float(self.rows.mean())
 
 
 def judge(
@@ -186,9 +190,8 @@ def judge(
     said = mixture(hearing.honest, temperatures, used)
     parts = zip(hearing.mix(temperatures, used), replicas.own, replicas.covering, strict=True)
     posterior = [estep(mixed, own, tau, groups=groups) for mixed, own, groups in parts]
-    value = criterion(said, hearing.evidence, tau)
-    proven = proves(said, hearing.evidence, tau)
-    return Round(targets, posterior, temperatures, weights, used, value, proven)
+    rows = row_criterion(said, hearing.evidence, tau)
+    return Round(targets, posterior, temperatures, weights, used, rows)
 
 
 def weigh(
@@ -213,6 +216,12 @@ class Deliberation:
     def round(self) -> Round:
         """The round that was chosen."""
         return self.rounds[self.tau][self.chosen]
+
+    @property
+    def earlier(self) -> Round | None:
+        """A round whose criterion is better by more than chance: it is heard beside the other."""
+        best = max(self.rounds[self.tau][: self.chosen + 1], key=lambda each: each.criterion)
+        return best if above_chance(best.rows - self.round.rows, _DOUBT) else None
 
     @property
     def criteria(self) -> dict[float, list[float]]:
@@ -255,7 +264,7 @@ def deliberate(
         if moved.mean() < _STILL:
             break
     chosen = choose_round([r.criterion for r in rounds[tau]])
-    if not rounds[tau][chosen].proven:
+    if not above_chance(rounds[tau][chosen].rows, _PROOF):
         chosen = 0
     if chosen == 0:
         tau = min(taus)
@@ -341,6 +350,9 @@ def convene(
 
     Jurors sit in up to two panel rounds; experts are heard once, on the targets of the round
     that was kept. New rows are judged by all, training rows by those that sat in the rounds.
+    Where an earlier round of the kernel members had a better criterion, by more than chance,
+    their output after it is half of everything: sets whose false labels look like the true one
+    are learned too well in the end.
     """
     last, hearing = found.round, bench.listen(found.round.targets, 0)
     honest, output = hearing.everywhere(last.temperatures, last.used)
@@ -369,7 +381,22 @@ def convene(
         honest = mixture(voices, temperatures, weights)
     seats = list(map(Seat, names, weights.tolist(), temperatures, models))
     history = [each.posterior[0] for each in rounds]
+    if found.earlier is not None:
+        beside, more = _beside(bench, found.earlier)
+        honest, output = ((a + b) / 2 for a, b in zip((honest, output), beside, strict=True))
+        seats = [replace(each, weight=each.weight / 2) for each in [*seats, *more]]
+        groups = replicas.covering[0]
+        history.append(estep(output, replicas.evidence, found.tau, groups=groups))
     return Judgement(found.tau, criteria, history, honest, output, doubt, seats)
+
+
+def _beside(bench: Bench, earlier: Round) -> tuple[Any, list[Seat]]:
+    """Mixtures on all rows, and members, of the kernels after an earlier round."""
+    hearing = bench.listen(earlier.targets, 0)
+    said = hearing.everywhere(earlier.temperatures, earlier.used)
+    names = [f"{name}, earlier" for name in bench.names]
+    weights = earlier.weights.tolist()
+    return said, list(map(Seat, names, weights, earlier.temperatures, bench.models()))
 
 
 def _panel(
@@ -436,7 +463,8 @@ class JuryClassifier(AppealClassifier):
     2. temperatures and weights make the criterion of the held-out folds largest
     3. ``posterior ~ evidence * mixture / pi^tau`` [3]_ [4]_, each row by members that left it
        out
-    4. tau is chosen after three rounds, the last good round after eight
+    4. tau is chosen after three rounds, the last good round after eight; where an earlier one
+       was better by more than chance, both are averaged
     5. forests join for up to two rounds; networks are heard once at the end
 
     Cost: four inverses of n x n matrices and a few dozen products, O(n^3), for

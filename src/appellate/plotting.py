@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from appellate._palette import BOTH
 from appellate.candidates import name_rows
 from appellate.candidates.names import is_missing
 from appellate.confidence import normalize_rows
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_trajectories", "save_trajectories"]
 
-# Okabe and Ito's colours, told apart with any colour vision; legible on white and on black.
-_COLORS = {"verdict": "#D55E00", "appeal": "#0072B2", "truth": "#009E73", "rival": "#7F7F7F"}
+_COLORS = {role: BOTH[role] for role in ("verdict", "appeal", "truth", "rival")}
 _ROLES = {
     "verdict": "label of the verdict",
     "appeal": "label of the appeal",

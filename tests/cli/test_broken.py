@@ -217,7 +217,7 @@ def test_writing_fails_late(tmp_path, capsys, monkeypatch):
             raise OSError(28, "No space left on device")
         replace(source, target)
 
-    monkeypatch.setattr("appellate.report.os.replace", full)
+    monkeypatch.setattr("appellate.review.decisions.os.replace", full)
     arguments = ["rectify", str(tmp_path / "t.csv"), *SAFE, "--out", str(tmp_path / "a" / "b")]
     assert run(arguments) == 2
     assert "No space left on device" in capsys.readouterr().err

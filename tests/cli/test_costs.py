@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import re
 
 import numpy as np
 import pytest
 
 from appellate.cli.app import run
 from appellate.io import load_model
+from appellate.review.data import unpack
+from appellate.review.page import read_page
 from tests.cli.tables import read_rows, write_rows
 
 pytest.importorskip("skops")
@@ -139,10 +139,8 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
     assert rectify(shirts, "age", *options) == 0
     row = read_rows(shirts / "o" / "docket.csv")[3]
     assert (row["outcome"], row["appeal"]) == ("excluded", "")
-    page = (shirts / "o" / "docket.html").read_text(encoding="utf-8")
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
-    history = np.frombuffer(base64.b64decode(data["history"]), "<u4")
-    label = data["classes"][history.reshape(-1, data["n"])[-1, 3]]
+    data = read_page(shirts / "o" / "docket.html")
+    label = data["classes"][unpack(data["history"])[-1, 3]]
     assert label in row["candidates"].split("|"), "the page says what the model would take"
 
 

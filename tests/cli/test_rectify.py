@@ -351,9 +351,9 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     [
         ([{"id": "i0", "verdict": "x"}], "no file of decisions"),
         ([{"id": "i0", "decision": "maybe", "label": ""}], "'maybe' is none of"),
-        ([{"id": "i0", "decision": "keep", "label": "owl"}], "'owl' of 'i0' is none of"),
-        ([{"id": "z", "decision": "keep", "label": "cat"}], "none of the 1 ids"),
-        ([], "no rows. Decide on some rows first"),
+        ([{"id": "i0", "decision": "keep", "label": "owl"}], "'owl' is no candidate of 'i0'"),
+        ([{"id": "z", "decision": "keep", "label": "cat"}], "none of its 1 ids"),
+        ([], "no decisions. Decide on some rows first"),
     ],
 )
 def test_wrong_decisions(lines, message, tmp_path, capsys):
@@ -369,7 +369,7 @@ def test_wrong_decisions(lines, message, tmp_path, capsys):
 
 
 def test_hostile_content_is_text(tmp_path, capsys):
-    from appellate.cli.cells import restore
+    from appellate.tables.cells import restore
 
     ids = [f"{HOSTILE[i % len(HOSTILE)]}{i}" for i in range(60)]
     names = (HOSTILE[0], HOSTILE[2], HOSTILE[4])
@@ -386,7 +386,7 @@ def test_hostile_content_is_text(tmp_path, capsys):
         assert [restore(row[column]) for row in rows] == ids
         assert {restore(r["label" if column == "item" else "appeal"]) for r in rows} <= set(names)
     page = (tmp_path / "o/docket.html").read_text(encoding="utf-8")
-    assert page.count("<script") == page.count("</script>") == 2
+    assert page.count("<script") == page.count("</script>") == 3
     assert "<img src=x" not in page
     assert "{{ 7 * 7 }}" in page
     (note,) = [n for n in capsys.readouterr().err.split("\n") if n.startswith("appellate: ")]

@@ -37,8 +37,12 @@ from appellate.numerics.simplex import project_rows
 from appellate.testing import make_clusters
 from tests.problems import random_candidates
 
-HELD_OUT = ["covering_rate", "approximated_accuracy", "candidate_likelihood"]
-LEAVE_ONE_OUT = ["leave_one_out_covering", "leave_one_out_likelihood"]
+HELD_OUT = ["covering_rate", "approximated_accuracy", "candidate_likelihood", "evidence"]
+LEAVE_ONE_OUT = [
+    "leave_one_out_covering",
+    "leave_one_out_likelihood",
+    "leave_one_out_evidence",
+]
 
 
 @pytest.fixture(scope="module")

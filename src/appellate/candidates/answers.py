@@ -29,6 +29,15 @@ Indices = NDArray[np.int32]
 NAMED_SETS = (list, set, np.ndarray)  # in a cell; tuples and frozensets are labels
 
 
+def choose_rows(n: int, rows: Any) -> NDArray[np.intp]:
+    """Return the numbers of the rows of a slice, of an array of numbers or of a mask."""
+    if isinstance(rows, tuple):  # scikit-learn asks for [rows, ...]
+        if len(rows) != 2 or rows[1] is not Ellipsis:
+            raise IndexError("only rows can be selected; use `matrix` for entries.")
+        rows = rows[0]
+    return np.atleast_1d(np.arange(n)[rows])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
     """Who said what of which row.
@@ -102,7 +111,7 @@ class Answers:
 
     def __getitem__(self, rows: Any) -> Answers:
         """Return the answers on a slice, an array of row numbers or a mask of rows."""
-        chosen = np.atleast_1d(np.arange(self.n_rows)[rows])
+        chosen = choose_rows(self.n_rows, rows)
         starts = np.searchsorted(self.rows, np.arange(self.n_rows + 1))
         lengths = np.diff(starts)[chosen]
         shift = np.repeat(starts[chosen] - np.cumsum(lengths) + lengths, lengths)
@@ -113,6 +122,10 @@ class Answers:
             n_rows=len(chosen),
             ids=None if self.ids is None else self.ids[chosen],
         )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return which labels were given, (n, l), so that scikit-learn can look at it."""
+        return np.array(self.votes() > 0, dtype=dtype)
 
     def _take(self, kept: NDArray[Any]) -> Answers:
         parts: dict[str, Any] = {

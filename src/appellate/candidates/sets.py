@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from appellate.candidates.answers import (
     Answers,
     answers_of_sets,
+    choose_rows,
     elect,
     find_roles,
     parse_rule,
@@ -101,11 +102,7 @@ class CandidateSets:
 
     def __getitem__(self, rows: Any) -> CandidateSets:
         """Return the rows of a slice, of an array of row numbers or of a boolean mask."""
-        if isinstance(rows, tuple):  # scikit-learn asks for [rows, ...]
-            if len(rows) != 2 or rows[1] is not Ellipsis:
-                raise IndexError("only rows can be selected; use `matrix` for entries.")
-            rows = rows[0]
-        chosen = np.atleast_1d(np.arange(len(self))[rows])
+        chosen = choose_rows(len(self), rows)
         ids = None if self.ids is None else self.ids[chosen]
         answers = None if self.answers is None else self.answers[chosen]
         return CandidateSets(self.matrix[chosen], self.class_names, ids, answers)
@@ -204,6 +201,12 @@ def as_candidates(
     >>> as_candidates(answers, layout="annotators", rule="share:0.5").sets()
     [('cat',), ('cow', 'dog')]
     """
+    asked = (layout, separator, rule) != ("auto", "|", "union") or any(
+        each is not None for each in (classes, missing, items)
+    )
+    boolean = type(y) is np.ndarray and y.dtype == bool and y.ndim == 2 and y.shape[1] > 0
+    if boolean and not asked and y.any(axis=1).all():
+        return CandidateSets(y.copy(order="C"), np.arange(y.shape[1]))  # it is that already
     election = parse_rule(rule)
     _check_options(layout, separator, items)
     answered = isinstance(y, Answers) or layout in ANSWERS
@@ -439,9 +442,8 @@ def _sparse_ones(source: Any, titles: NDArray[Any]) -> NDArray[np.bool_]:
     wrong = (entries.data != 0) & (entries.data != 1)
     if wrong.any():
         _refuse_entries(entries.row[wrong], entries.col[wrong], entries.data[wrong], titles)
-    matrix = np.zeros(entries.shape, dtype=bool)
-    matrix[entries.row, entries.col] = entries.data == 1
-    return matrix
+    ones = entries.data == 1
+    return _mark(entries.row[ones], entries.col[ones], entries.shape)
 
 
 def _refuse_entries(
@@ -525,9 +527,7 @@ def _read_sets(
         )
     if classes is None and names.dtype.kind == "U" and _is_object(source):
         names = names.astype(object)  # as np.unique does
-    matrix = np.zeros((len(rows), len(names)), dtype=bool)
-    matrix[owner, codes] = True
-    return CandidateSets(matrix, names, ids)
+    return CandidateSets(_mark(owner, codes, (len(rows), len(names))), names, ids)
 
 
 def _read_labels(
@@ -538,9 +538,13 @@ def _read_labels(
     rows = np.arange(len(source))
     codes, names = encode(_check_floats(source), names, rows)
     _refuse_missing(np.flatnonzero(codes < 0))
-    matrix = np.zeros((len(rows), len(names)), dtype=bool)
-    matrix[rows, codes] = True
-    return CandidateSets(matrix, names, ids)
+    return CandidateSets(_mark(rows, codes, (len(rows), len(names))), names, ids)
+
+
+def _mark(rows: Any, columns: Any, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    matrix = np.zeros(shape, dtype=bool)
+    matrix[rows, columns] = True
+    return matrix
 
 
 def _is_object(source: Any) -> bool:

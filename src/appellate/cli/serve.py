@@ -6,16 +6,15 @@ from pathlib import Path
 
 import click
 
-from appellate.cli.errors import UserError
+from appellate.cli._progress import say
+from appellate.cli.errors import UserError, user_errors
 
 _EPILOG = """\b
 Examples:
   appellate serve birds
   appellate serve birds --port 9000 --open
-  appellate serve birds --host 0.0.0.0 --token "$(openssl rand -hex 16)"
+  appellate serve birds --host 0.0.0.0
 """
-
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @click.command(epilog=_EPILOG, short_help="Review a docket in the browser, saved to disk.")
@@ -24,34 +23,34 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8088, show_default=True, help="0 for any."
 )
-@click.option("--token", metavar="TEXT", help="Secret of the address; needed beyond loopback.")
+@click.option("--token", metavar="TEXT", help="Secret of the address; by default a random one.")
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -> None:
     """Serve the docket page of DIR; decisions are appended to DIR/decisions.csv.
 
-    The page is served on this machine only. Any other address needs --host and --token. Of
-    other files only the pictures that the page names are served.
+    Whoever has the address, with its token, can read and decide; nobody else can. The page is
+    served on this machine only, unless --host says otherwise. Of other files only the pictures
+    that the page names are served.
     """
-    from appellate.cli.server import make_server
+    from appellate import review
+    from appellate._files import finish_folder
 
+    finish_folder(folder)
     if not (folder / "docket.html").is_file():
         raise UserError(f"'{folder}' has no docket.html. Name a folder that rectify wrote.")
-    if host not in _LOOPBACK and not token:
-        raise UserError(
-            f"'{host}' may be reached from other machines; give --token TEXT (16 characters or "
-            "more), which becomes part of the address."
-        )
     if token is not None and len(token) < 16:
         raise UserError("--token must have 16 characters or more, so that it cannot be guessed.")
-    try:
-        server = make_server(folder, host, port, token)
-    except OSError as error:
-        raise UserError(
-            f"cannot listen on {host}:{port}: {error.strerror or error}. Choose another --port."
-        ) from error
-    address = server.address()
-    click.echo(f"{address}\ndecisions are saved in '{folder / 'decisions.csv'}'; Ctrl-C ends")
-    if browse:
-        click.launch(address)
-    with server:
-        server.serve_forever()
+
+    def ready(address: str) -> None:
+        say(f"{address}\ndecisions are saved in '{folder / 'decisions.csv'}'; Ctrl-C ends")
+        if browse:
+            click.launch(address)
+
+    with user_errors():
+        try:
+            review.serve(folder, host=host, port=port, token=token, ready=ready)
+        except OSError as error:
+            raise UserError(
+                f"cannot serve '{folder}' on {host}:{port}: {error.strerror or error}. Choose "
+                "another --port, or a folder that can be written."
+            ) from error

@@ -1,4 +1,4 @@
-"""Scorers by name, for choosing a model: five that need no truth, one that does.
+"""Scorers by name, for choosing a model: seven that need no truth, one that does.
 
 All are callables ``scorer(estimator, X, y)`` for the argument ``scoring`` of scikit-learn's
 ``cross_val_score`` and ``GridSearchCV``, where y holds candidate sets.
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appellate.base import read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
+from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
 from appellate.metrics import (
     accuracy,
     approximated_accuracy,
@@ -74,8 +76,12 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
         - ``"candidate_likelihood"``: mean log-probability of the candidate sets of held-out
           rows, at the best temperature (`appellate.metrics.candidate_likelihood`); of a
           classifier whose scores are probabilities, such as a network, by their logarithms.
-        - ``"leave_one_out_covering"``, ``"leave_one_out_likelihood"``: covering rate and
-          candidate likelihood of the **training** rows of the estimator, each left out of
+        - ``"evidence"``: how much held-out probabilities prove about the sets
+          (`appellate.evidence.criterion`), at the best temperature and the best of three ways in
+          which sets arise. It conditions on the sets, so that mass on just any candidate is
+          worth nothing.
+        - ``"leave_one_out_covering"``, ``"leave_one_out_likelihood"``, \
+``"leave_one_out_evidence"``: the same of the **training** rows of the estimator, each left out of
           the regression in closed form. They are quick and need no folds, but only the
           regression leaves the row out: the confidences of the other rows were found with its
           candidates among the data, so they are kinder than held-out scores and more so
@@ -214,6 +220,32 @@ def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
     return candidate_likelihood(y, scores, classes=estimator.classes_)
 
 
+def _held_out_evidence(estimator: Any, X: Any, y: Any) -> float:
+    scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros_like(scores), scores])
+    if np.allclose(scores, chances, rtol=0, atol=1e-6):  # the classifier scores by probabilities
+        scores = np.log(np.maximum(chances, 1e-12))
+    sets = read_sets(y, estimator.classes_)
+    known = sets.matrix.any(axis=1)  # a row of classes that `fit` has not seen says nothing
+    return _evidence(scores[known], sets.matrix[known])
+
+
+def _evidence(scores: NDArray[Any], candidates: NDArray[np.bool_]) -> float:
+    """Largest criterion over temperatures and ways in which sets arise."""
+    if not len(scores):
+        return float("nan")
+    sets = Evidence.of_sets(candidates)
+    found = [
+        criterion(soften(scores, fit_temperature(scores, sets, tau)), sets, tau) for tau in TAUS
+    ]
+    return float(max(found))
+
+
+def _leave_one_out_evidence(estimator: Any, X: Any, y: Any) -> float:
+    return _evidence(*_leave_one_out(estimator))
+
+
 def _leave_one_out_covering(estimator: Any, X: Any, y: Any) -> float:
     scores, candidates = _leave_one_out(estimator)
     return float(np.mean(candidates[np.arange(len(scores)), scores.argmax(axis=1)]))
@@ -256,8 +288,10 @@ _SCORERS: dict[str, Scorer] = {
         Scorer("covering_rate", _covering),
         Scorer("approximated_accuracy", _approximated),
         Scorer("candidate_likelihood", _held_out_likelihood),
+        Scorer("evidence", _held_out_evidence),
         Scorer("leave_one_out_covering", _leave_one_out_covering, leave_one_out=True),
         Scorer("leave_one_out_likelihood", _leave_one_out_likelihood, leave_one_out=True),
+        Scorer("leave_one_out_evidence", _leave_one_out_evidence, leave_one_out=True),
         Scorer("oracle_accuracy", _oracle, uses_truth=True),
     )
 }

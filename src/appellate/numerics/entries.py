@@ -87,13 +87,11 @@ class CandidateEntries:
 
     def first_max(self, values: Values) -> NDArray[np.intp]:
         """Position, in the entries, of every sample's largest entry; ties go to the first."""
-        out = np.empty(self.shape[0], dtype=np.intp)
-        _first_max(values, self.indptr, out)
-        return out
+        return _first_max(values, self.indptr)
 
     def argmax(self, values: Values) -> NDArray[np.intp]:
         """Label of every sample's largest entry, (n,); ties go to the first label."""
-        return self.labels[self.first_max(values)]
+        return self.labels[_first_max(values, self.indptr)]
 
     def count_ties(self, values: Values) -> int:
         """Count the samples whose largest entry is not the only one."""
@@ -109,13 +107,15 @@ class CandidateEntries:
 
 
 @nb.njit(cache=True)
-def _first_max(values, indptr, out):  # type: ignore[no-untyped-def]
+def _first_max(values, indptr):  # type: ignore[no-untyped-def]
+    out = np.empty(indptr.size - 1, np.intp)
     for i in range(out.size):
         best = indptr[i]
         for entry in range(indptr[i] + 1, indptr[i + 1]):
             if values[entry] > values[best]:
                 best = entry
         out[i] = best
+    return out
 
 
 def order_of_appearance(candidates: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ from sklearn.utils import gen_batches
 
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import Gaussian, check_magnitude
-from appellate.numerics.neighbors import dense_rows, find_neighbors
+from appellate.numerics.neighbors import find_neighbors
 from appellate.numerics.quadratic import Solution, minimize_quadratic
 
 _RIDGE = 1e-8
@@ -203,7 +203,9 @@ def difference_gram(X: Any, neighbors: NDArray[np.intp]) -> NDArray[np.float64]:
     X = X.astype(np.float64, copy=False)  # rounding must stay below the ridge
     gram = np.empty((n, k, k))
     for block in gen_batches(n, max(1, _BLOCK_BYTES // (8 * max(1, k * X.shape[1])))):
-        own, around = dense_rows(X, block), dense_rows(X, neighbors[block].ravel())
+        own, around = X[block], X[neighbors[block].ravel()]
+        if sp.issparse(X):
+            own, around = own.toarray(), around.toarray()
         differences = own[:, np.newaxis] - around.reshape(len(own), k, X.shape[1])  # (m, k, q)
         gram[block] = differences @ differences.transpose(0, 2, 1)
     return gram

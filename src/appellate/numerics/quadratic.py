@@ -28,6 +28,8 @@ class Solution:
         Largest change that the last projected gradient step made.
     converged : bool
         Whether the residual fell below the tolerance.
+    n_iter : int
+        Number of accepted steps.
     """
 
     values: Values
@@ -35,11 +37,7 @@ class Solution:
     objective: list[float]
     residual: float
     converged: bool
-
-    @property
-    def n_iter(self) -> int:
-        """Number of accepted steps."""
-        return len(self.objective) - 1
+    n_iter: int
 
 
 def minimize_quadratic(
@@ -123,7 +121,7 @@ def minimize_quadratic(
         if residual <= tol:
             converged = True
             break
-    return Solution(current, product, objective, residual, converged)
+    return Solution(current, product, objective, residual, converged, len(objective) - 1)
 
 
 def _objective(values: Values, product: Values, linear: Values) -> float:

@@ -1,0 +1,23 @@
+"""The docket as a page to look at and to review, and the decisions of its reviewers.
+
+The page is a plain dict first (`page_data`), rendered by one autoescaping template second
+(extra ``report``): one file without a network, whose script and style are named by their hashes
+in a content security policy, so that nothing else runs. `serve` shows the same page with a
+server behind it, which keeps decisions on disk at once.
+"""
+
+from __future__ import annotations
+
+from appellate.review.data import page_data
+from appellate.review.decisions import DecisionError, Decisions, read_decisions
+from appellate.review.page import write_page
+from appellate.review.server import serve
+
+__all__ = [
+    "DecisionError",
+    "Decisions",
+    "page_data",
+    "read_decisions",
+    "serve",
+    "write_page",
+]

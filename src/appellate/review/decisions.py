@@ -1,0 +1,524 @@
+"""Decisions of reviewers: the file that keeps them, read in any form a spreadsheet gives it.
+
+A file of decisions has one line a decision, later ones replace earlier ones on the same row, and
+nothing is ever changed in it by a later decision. Its columns:
+
+==========  =======================================================================
+id          name of the row, or its number where the table has no names
+decision    ``accept`` the appeal, ``keep`` the verdict, ``other`` candidate, ``none``
+            of the candidates, ``clear``: an earlier decision is taken back
+label       the true label. With ``none`` it may be empty, or name a label that is not
+            among the row's candidates
+time        when it was decided
+candidates  the row's candidates, as the reviewer saw them
+data        hash of the table, as the reviewer saw it
+key         names the decision, so that one that is sent twice is kept once
+==========  =======================================================================
+
+The first three are needed, so that a file can be written by hand.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from appellate._files import write_file
+from appellate.candidates.names import listing
+from appellate.docket import free_separator
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from appellate.candidates import CandidateSets
+
+try:
+    import fcntl
+except ImportError:  # Windows: one server a folder
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["DecisionError", "DecisionFile", "Decisions", "Rows", "read_decisions"]
+
+COLUMNS = ("id", "decision", "label", "time", "candidates", "data", "key")
+_NEEDED = COLUMNS[:3]
+#: Accept the appeal, keep the verdict, choose another candidate, none of these, take back.
+KINDS = ("accept", "keep", "other", "none", "clear")
+_LONGEST = 1000  # characters of a label that a reviewer names
+
+_STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
+_FORMULA = re.compile(f"'*[{_STARTS}]")
+_NUMBER = re.compile(r"'*[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
+
+Record = dict[str, str]
+
+
+class DecisionError(ValueError):
+    """A file of decisions, or one decision, that cannot be used; says why and what to do."""
+
+
+# -- which decisions a docket admits -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that can be decided on: their names, their candidates, and of which table.
+
+    Parameters
+    ----------
+    ids : sequence of str or None
+        Names of the rows; None where they are known by number only.
+    classes : sequence of str
+        Labels.
+    starts, labels : sequence of int, shapes (n + 1,) and (entries,)
+        Candidates of row i are ``labels[starts[i]:starts[i + 1]]``.
+    data : str
+        Hash of the table; empty if it is not known.
+    """
+
+    ids: Sequence[str] | None
+    classes: Sequence[str]
+    starts: Sequence[int]
+    labels: Sequence[int]
+    data: str = ""
+    places: dict[str, int] = field(init=False, repr=False)
+    codes: dict[str, int] = field(init=False, repr=False)
+    separator: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Look the names up once."""
+        names = map(str, range(len(self.starts) - 1)) if self.ids is None else self.ids
+        object.__setattr__(self, "places", {name: i for i, name in enumerate(names)})
+        object.__setattr__(self, "codes", {name: j for j, name in enumerate(self.classes)})
+        object.__setattr__(self, "separator", free_separator(self.classes))
+
+    def candidates(self, row: int) -> list[str]:
+        """Return the candidate labels of a row."""
+        return [self.classes[j] for j in self.labels[self.starts[row] : self.starts[row + 1]]]
+
+    def moved(self, record: Mapping[str, str]) -> str:
+        """Say why a decision may belong to another row than it did; empty if it does not.
+
+        Only rows that are known by their number can move; named ones are found by name.
+        """
+        if self.ids is not None:
+            return ""
+        row, seen = self.places[record["id"]], record.get("candidates", "")
+        if record.get("data") and self.data and record["data"] != self.data:
+            why = "it was made on another version of the table"
+        elif seen and seen != self.separator.join(self.candidates(row)):
+            why = f"its candidates were {seen}, and now are {listing(self.candidates(row))}"
+        else:
+            return ""
+        return (
+            f"the decision on row {row} is refused: {why}, and the rows have no names, so it may "
+            "mean another row. Name a column of row names (id), or use the table as it was."
+        )
+
+    def refusal(self, record: Mapping[str, str]) -> str:
+        """Say why a decision on a known row is none; empty if it is one."""
+        name, kind, label = (record.get(column, "") for column in _NEEDED)
+        inside = self.candidates(self.places[name])
+        if kind in ("accept", "keep", "other") and label not in inside:
+            return (
+                f"{label!r} is no candidate of {name!r}, which has {listing(inside)}. To name a "
+                "label outside the candidates, decide 'none' with that label."
+            )
+        if kind == "none" and label in inside:
+            return f"{label!r} is a candidate of {name!r}: decide 'other', not 'none'."
+        if len(label) > _LONGEST:
+            return f"the label of {name!r} has more than {_LONGEST} characters."
+        return self.moved(record)
+
+
+# -- what was decided ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What was decided of which rows, the latest decision on each.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Row numbers.
+    kinds : list of str
+        ``accept``, ``keep``, ``other`` or ``none`` each.
+    labels : ndarray of int, shape (m,)
+        Class index; -1 where the row has no label, or one that is none of the classes.
+    names : list of str
+        The label as a text; empty where a reviewer said none and named no other.
+    unknown : int
+        Decisions on ids that the table does not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate.candidates import as_candidates
+    >>> decisions = Decisions(np.array([0, 2]), ["other", "none"], np.array([1, -1]), ["dog", ""])
+    >>> sets, kept = decisions.apply(as_candidates(["cat|dog", "cat", "dog"]))
+    >>> sets.matrix[0].tolist(), kept.tolist()
+    ([False, True], [True, True, False])
+    """
+
+    rows: NDArray[np.intp]
+    kinds: list[str]
+    labels: NDArray[np.intp]
+    names: list[str]
+    unknown: int = 0
+
+    def apply(self, sets: CandidateSets) -> tuple[CandidateSets, NDArray[np.bool_]]:
+        """Return sets with one candidate for every decided row, and which rows to train on."""
+        import numpy as np
+
+        from appellate.candidates import CandidateSets
+
+        matrix, kept = sets.matrix.copy(), np.ones(len(sets), dtype=bool)
+        decided = self.labels >= 0
+        matrix[self.rows[decided]] = False
+        matrix[self.rows[decided], self.labels[decided]] = True
+        kept[self.rows[~decided]] = False
+        return CandidateSets(matrix, sets.class_names, sets.ids), kept
+
+    def by_row(self) -> dict[int, tuple[str, str]]:
+        """Return kind and label by row, as the page takes them."""
+        both = zip(self.kinds, self.names, strict=True)
+        return dict(zip(self.rows.tolist(), both, strict=True))
+
+
+def read_decisions(
+    path: str | os.PathLike[str],
+    *,
+    classes: Sequence[Any],
+    candidates: NDArray[np.bool_],
+    ids: Sequence[Any] | None = None,
+    data: str = "",
+) -> Decisions:
+    r"""Read a file of decisions and check it against the rows that it decides.
+
+    Parameters
+    ----------
+    path : str or path
+        CSV with commas, semicolons or tabs, with or without a byte order mark, or JSON lines.
+    classes : sequence
+        Names of the labels.
+    candidates : ndarray of bool, shape (n, l)
+        Candidate sets.
+    ids : sequence, default=None
+        Names of the rows. Without, a row is known by its number, and a decision that was made
+        on another version of the table, or with other candidates, is refused.
+    data : str, default=""
+        Hash of the table.
+
+    Returns
+    -------
+    Decisions
+        The latest decision on every row that has one.
+
+    Raises
+    ------
+    DecisionError
+        If the file is none of decisions, or decides what cannot be.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "decisions.csv")
+    ...     _ = path.write_text("id;decision;label\na;other;dog\nb;none;cow\n")
+    ...     found = read_decisions(
+    ...         path, classes=["cat", "dog"], candidates=np.ones((2, 2), bool), ids=["a", "b"]
+    ...     )
+    >>> found.by_row()
+    {0: ('other', 'dog'), 1: ('none', 'cow')}
+    """
+    import numpy as np
+
+    owner, labels = np.nonzero(candidates)
+    starts = np.searchsorted(owner, np.arange(len(candidates) + 1)).tolist()
+    names = None if ids is None else [str(name) for name in ids]
+    rows = Rows(names, [str(name) for name in classes], starts, labels.tolist(), data)
+    source = f"'{path}'"
+    latest = {record["id"]: record for record in parse(_content(Path(path)), source)}
+    if not latest:
+        raise DecisionError(f"{source} has no decisions. Decide on some rows first.")
+    known = [r for r in latest.values() if r["id"] in rows.places and r["decision"] != "clear"]
+    for record in known:
+        if reason := rows.refusal(record):
+            raise DecisionError(f"{source}, decision on {record['id']!r}: {reason}")
+    unknown = [name for name in latest if name not in rows.places]
+    if unknown and len(unknown) == len(latest):
+        raise DecisionError(
+            f"{source}: none of its {len(latest)} ids is in the table, e.g. "
+            f"{listing(map(repr, unknown))}. Were they made with another column of row names (id)?"
+        )
+    return Decisions(
+        np.array([rows.places[r["id"]] for r in known], dtype=np.intp),
+        [r["decision"] for r in known],
+        np.array([rows.codes.get(r["label"], -1) for r in known], dtype=np.intp),
+        [r["label"] for r in known],
+        len(unknown),
+    )
+
+
+# -- the file -----------------------------------------------------------------------------
+
+
+class DecisionFile:
+    """A file to which decisions are added, each whole and once, or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it need not exist.
+
+    Notes
+    -----
+    A decision that `append` took is on disk. One that could not be written whole leaves the
+    file as it was. A file that a spreadsheet saved in its own way is read as it is, and written
+    anew in ours, with every cell, before the first decision is added; one that cannot be read
+    is refused and never touched. Several threads and processes may append to one file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, ...] | None = None
+        self._records: list[Record] = []
+        self._keys: set[str] = set()
+        self._ours = True
+
+    def records(self) -> list[Record]:
+        """Return all decisions, the earliest first."""
+        with self._lock:
+            self._load(self._content())
+            return list(self._records)
+
+    def append(self, record: Mapping[str, str]) -> bool:
+        """Add a decision; False if it is there already, by its key.
+
+        Raises
+        ------
+        DecisionError
+            If the file cannot be read.
+        OSError
+            If the decision cannot be written.
+        """
+        with self._lock, self._open() as handle:
+            self._load(self._content())
+            if record.get("key") and record["key"] in self._keys:
+                return False
+            if self._ours:
+                self._add(handle, as_line(record))
+            else:
+                self._write_ours(record)
+            self._stamp = None
+        return True
+
+    def _content(self) -> bytes | None:
+        """Return the bytes of the file if they may have changed; None if not."""
+        try:
+            found = os.stat(self.path, follow_symlinks=False)
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if stamp == self._stamp:
+                return None
+            content = _content(self.path)
+        except FileNotFoundError:
+            return b""
+        self._stamp = stamp
+        return content
+
+    def _load(self, content: bytes | None) -> None:
+        if content is None:
+            return
+        self._records, self._keys, self._ours = [], set(), True
+        if content:
+            try:
+                self._records = parse(content, f"'{self.path.name}'")
+            except DecisionError:
+                self._stamp = None
+                raise
+            self._keys = {r["key"] for r in self._records if r.get("key")}
+            self._ours = content.startswith(_HEAD.encode()) and content.endswith(b"\n")
+
+    def _write_ours(self, record: Mapping[str, str]) -> None:
+        """Write the file anew in our form; further columns of the user's stay, at the end."""
+        more = list(dict.fromkeys(n for r in self._records for n in r if n not in COLUMNS))
+        lines = [as_line(each, more) for each in (*self._records, record)]
+        write_file(self.path, _line([*COLUMNS, *more]) + "".join(lines))
+
+    def _add(self, handle: int, line: str) -> None:
+        size = os.fstat(handle).st_size
+        content = (line if size else _HEAD + line).encode()
+        try:
+            rest = content
+            while rest:
+                written = os.write(handle, rest)
+                if not written:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                rest = rest[written:]
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+
+    @contextmanager
+    def _open(self) -> Iterator[int]:
+        """Open the file for appending, alone among the processes that do so."""
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        while True:
+            handle = os.open(self.path, flags, 0o666)
+            try:
+                if fcntl is not None:
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                # Another process may have put a new file in the place of the one we waited for.
+                if os.path.samestat(os.fstat(handle), os.stat(self.path)):
+                    yield handle
+                    return
+            finally:
+                os.close(handle)
+
+
+def parse(content: bytes, source: str) -> list[Record]:
+    """Read the records of a file of decisions, all of it or nothing.
+
+    Raises
+    ------
+    DecisionError
+        With the line that cannot be read.
+    """
+    text = _decode(content, source)
+    if text.lstrip().startswith("{"):
+        return [_parse_json(line, n, source) for n, line in _lines(text) if line.strip()]
+    first = text.partition("\n")[0].rstrip("\r")
+    heads = {d: [name.strip().lower() for name in next(csv.reader([first], delimiter=d), [])]
+             for d in ",;\t"}  # fmt: skip
+    mark = next((d for d, head in heads.items() if set(_NEEDED) <= set(head)), None)
+    if mark is None:
+        raise DecisionError(
+            f"{source} is no file of decisions: its first line lacks the columns "
+            f"{', '.join(_NEEDED)}. Export one from the docket page."
+        )
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    records = []
+    try:
+        head = [name.strip() for name in next(reader)]
+        head = [name.lower() if name.lower() in COLUMNS else name for name in head]
+        for cells in reader:
+            if any(cells):
+                records.append(_record(head, cells, f"{source}, line {reader.line_num}"))
+    except csv.Error as error:
+        raise DecisionError(
+            f"{source}, line {reader.line_num}: {error}. Mend the line, or remove it."
+        ) from error
+    return records
+
+
+def _record(head: list[str], cells: list[str], where: str) -> Record:
+    if len(cells) != len(head):
+        raise DecisionError(
+            f"{where} has {len(cells)} cells, but the head of the file has {len(head)}. Mend the "
+            "line, or remove it."
+        )
+    return _checked({n: restore(c) for n, c in zip(head, cells, strict=True)}, where)
+
+
+def _parse_json(line: str, number: int, source: str) -> Record:
+    where = f"{source}, line {number}"
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DecisionError(f"{where} is no JSON: {error}. Mend the line, or remove it.") from None
+    if not isinstance(found, dict) or not set(_NEEDED) <= set(found):
+        raise DecisionError(f"{where} has no {', '.join(_NEEDED)}. Mend it, or remove it.")
+    return _checked({str(n): "" if v is None else str(v) for n, v in found.items()}, where)
+
+
+def _checked(record: Record, where: str) -> Record:
+    if record["decision"] not in KINDS:
+        raise DecisionError(
+            f"{where}: the decision {record['decision']!r} is none of {', '.join(KINDS)}."
+        )
+    return record
+
+
+def _decode(content: bytes, source: str) -> str:
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        text = content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise DecisionError(
+            f"{source} is not written in UTF-8. Save it as 'CSV UTF-8' and try again."
+        ) from None
+    # Old spreadsheets end lines by a carriage return alone.
+    return text if "\n" in text else text.replace("\r", "\n")
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    yield from enumerate(text.split("\n"), 1)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DecisionError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+
+
+# -- cells --------------------------------------------------------------------------------
+
+
+def as_line(record: Mapping[str, str], more: Sequence[str] = ()) -> str:
+    """Write one decision as a line of CSV, formulas neutralised."""
+    return _line([neutralize(str(record.get(name, "") or "")) for name in (*COLUMNS, *more)])
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Join cells; unlike csv.writer before Python 3.13, quote a lone carriage return."""
+    quoted = (
+        '"' + c.replace('"', '""') + '"' if re.search('[",;\t\r\n]', c) else c for c in cells
+    )
+    return ",".join(quoted) + "\n"
+
+
+_HEAD = ",".join(COLUMNS) + "\n"
+
+
+def neutralize(cell: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula.
+
+    Examples
+    --------
+    >>> [neutralize(cell) for cell in ["=cmd()", "-1.5", "-1,5", "cat", "'=x"]]
+    ["'=cmd()", '-1.5', '-1,5', 'cat', "''=x"]
+    """
+    return f"'{cell}" if _is_formula(cell) else cell
+
+
+def restore(cell: str) -> str:
+    """Undo `neutralize`.
+
+    Examples
+    --------
+    >>> [restore(cell) for cell in ["'=cmd()", "-1.5", "'tis", "''=x", "'-1.5"]]
+    ['=cmd()', '-1.5', "'tis", "'=x", "'-1.5"]
+    """
+    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
+
+
+def _is_formula(cell: str) -> bool:
+    return bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)

@@ -1,0 +1,317 @@
+"""A small web server for one docket: its page, its pictures, and its file of decisions."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import mimetypes
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from appellate.review.data import unpack
+from appellate.review.decisions import COLUMNS, KINDS, DecisionError, DecisionFile, Rows
+from appellate.review.page import PageError, read_page, render_page
+
+__all__ = ["DocketServer", "make_server", "serve"]
+
+PAGE, DECISIONS, _TOKEN = "docket.html", "decisions.csv", ".appellate-token"
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
+_LARGEST_BODY = 1 << 20
+
+
+def serve(
+    folder: str | os.PathLike[str],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8088,
+    token: str | None = None,
+    ready: Callable[[str], object] = lambda address: None,
+) -> None:
+    """Serve the docket page of a folder until Ctrl-C; decisions go to its ``decisions.csv``.
+
+    Parameters
+    ----------
+    folder : str or path
+        What `rectify` wrote: ``docket.html`` and whatever lies beside it.
+    host, port : str and int
+        Where to listen; port 0 for any.
+    token : str, default=None
+        Secret of the address; by default a random one, kept in the folder, so that a server
+        that is started again knows the pages that are still open.
+    ready : callable, default=no-op
+        Called with the address, token included, once the server listens.
+
+    Examples
+    --------
+    >>> serve("birds", ready=print)  # doctest: +SKIP
+    http://127.0.0.1:8088/?token=...
+    """
+    with make_server(Path(folder), host, port, token) as server:
+        ready(server.address())
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return
+
+
+def make_server(
+    folder: Path, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+) -> DocketServer:
+    """Bind a server for a folder; its `serve_forever` starts it."""
+    kind = _Server6 if ":" in host else DocketServer
+    return kind((host, port), folder, token)
+
+
+class _Docket(NamedTuple):
+    """A page that was read: what stands in it, and when it was written."""
+
+    stamp: tuple[int, ...]
+    page: bytes
+    rows: Rows
+    images: frozenset[str]
+
+
+class DocketServer(ThreadingHTTPServer):
+    """Serves one folder."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], folder: Path, token: str | None) -> None:
+        self.folder = folder.resolve(strict=True)
+        self.token = token or _kept_token(self.folder)
+        self.decisions = DecisionFile(self.folder / DECISIONS)
+        self._lock = threading.Lock()
+        self._read: _Docket | None = None
+        self.decisions.records()
+        self.docket()
+        super().__init__(address, _Handler)
+
+    def address(self) -> str:
+        """Return the address to open, with the token."""
+        host, port = str(self.server_address[0]), int(self.server_address[1])
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{port}/?token={quote(self.token)}"
+
+    def docket(self) -> _Docket:
+        """Return the page, read again when it was written anew."""
+        path = self.folder / PAGE
+        with self._lock:
+            found = path.stat()
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if self._read is None or self._read.stamp != stamp:
+                data = read_page(path)
+                name = hashlib.sha256(str(self.folder).encode("utf-8", "surrogateescape"))
+                server = {"endpoint": "decisions", "token": self.token,
+                          "folder": name.hexdigest()[:16]}  # fmt: skip
+                starts, labels = (unpack(data[key]).tolist() for key in ("starts", "labels"))
+                rows = Rows(data["ids"], data["classes"], starts, labels, data["table"])
+                images = frozenset(filter(None, data.get("images") or ()))
+                self._read = _Docket(stamp, render_page(data, server).encode(), rows, images)
+            return self._read
+
+    def decide(self, record: dict[str, str]) -> None:
+        """Check a decision and write it to disk; one that is there already is not repeated.
+
+        Raises
+        ------
+        _Refused
+            If the docket does not admit it.
+        """
+        rows = self.docket().rows
+        if record["data"] != rows.data:
+            raise _Refused(HTTPStatus.CONFLICT, "the docket was written anew: reload the page")
+        if record["id"] not in rows.places:
+            raise _Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"no row is called {record['id']!r}")
+        if reason := rows.refusal(record):
+            raise _Refused(HTTPStatus.UNPROCESSABLE_ENTITY, reason)
+        candidates = rows.separator.join(rows.candidates(rows.places[record["id"]]))
+        self.decisions.append(record | {"candidates": candidates})
+
+    def picture(self, path: str) -> Path | None:
+        """Return a picture that the page names, by the same words; None for any other path."""
+        if path not in self.docket().images:
+            return None
+        try:
+            file = (self.folder / path).resolve(strict=True)
+        except (OSError, ValueError):
+            return None
+        return file if file.is_file() and file.suffix.lower() in _PICTURES else None
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing when a browser has gone away."""
+
+
+class _Server6(DocketServer):
+    address_family = socket.AF_INET6
+
+
+class _Refused(Exception):
+    """A request that is answered with a status and a reason."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: DocketServer
+    server_version = "appellate"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        self._guarded(self._get)
+
+    def do_POST(self) -> None:
+        self._guarded(self._post)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Answer whatever goes wrong; a docket that is just being replaced is a matter of time."""
+        try:
+            work()
+        except _Refused as refused:
+            self._refuse(refused.status, str(refused))
+        except ConnectionError:
+            self.close_connection = True
+        except TimeoutError:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
+        except FileNotFoundError:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "the docket is being written; try again")
+        except OSError as error:
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, error.strerror or "not written")
+        except DecisionError as error:
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        except PageError as error:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except (ValueError, RecursionError):
+            self._refuse(HTTPStatus.BAD_REQUEST, "not a request of the page")
+
+    def _get(self) -> None:
+        split = urlsplit(self.path)
+        given = parse_qs(split.query).get("token")
+        if given and self._is_token(given[0]):
+            self._enter()
+        elif not self._may_enter():
+            raise _Refused(HTTPStatus.FORBIDDEN, "open the address that the server printed")
+        elif split.path in ("/", f"/{PAGE}"):
+            self._answer(self.server.docket().page, "text/html; charset=utf-8")
+        elif split.path == "/decisions":
+            content = json.dumps(self.server.decisions.records()).encode()
+            self._answer(content, "application/json")
+        elif split.path == "/picture":
+            self._send_picture(unquote(split.query))
+        else:
+            raise _Refused(HTTPStatus.NOT_FOUND, "no such page")
+
+    def _post(self) -> None:
+        if not self._may_enter():
+            raise _Refused(HTTPStatus.FORBIDDEN, "open the address that the server printed")
+        if self.path != "/decisions":
+            raise _Refused(HTTPStatus.NOT_FOUND, "decisions are posted to /decisions")
+        self.server.decide(self._record())
+        self._answer(b"{}", "application/json")
+
+    def _record(self) -> dict[str, str]:
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit():
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a decision has a length")
+        if int(length) > _LARGEST_BODY:
+            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too long for a decision")
+        record = json.loads(self.rfile.read(int(length)))
+        if not isinstance(record, dict) or record.get("decision") not in KINDS:
+            raise _Refused(HTTPStatus.BAD_REQUEST, "not a decision")
+        texts = {name: record.get(name, "") for name in COLUMNS}
+        for text in texts.values():
+            if not isinstance(text, str) or "\0" in text:
+                raise _Refused(HTTPStatus.BAD_REQUEST, "a decision is made of texts")
+            text.encode()  # a lone surrogate is none
+        return texts | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
+
+    def _send_picture(self, path: str) -> None:
+        file = self.server.picture(path)
+        if file is None:
+            raise _Refused(HTTPStatus.NOT_FOUND, "no picture that the page names")
+        kind = mimetypes.guess_type(file.name)[0] or "image/png"
+        self._answer(file.read_bytes(), kind, cache="private, max-age=600")
+
+    # -- who may come in ----------------------------------------------------------------
+
+    @property
+    def _cookie(self) -> str:
+        """Name the cookie by the port: browsers share cookies between the ports of a host."""
+        return f"appellate-{self.server.server_address[1]}"
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.server.token.encode())
+
+    def _may_enter(self) -> bool:
+        """Let the page in by its header, pictures and reloads by the cookie (same site only)."""
+        scheme, _, bearer = self.headers.get("Authorization", "").partition(" ")
+        if scheme == "Bearer":
+            return self._is_token(unquote(bearer))
+        try:
+            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(self._cookie)
+        except CookieError:
+            return False
+        given = unquote(cookie.value) if cookie else ""
+        return self.command == "GET" and self._is_token(given)
+
+    def _enter(self) -> None:
+        """Keep the token in a cookie, so that it leaves the address."""
+        value = quote(self.server.token, safe="")
+        self.send_response(HTTPStatus.SEE_OTHER)
+        cookie = f"{self._cookie}={value}; HttpOnly; SameSite=Strict; Path=/"
+        self.send_header("Set-Cookie", cookie)
+        self.send_header("Location", "/")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    # -- answers ------------------------------------------------------------------------
+
+    def _answer(
+        self, content: bytes, kind: str, status: int = HTTPStatus.OK, cache: str = "no-store"
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Cache-Control", cache)
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
+        self.close_connection = True
+        content = f"{reason}\n".encode("utf-8", "replace")
+        try:
+            self._answer(content, "text/plain; charset=utf-8", status)
+        except OSError:
+            return  # whoever asked has gone
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing for every request."""
+
+
+def _kept_token(folder: Path) -> str:
+    """Return the token of a folder, which only its owner can read; make it at the first time."""
+    path = folder / _TOKEN
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(24))
+    except FileExistsError:
+        pass
+    kept = path.read_text(encoding="utf-8").strip()
+    return kept if len(kept) >= 16 else secrets.token_urlsafe(24)

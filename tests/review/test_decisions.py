@@ -1,0 +1,211 @@
+"""The file of decisions: whole or not at all, in any form a spreadsheet gives it."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appellate.review.decisions import (
+    COLUMNS,
+    DecisionError,
+    DecisionFile,
+    as_line,
+    parse,
+    read_decisions,
+)
+
+HEAD = ",".join(COLUMNS) + "\n"
+CLASSES = ["cat", "dog", "cow"]
+SETS = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
+
+
+def record(name="a", kind="accept", label="cat", key=""):
+    return {"id": name, "decision": kind, "label": label, "time": "t", "key": key}
+
+
+def read(path, text, ids=("a", "b", "c"), data="", encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return read_decisions(path, classes=CLASSES, candidates=SETS, ids=ids, data=data)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "decisions.csv"
+
+
+def test_the_latest_decision_counts(path):
+    text = "id,decision,label\na,accept,cat\nb,keep,dog\nb,clear,\na,other,dog\nx,none,\nc,none,\n"
+    found = read(path, text)
+    assert found.by_row() == {0: ("other", "dog"), 2: ("none", "")}
+    assert found.labels.tolist() == [1, -1]
+    assert found.unknown == 1
+
+
+def test_none_of_these_may_name_a_label(path):
+    found = read(path, "id,decision,label\na,none,cow\nb,none,zebra\n")
+    assert found.names == ["cow", "zebra"]
+    assert found.labels.tolist() == [2, -1], "a new label has no class"
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_forms_of_spreadsheets(path, mark, encoding, end):
+    rows = [
+        ["label", "note", "ID", "decision"],
+        ["dog", "é", "b", "other"],
+        ["cat", "", "a", "accept"],
+    ]
+    text = end.join(mark.join(row) for row in rows)  # no final line end
+    found = read(path, text, encoding=encoding)
+    assert found.by_row() == {1: ("other", "dog"), 0: ("accept", "cat")}
+
+
+def test_json_lines(path):
+    found = read(path, '{"id": "a", "decision": "other", "label": "dog"}\n\n')
+    assert found.by_row() == {0: ("other", "dog")}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no file of decisions"),
+        ("a,b\n", "no file of decisions"),
+        ("id,decision,label\na,drop,cat\n", "line 2: the decision 'drop' is none of"),
+        ("id,decision,label\na,accept\n", "line 2 has 2 cells, but the head of the file has 3"),
+        ('id,decision,label\na,accept,"cat\n', "line 2: unexpected end"),
+        ("id,decision,label\na,accept,cow\n", "'cow' is no candidate of 'a', which has cat, dog"),
+        ("id,decision,label\na,none,cat\n", "'cat' is a candidate of 'a'"),
+        ("id,decision,label\nx,accept,cat\n", "none of its 1 ids is in the table"),
+        ("id,decision,label\na,none," + "x" * 1001 + "\n", "more than 1000 characters"),
+        ('{"id": "a"}', "line 1 has no id, decision, label"),
+        ("{", "line 1 is no JSON"),
+    ],
+)
+def test_what_is_refused(path, text, message):
+    with pytest.raises(DecisionError, match=message):
+        read(path, text)
+
+
+def test_latin_1_is_refused(path):
+    with pytest.raises(DecisionError, match="UTF-8"):
+        read(path, "id,decision,label\né,none,\n", encoding="latin-1")
+
+
+def test_a_row_number_on_a_table_that_changed(path):
+    line = as_line(record("1", label="dog") | {"data": "sha256:1", "candidates": "dog|cow"})
+    assert read(path, HEAD + line, ids=None, data="sha256:1").rows.tolist() == [1]
+    with pytest.raises(DecisionError, match=r"another version of the table.*Name a column"):
+        read(path, HEAD + line, ids=None, data="sha256:2")
+    moved = as_line(record("1", label="dog") | {"candidates": "cat|dog"})
+    with pytest.raises(DecisionError, match=r"its candidates were cat\|dog, and now are dog, cow"):
+        read(path, HEAD + moved, ids=None)
+    named = as_line(record("b", label="dog") | {"data": "sha256:1", "candidates": "cat|dog"})
+    assert read(path, HEAD + named, data="sha256:2").rows.tolist() == [1], "found by name"
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+@given(st.lists(st.fixed_dictionaries({"id": TEXTS, "label": TEXTS, "key": TEXTS}), max_size=5))
+def test_every_text_comes_back(records):
+    lines = [as_line(r | {"decision": "none"}) for r in records]
+    found = parse((HEAD + "".join(lines)).encode(), "it")
+    assert [{k: r[k] for k in ("id", "label", "key")} for r in found] == records
+
+
+def test_appending(path):
+    file = DecisionFile(path)
+    assert file.records() == []
+    assert file.append(record(key="k1"))
+    assert not file.append(record(key="k1")), "kept once"
+    assert file.append(record("b", "none", "=x\r", "k2"))
+    assert path.read_bytes().startswith(f'{HEAD}a,accept,cat,t,,,k1\nb,none,"\'=x\r"'.encode())
+    assert [(r["id"], r["label"]) for r in DecisionFile(path).records()] == [
+        ("a", "cat"),
+        ("b", "=x\r"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "id,decision,label,time\na,accept,cat,t",
+        "id;decision;label;time\na;accept;cat;t\n",
+        "\ufeffid\tdecision\tlabel\tnote\na\taccept\tcat\tmine\n",
+        "label,decision,id\r\ncat,accept,a\r\n",
+        HEAD + "a,accept,cat,t,,,",
+    ],
+)
+def test_appending_to_what_a_spreadsheet_saved(path, before):
+    path.write_bytes(before.encode())
+    file = DecisionFile(path)
+    assert file.append(record("b", "none", "", "k"))
+    found = parse(path.read_bytes(), "it")
+    assert [(r["id"], r["decision"], r["label"]) for r in found] == [
+        ("a", "accept", "cat"),
+        ("b", "none", ""),
+    ]
+    assert ("note" not in before) or found[0]["note"] == "mine"
+    assert file.append(record("c", "none", "", "k2"))
+    assert len(parse(path.read_bytes(), "it")) == 3
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("before", [HEAD + "a,acc", HEAD + 'a,"acc\n', "x,y\n1,2\n", "\xff"])
+def test_a_file_that_cannot_be_read_is_never_touched(path, before):
+    path.write_bytes(before.encode("latin-1"))
+    with pytest.raises(DecisionError):
+        DecisionFile(path).append(record())
+    assert path.read_bytes() == before.encode("latin-1")
+
+
+@pytest.mark.parametrize("room", [0, 7])
+def test_a_short_write_leaves_the_file_as_it_was(path, room, monkeypatch):
+    file = DecisionFile(path)
+    file.append(record(key="k1"))
+    before = path.read_bytes()
+    write, left = os.write, [room]
+
+    def full(handle, content):
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        part, left[0] = content[: left[0]], 0
+        return write(handle, part)
+
+    monkeypatch.setattr("appellate.review.decisions.os.write", full)
+    with pytest.raises(OSError, match="No space"):
+        file.append(record("b", key="k2"))
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert file.append(record("b", key="k2")), "it can be sent again"
+    assert len(file.records()) == 2
+
+
+def test_many_writers_one_head_nothing_twice(path):
+    files = [DecisionFile(path) for _ in range(2)]
+
+    def work(file, start):
+        for i in range(start, start + 40):
+            file.append(record(str(i), key=f"k{i}"))
+
+    threads = [threading.Thread(target=work, args=(f, s)) for f in files for s in (0, 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = parse(path.read_bytes(), "it")
+    assert sorted(r["key"] for r in found) == sorted(f"k{i}" for i in range(60))
+
+
+def test_a_link_is_not_followed(path, tmp_path):
+    (tmp_path / "other").write_text(HEAD)
+    path.symlink_to(tmp_path / "other")
+    with pytest.raises((DecisionError, OSError)):
+        DecisionFile(path).append(record())
+    assert (tmp_path / "other").read_text() == HEAD

@@ -1,0 +1,232 @@
+"""The page as a file: its summary, its encoding, what it does not hold."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+
+from appellate import PLCPClassifier, SUREClassifier
+from appellate._palette import DARK, LIGHT, contrast
+from appellate.review import page_data, write_page
+from appellate.review.data import pack, summarize, unpack
+from appellate.review.page import read_page, render_page
+from tests.cli.tables import HOSTILE
+from tests.review.dockets import make_docket
+
+pytest.importorskip("jinja2")
+
+
+@pytest.fixture(scope="module")
+def docket():
+    return make_docket(200, 6, truth=["class 0"] * 200)
+
+
+def test_summary_counts(docket):
+    summary = summarize(docket)
+    json.dumps(summary)
+    assert summary["upheld"] + summary["overturned"] == summary["n"] == 200
+    assert sum(count for _, count in summary["sizes"]) == 200
+    assert sum(summary["histogram"]["after"]) == summary["contested"]
+    changed = summary["overturned"]
+    assert sum(row["lost"] for row in summary["classes"]["shown"]) == changed
+    assert sum(row["gained"] for row in summary["classes"]["shown"]) == changed
+    counts = [change["count"] for change in summary["changes"]["shown"]]
+    assert sum(counts) + summary["changes"]["left"] == changed
+    assert counts == sorted(counts, reverse=True)
+    assert summary["contested"] + summary["single"] == 200
+    assert summary["close"] == int((docket.margin[docket.candidates.sum(axis=1) > 1] < 0.1).sum())
+    assert sum(count for *_, count in summary["reliability"]) == summary["contested"]
+    assert summary["truth"]["verdict"] == pytest.approx(
+        100 * np.mean(docket.verdict == 0), abs=0.1
+    )
+
+
+def test_excluded_rows_are_counted_apart(docket):
+    out = [0, 3, int(docket.overturned.argmax())]
+    whole, summary = summarize(docket), summarize(docket, out)
+    assert (whole["excluded"], summary["excluded"]) == (0, 3)
+    gone = int(docket.overturned[out].sum())
+    assert summary["overturned"] == whole["overturned"] - gone
+    assert sum(row["lost"] for row in summary["classes"]["shown"]) == summary["overturned"]
+    assert summary["upheld"] == whole["upheld"] - 3 + gone
+    assert summary["truth"]["n"] == whole["truth"]["n"] - 3
+
+
+def test_reviewed_rows_are_counted_apart(docket):
+    over = int(docket.overturned.argmax())
+    whole, summary = summarize(docket), summarize(docket, [], [over])
+    assert (whole["reviewed"], summary["reviewed"]) == (0, 1)
+    assert summary["overturned"] == whole["overturned"] - 1
+    assert summary["upheld"] == whole["upheld"]
+    assert summary["truth"] == whole["truth"], "they were heard"
+
+
+def test_summary_of_many_classes_leaves_some_out():
+    summary = summarize(make_docket(2000, 40))
+    assert len(summary["changes"]["shown"]) == 12
+    assert summary["changes"]["left"] > 0
+    assert summary["classes"]["hidden"] > 0
+
+
+def test_rows_hold_candidate_entries_only(docket):
+    data = page_data(docket, neighbors=np.zeros((200, 3), int), decisions={4: ("none", "")})
+    packed = json.loads(json.dumps(pack(data)))
+    labels, after = (unpack(packed[name]) for name in ("labels", "after"))
+    assert len(labels) == len(after) == docket.candidates.sum()
+    assert labels.dtype == "u1", "as small as the numbers allow"
+    kept = docket.appeal_confidence[docket.candidates]
+    np.testing.assert_allclose(after / 10_000, kept, atol=1e-4)
+    np.testing.assert_array_equal(unpack(packed["history"])[-1], docket.appeal)
+    assert packed["decisions"] == {"4": ["none", ""]}
+
+
+@pytest.mark.parametrize("values", [[0, 255], [256], [70_000], [-1, 3], []])
+def test_packing_loses_nothing(values):
+    np.testing.assert_array_equal(unpack(pack(np.array(values, dtype=int))), values)
+
+
+def test_a_page_is_read_back_as_it_was_written(docket, tmp_path):
+    data = page_data(docket, title="</script>", texts=["<b>&amp;"] * 200)
+    found = read_page(write_page(data, tmp_path / "d.html"))
+    assert (found["title"], found["texts"][3]) == ("</script>", "<b>&amp;")
+    assert found["summary"] == data["summary"]
+    again = render_page(found)
+    assert again == (tmp_path / "d.html").read_text(encoding="utf-8")
+    (tmp_path / "old.html").write_text('<script id="data">{"n": 3}</script>')
+    with pytest.raises(ValueError, match="no docket page of this version"):
+        read_page(tmp_path / "old.html")
+
+
+def test_answers_are_sorted_by_row(docket):
+    answers = {"people": ["ann", "ben"], "row": [3, 0, 3], "person": [0, 1, 1], "label": [2, 4, 5]}
+    found = page_data(docket, answers=answers)["answers"]
+    assert found["starts"][:6].tolist() == [0, 1, 1, 1, 3, 3]
+    assert (found["person"].tolist(), found["label"].tolist()) == ([1, 0, 1], [4, 2, 5])
+
+
+def test_names_that_occur_twice_can_be_told_apart():
+    data = page_data(make_docket(4, 2, ids=["a", "b", "a", 7]))
+    assert data["ids"] == ["a #0", "b", "a #2", "7"]
+
+
+def test_lists_and_numpy_numbers_do(docket):
+    page = page_data(
+        docket,
+        neighbors=[[1, 2]] * 200,
+        suspicion=[0.5] * 200,
+        features=[{"name": "x", "importance": np.float64(0.5)}],
+        annotators=[{"name": "ann", "answers": np.int64(3)}],
+    )
+    assert "0.50" in render_page(page)
+
+
+def sentences(page):
+    head = re.search(r"<header.*?</header>", page, re.S)[0]
+    return " ".join(html.unescape(re.sub("<[^>]*>", " ", head)).split())
+
+
+def test_the_first_screen_says_what_changed_and_whether_to_trust_it(docket):
+    plain = make_docket(200, 6)
+    contested = int((plain.candidates.sum(axis=1) > 1).sum())
+    changed = int(plain.overturned.sum())
+    said = sentences(render_page(page_data(plain, expected_wrong=51.6)))
+    assert f"{changed} of {contested} contested labels changed" in said
+    assert f"{200 - contested} of 200 rows have one candidate" in said
+    assert f"about 52 of the {contested} contested labels are still wrong" in said
+    assert "by less than 0.10" in sentences(render_page(page_data(plain)))
+    rivals = [{"name": "majority vote", "accuracy": 0.912}, {"name": "any", "accuracy": 0.01}]
+    suspicion = np.where(np.arange(200) < 7, 0.8, 0.1)
+    page = page_data(
+        docket, scores=rivals, suspicion=suspicion, warnings=["little signal"], audit=[2],
+        suggested=[1, 2, 3],
+    )  # fmt: skip
+    said = sentences(render_page(page))
+    assert "Against the known truth of 200 rows" in said
+    assert "Majority vote is right for 91.2%: better than the appeals." in said
+    assert "Any is right" not in said
+    assert "Please note: little signal" in said
+    assert "Review the 3 suggested (1 at random)" in said
+    assert "7 suspected: none of these" in said
+
+
+def test_colours_can_be_told_apart():
+    for palette in (LIGHT, DARK):
+        for text in ("ink", "soft", "verdict", "appeal", "upheld", "truth", "good", "bad"):
+            for back in ("paper", "ground", "mark", "warn"):
+                assert contrast(palette[text], palette[back]) >= 4.5, (text, back)
+        for back in ("paper", "ground", "mark"):
+            assert contrast(palette["edge"], palette[back]) >= 3
+        for filled in ("appeal", "overturned", "bad"):
+            assert contrast(palette["paper"], palette[filled]) >= 4.5
+        assert contrast(palette["verdict"], palette["appeal"]) >= 1.35
+        assert palette["overturned"] == palette["appeal"]
+
+
+def test_policy_names_script_and_style_by_hash(docket, tmp_path):
+    page = docket.to_html(tmp_path / "d.html", title="t").read_text(encoding="utf-8")
+    policy = html.unescape(re.search(r'Security-Policy" content="([^"]*)"', page)[1])
+    for tag in ("script", "style"):
+        body = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"\s(on\w+|style)=", page.split("<script")[0])
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert [p.name for p in tmp_path.iterdir()] == ["d.html"]
+
+
+def test_hostile_names_are_text():
+    names = np.array([*HOSTILE[:11], "\ud800"], dtype=object)
+    docket = make_docket(
+        60, 12, class_names=names, ids=[f"{HOSTILE[i % 12]}{i}" for i in range(60)]
+    )
+    page = render_page(page_data(docket, title=HOSTILE[1], texts=[HOSTILE[8]] * 60))
+    assert page.count("<script") == page.count("</script>") == 3
+    assert "<img" not in page
+    page.encode("utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+    assert data["classes"][:11] == list(HOSTILE[:11])
+
+
+@pytest.mark.parametrize("options", [{"rounds": None, "ids": None}, {"truth": [None] * 60}])
+def test_without_what_is_optional(options):
+    assert 'id="data"' in render_page(page_data(make_docket(60, 3, **options)))
+
+
+def test_nothing_overturned_and_one_candidate():
+    ones = np.eye(2)[[0, 1, 0]]
+    docket = make_docket(
+        3, 2, candidates=ones > 0, verdict_confidence=ones, appeal_confidence=ones,
+        label_history=np.array([[0, 1, 0]] * 3), rounds=None, ids=None,
+    )  # fmt: skip
+    page = render_page(page_data(docket))
+    assert "No verdict was overturned." in page
+    assert "No label is contested." in page
+
+
+def test_from_python(tmp_path):
+    X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    y = ["cat|dog", "cat", "cat|<b>", "dog", "dog|<b>", "cat|dog"]
+    model = PLCPClassifier(SUREClassifier(), keep_confidences=True).fit(X, y)
+    docket = model.docket(output="docket")
+    assert len(docket.rounds) == model.n_iter_
+    assert list(docket.to_frame("dict")) == list(model.docket(output="dict"))
+    assert docket.to_html(tmp_path / "d.html").stat().st_size > 10_000
+    shown = docket._repr_html_()
+    assert "Docket of 6 samples" in shown
+    assert "<b>" not in shown
+    assert PLCPClassifier(SUREClassifier()).fit(X, y).docket(output="docket").rounds is None
+
+
+def test_without_jinja_the_extra_is_named(docket, tmp_path, monkeypatch):
+    monkeypatch.setattr("appellate.review.page.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"appellate\[report\]"):
+        docket.to_html(tmp_path / "d.html")
+    assert not list(tmp_path.iterdir())
