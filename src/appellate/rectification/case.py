@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from appellate.candidates import Answers, CandidateSets
@@ -365,16 +366,18 @@ def _features(
         frame = features(table, roles, rows=labels.first)
     if embeddings is None:
         return frame, 0
-    import pandas as pd  # type: ignore[import-untyped]
-
-    matrix = read_embeddings(embeddings, labels.n_rows)
-    names = [f"embedding_{j}" for j in range(matrix.shape[1])]
-    numbers = pd.DataFrame(matrix, columns=names)
-    return (numbers if frame is None else pd.concat([frame, numbers], axis=1)), len(names)
+    numbers = read_embeddings(embeddings, labels.n_rows)
+    return (numbers if frame is None else frame.join(numbers)), numbers.shape[1]
 
 
-def read_embeddings(embeddings: Any, n: int) -> NDArray[np.float64]:
-    """Read a matrix of numbers, one row an item, from an array or a file of numpy."""
+def read_embeddings(embeddings: Any, n: int) -> Any:
+    """Read a matrix of numbers, one row an item, from an array or a file of numpy.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``embedding_0`` and so on.
+    """
     where = "embeddings"
     if isinstance(embeddings, (str, os.PathLike)):
         where = f"'{os.fspath(embeddings)}'"
@@ -400,7 +403,7 @@ def read_embeddings(embeddings: Any, n: int) -> NDArray[np.float64]:
     wrong = np.flatnonzero(np.isinf(matrix).any(axis=1))
     if len(wrong):
         raise TableError(f"{where}: {name_rows(wrong)}: infinite numbers. Correct them.")
-    return matrix
+    return pa.table({f"embedding_{j}": column for j, column in enumerate(matrix.T)}).to_pandas()
 
 
 def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) -> Any:
