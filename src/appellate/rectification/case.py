@@ -243,7 +243,9 @@ def understand(
         named["ignore"] = [*([ignored] if isinstance(ignored, str) else ignored), groups]
     roles = find_roles(table, **named)
     labels = read_labels(table, roles)
-    chosen = _choose_method(method, labels, roles)
+    chosen = _choose_method(
+        "plcp" if method == "auto" and base is not None else method, labels, roles
+    )
     problems = labels.problems(answers=chosen == "testimony")
     if problems:
         raise TableError(f"{table.source}: {problems[0]}")
@@ -400,6 +402,8 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
         raise TableError(
             f"{where} has {len(matrix)} rows, but there are {n} items. Give one each."
         )
+    if np.isnan(matrix).all():
+        raise TableError(f"{where} holds no number.")
     wrong = np.flatnonzero(np.isinf(matrix).any(axis=1))
     if len(wrong):
         raise TableError(f"{where}: {name_rows(wrong)}: infinite numbers. Correct them.")
