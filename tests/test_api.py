@@ -65,7 +65,8 @@ def describe():
                 parameters = inspect.signature(value).parameters.values()
             except ValueError:
                 parameters = ()
-            signature = f"({', '.join(_show(p) for p in parameters)})"
+            shown = [_show(each) for each in parameters if not each.name.startswith("_")]
+            signature = f"({', '.join(shown)})"
         lines.append(f"{module}.{name}{signature}")
     return lines
 
@@ -118,7 +119,7 @@ def _parameters(value):
     if is_error or getattr(value, "_is_protocol", False):
         return []
     names = inspect.signature(value).parameters
-    return [name for name in names if name not in ("args", "kwargs")]
+    return [name for name in names if name not in ("args", "kwargs") and name[0] != "_"]
 
 
 def test_exceptions_to_the_rule_are_still_needed():
