@@ -114,7 +114,8 @@ def rectify(
         Of a text file; found by default.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
-        candidate sets; PLCP is the paper's, with a base classifier and its partner.
+        candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
+        taken where a `base` is named.
     base : str or estimator, default=None
         Base classifier of PLCP, see `make_base`; ``"auto"`` chooses one and its settings
         without the truth. By default PL-AGGD, SURE for many rows.
