@@ -20,16 +20,21 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.base",
+    "appellate.candidates",
     "appellate.confidence",
     "appellate.costs",
     "appellate.datasets",
     "appellate.deep",
     "appellate.docket",
+    "appellate.evidence",
     "appellate.io",
+    "appellate.jury",
     "appellate.metrics",
     "appellate.model_selection",
     "appellate.plotting",
     "appellate.review",
+    "appellate.tables",
+    "appellate.testimony",
     "appellate.testing",
 ]
 # Examples of these would say nothing.
@@ -39,6 +44,10 @@ NO_EXAMPLE = {
     "appellate.io.ModelFileError": "an error",
     "appellate.review.DecisionError": "an error",
     "appellate.model_selection.Scorer": "made by get_scorer, which has one",
+    "appellate.tables.Diagnosis": "made by diagnose, which has one",
+    "appellate.tables.Labels": "made by read_labels, which has one",
+    "appellate.tables.Roles": "made by find_roles, which has one",
+    "appellate.tables.TableError": "an error",
 }
 
 
