@@ -1,11 +1,13 @@
 """Walk through one fit: which functions of the library it visits, in which files.
 
 python tools/walk.py fit        # PLCPClassifier(AGGDClassifier()).fit on a small problem
+python tools/walk.py rectify    # the command on a small table, without methods and numerics
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +28,20 @@ def fit() -> Callable[[], Any]:
     return lambda: PLCPClassifier(AGGDClassifier()).fit(X, candidates)
 
 
-WALKS = {"fit": fit}
+def rectify() -> Callable[[], Any]:
+    from appellate.cli.app import run
+
+    folder = Path(tempfile.mkdtemp())
+    rows = [f"{i % 7 + 5 * (i % 2)},{'cat|dog' if i % 3 else 'cow'}" for i in range(40)]
+    (folder / "birds.csv").write_text("size,names\n" + "\n".join(rows) + "\n")
+    words = ["rectify", str(folder / "birds.csv"), "--candidates", "names", "--out"]
+    run([*words, str(folder / "first")])  # imports
+    return lambda: run([*words, str(folder / "second")])
+
+
+WALKS = {"fit": fit, "rectify": rectify}
+# What stands between a user and a method.
+ROOMS = {"rectify": ("cli", "rectification", "tables", "review", "io", "docket", "_files")}
 
 
 def visit(walk: Callable[[], Any]) -> dict[str, list[str]]:
@@ -50,6 +65,8 @@ def visit(walk: Callable[[], Any]) -> dict[str, list[str]]:
 
 def main(name: str) -> None:
     found = visit(WALKS[name]())
+    rooms = ROOMS.get(name)
+    found = {f: v for f, v in found.items() if rooms is None or f.startswith(rooms)}
     for file, functions in found.items():
         print(f"{file}: {', '.join(functions)}")
     print(f"{sum(map(len, found.values()))} functions in {len(found)} files")

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from appellate.numerics.kernels import LinearKernel as LinearKernel
     from appellate.partner import PartnerClassifier as PartnerClassifier
     from appellate.plcp import PLCPClassifier as PLCPClassifier
+    from appellate.rectification import Rectification as Rectification
+    from appellate.rectification import load as load
+    from appellate.rectification import rectify as rectify
     from appellate.testimony import TestimonyClassifier as TestimonyClassifier
 
     __version__: str
@@ -46,13 +49,16 @@ _HOMES = {
     "PLSVMClassifier": "bases.svm",
     "ParquetRows": "numerics.blocks",
     "PartnerClassifier": "partner",
+    "Rectification": "rectification",
     "SUREClassifier": "bases.sure",
     "SoftLabelClassifier": "bases.soft_label",
     "TestimonyClassifier": "testimony",
     "as_answers": "candidates",
     "as_candidates": "candidates",
     "available_bases": "bases",
+    "load": "rectification",
     "make_base": "bases",
+    "rectify": "rectification",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -79,6 +79,38 @@ _PLAIN_TYPES = {
     **{f"skrub.{name}": ("ObjectNode",) for name in _SKRUB_TYPES},
     **{f"skrub.{name}": ("FunctionNode",) for name in _SKRUB_FUNCTIONS},
 }
+# What an encoder of a table is made of, in skrub.
+_ENCODER_TYPES = {
+    f"skrub.{name}"
+    for name in (
+        "_apply_to_each_col.ApplyToEachCol",
+        "_check_input.CheckInputDataFrame",
+        "_clean_categories.CleanCategories",
+        "_clean_null_strings.CleanNullStrings",
+        "_dataframe._common.is_any_date",
+        "_dataframe._common.is_categorical",
+        "_dataframe._common.is_numeric",
+        "_datetime_encoder.DatetimeEncoder",
+        "_drop_uninformative.DropUninformative",
+        "_duration_to_float.DurationToFloat",
+        "_string_encoder.StringEncoder",
+        "_table_vectorizer.PassThrough",
+        "_table_vectorizer.ShortReprDict",
+        "_table_vectorizer.TableVectorizer",
+        "_table_vectorizer._created_by_predicate",
+        "_to_categorical.ToCategorical",
+        "_to_datetime.ToDatetime",
+        "_to_float.ToFloat",
+        "_to_str.ToStr",
+        "selectors._base.All",
+        "selectors._base.And",
+        "selectors._base.Cols",
+        "selectors._base.Filter",
+        "selectors._base.Or",
+        "selectors._base.Sub",
+        "selectors._selectors._cardinality_below",
+    )
+}
 # They call what a file names; no model needs them.
 _CALLS = {"MethodNode", "OperatorFuncNode"}
 # Ways to make an object of ours, which then gets its attributes; nothing of it is called.
@@ -356,7 +388,7 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
     if sum(unpacked.values()) > max_bytes:
         raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
     strange = set(skops.get_untrusted_types(data=content))
-    return sorted(strange - (own - others) - trusted)
+    return sorted(strange - (own - others) - _ENCODER_TYPES - trusted)
 
 
 def _protocol(skops: Any) -> int:

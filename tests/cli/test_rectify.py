@@ -369,7 +369,7 @@ def test_wrong_decisions(lines, message, tmp_path, capsys):
 
 
 def test_hostile_content_is_text(tmp_path, capsys):
-    from appellate.cli.cells import restore
+    from appellate.tables.cells import restore
 
     ids = [f"{HOSTILE[i % len(HOSTILE)]}{i}" for i in range(60)]
     names = (HOSTILE[0], HOSTILE[2], HOSTILE[4])

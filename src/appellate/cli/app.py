@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -60,9 +62,9 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
 def app() -> None:
     """Give ambiguous labels a second hearing.
 
-    Every training sample has a set of candidate labels, of which one is true. A base
-    classifier gives each sample a verdict; a partner classifier, trained on what the sample
-    is not, hears the appeal.
+    Every row comes with evidence of its label that does not settle it: a set of candidates, or
+    the answers of several people. One label is true. Appellate says which, how surely, which
+    rows to look at and whose answers to trust, and leaves a model.
     """
 
 
@@ -107,6 +109,13 @@ def _termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def _print_anywhere() -> None:
+    """Let a terminal that lacks a letter show its number, where it would be an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -122,6 +131,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         Anything else that goes wrong is ours, and raises. (If the reader of a pipe has gone,
         click exits with 1 and says nothing.)
     """
+    _print_anywhere()
     try:
         with _termination():
             result = app.main(arguments, prog_name="appellate", standalone_mode=False)

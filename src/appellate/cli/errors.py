@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
@@ -15,17 +17,40 @@ class UserError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Write the message to the standard error."""
-        click.echo(f"appellate: {self.format_message()}", file=file, err=True)
+        from appellate.tables.cells import printable
+
+        text = "\n".join(map(printable, self.format_message().splitlines()))
+        click.echo(f"appellate: {text}", file=file, err=True)
 
 
-def in_options(message: str, words: Mapping[str, str]) -> str:
-    """Name the options of the command line where a message of the library names parameters.
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Tell what the library says of the user's input, as it is, without a traceback.
 
-    Examples
-    --------
-    >>> in_options("name a cache_dir.", {"cache_dir": "--cache-dir"})
-    'name a --cache-dir.'
+    The library raises these for input that it refuses; a file that cannot be read or written,
+    a package that is not installed and memory that is not there are the user's to mend too.
     """
-    for there, here in words.items():
-        message = message.replace(there, here)
-    return message
+
+    def tell(message: Warning | str, *_: Any) -> None:
+        UserError(f"note: {message}").show()
+
+    shown = warnings.showwarning
+    warnings.showwarning = tell  # type: ignore[assignment]
+    try:
+        yield
+    except (BrokenPipeError, NotImplementedError):
+        raise
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        text = " ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
+        raise UserError(text or "there is not enough memory. Take fewer rows.") from error
+    finally:
+        warnings.showwarning = shown
+
+
+@contextmanager
+def outside_errors() -> Iterator[None]:
+    """Tell what went wrong outside of this program: files, the store, workers, the cluster."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(str(error)) from error

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from appellate.cli.errors import UserError
+from appellate.cli._progress import say
+from appellate.cli.errors import UserError, user_errors
 
 _EPILOG = """\b
 Examples:
@@ -32,23 +33,24 @@ def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -
     that the page names are served.
     """
     from appellate import review
+    from appellate._files import finish_folder
 
+    finish_folder(folder)
     if not (folder / "docket.html").is_file():
         raise UserError(f"'{folder}' has no docket.html. Name a folder that rectify wrote.")
     if token is not None and len(token) < 16:
         raise UserError("--token must have 16 characters or more, so that it cannot be guessed.")
 
     def ready(address: str) -> None:
-        click.echo(f"{address}\ndecisions are saved in '{folder / 'decisions.csv'}'; Ctrl-C ends")
+        say(f"{address}\ndecisions are saved in '{folder / 'decisions.csv'}'; Ctrl-C ends")
         if browse:
             click.launch(address)
 
-    try:
-        review.serve(folder, host=host, port=port, token=token, ready=ready)
-    except OSError as error:
-        raise UserError(
-            f"cannot serve '{folder}' on {host}:{port}: {error.strerror or error}. Choose another "
-            "--port, or a folder that can be written."
-        ) from error
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    with user_errors():
+        try:
+            review.serve(folder, host=host, port=port, token=token, ready=ready)
+        except OSError as error:
+            raise UserError(
+                f"cannot serve '{folder}' on {host}:{port}: {error.strerror or error}. Choose "
+                "another --port, or a folder that can be written."
+            ) from error

@@ -90,21 +90,24 @@ class Labels:
         counts = self.counts
         return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
-    def problems(self) -> list[str]:
-        """Say why nothing could be learned from these labels."""
+    def problems(self, *, answers: bool = False) -> list[str]:
+        """Say why nothing could be learned from these labels.
+
+        With `answers` of people, a row may have none, or all labels.
+        """
         n, l = self.n_rows, len(self.class_names)
         empty = np.flatnonzero(np.bincount(self.rows, minlength=n) == 0)
         said = []
         if n < 2:
             said.append("one row only: nothing can be compared with it.")
-        if len(empty):
+        if len(empty) and not answers:
             said.append(f"no label in {name_rows(empty)}: give them one or drop them.")
         if l < 2:
             said.append(
                 f"every row has the one label {name_some(self.class_names)}, so there is nothing "
                 "to decide. Is it the right column, and the right separator?"
             )
-        elif self.matrix.all():
+        elif self.matrix.all() and not answers:
             said.append(f"every row has all {l} labels: narrow the sets of some rows.")
         if l > max(50, n // 2):
             said.append(

@@ -46,8 +46,10 @@ _HASH_WORDS = {*_words("hash md sha")}  # digits are words of their own
 _ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
 _ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
 _ADDED = ("label", "confidence", "outcome")  # to the user's table by a run
-_MAYBE = ("suspicion", "margin", "evidence")
-_OUTCOMES = frozenset({"upheld", "overturned", "reviewed", "excluded"})
+_MAYBE = ("runner_up", "runner_up_confidence", "suspicion", "votes", "margin", "evidence")
+_OUTCOMES = frozenset(
+    {"upheld", "overturned", "reviewed", "excluded", "outside the answers", "unanswered"}
+)
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -1,0 +1,13 @@
+"""From a table to labels, a docket and a model: the practitioner's journey as one object.
+
+`case` understands the table, `hearing` fits a classifier and tabulates what it says, `scores`
+weighs that against trivial rivals, `reviewing` says what to look at and takes decisions, `run`
+holds all of it and writes it, `newrows` uses the model.
+"""
+
+from __future__ import annotations
+
+from appellate.rectification.newrows import predict
+from appellate.rectification.run import Rectification, load, rectify
+
+__all__ = ["Rectification", "load", "predict", "rectify"]

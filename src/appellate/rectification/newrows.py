@@ -1,0 +1,209 @@
+"""A model that `rectify` left, on new rows."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate._files import finish_folder
+from appellate.rectification.case import read_embeddings
+from appellate.tables import Roles, Table, TableError, join, read_table
+from appellate.tables.cells import name_some
+from appellate.tables.encoding import features
+
+NO_MODEL = (
+    "this run learned from people's answers alone: it has labels, but no model for new rows. Give "
+    "rectify columns or embeddings to learn from."
+)
+
+
+def predict(
+    folder: str | os.PathLike[str],
+    data: Any,
+    *,
+    proba: bool = False,
+    embeddings: Any = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Any:
+    """Label the rows of a table with the model of a run.
+
+    Parameters
+    ----------
+    folder : path
+        What `rectify` wrote, or the model in it.
+    data : path or data frame
+        New rows, with the columns that the model learned from.
+    proba : bool, default=False
+        Add the probability of every label.
+    embeddings : array-like or path, default=None
+        Of the new rows, if the model learned from embeddings.
+    delimiter, encoding : str, default=None
+        Of a text file; found by default.
+
+    Returns
+    -------
+    data frame
+        The table with ``label`` and ``confidence``.
+    """
+    model, meta = open_model(folder)
+    reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
+    table, added, _ = label_rows(model, meta, data, proba=proba, **reading)
+    return join(table, added)
+
+
+def read_document(folder: Path) -> dict[str, Any] | None:
+    """Return what ``run.json`` of a folder holds; None if it is no run."""
+    try:
+        document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    ours = isinstance(document, dict) and {"settings", "scores"} <= document.keys()
+    return document if ours else None
+
+
+def open_model(folder: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the model of a run and what is known of its columns."""
+    from appellate.io import load_model, read_meta
+
+    home = Path(folder)
+    finish_folder(home)
+    if read_document(home) is not None:
+        if not (home / "model").is_dir():
+            raise ValueError(NO_MODEL)
+        home = home / "model"
+    meta, model = read_meta(home), load_model(home)
+    if "features" not in meta:
+        raise ValueError(f"'{folder}' was not written by rectify; load it in Python.")
+    return model, meta
+
+
+def label_rows(
+    model: Any,
+    settings: Mapping[str, Any],
+    data: Any,
+    *,
+    proba: bool = False,
+    embeddings: Any = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> tuple[Table, dict[str, list[Any]], list[str]]:
+    """Return a table, the columns that a model adds to it, and what is good to know."""
+    table = read_table(data, delimiter=delimiter, encoding=encoding)
+    notes = list(table.notes)
+    X = _new_features(table, settings, embeddings, notes)
+    with np.errstate(all="ignore"):
+        rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
+        _check_finite(rows, table)
+        probabilities = model[-1].predict_proba(rows)
+        _check_finite(probabilities, table)
+        labels = model[-1].predict(rows).tolist()
+    names = model.classes_.tolist()
+    place = {name: j for j, name in enumerate(names)}
+    sure = [float(row[place[label]]) for row, label in zip(probabilities, labels, strict=True)]
+    added: dict[str, list[Any]] = {"label": labels, "confidence": sure}
+    if proba:
+        added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
+    return table, added, notes
+
+
+def _check_finite(numbers: NDArray[Any], table: Table) -> None:
+    bad = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
+    if bad.size:
+        raise TableError(
+            f"{table.source}: row {bad[0]} holds a number too large to compute with. Correct it, "
+            "or leave the row out."
+        )
+
+
+def _new_features(
+    table: Table, settings: Mapping[str, Any], embeddings: Any, notes: list[str]
+) -> Any:
+    """Return the columns that a model learned from, of new rows."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    roles, kinds = settings["roles"], {e["name"]: e["kind"] for e in settings["features"]}
+    wanted = [*roles["features"], *roles["text"]] if kinds else []
+    n_embeddings = settings["n_embeddings"]
+    if n_embeddings and embeddings is None:
+        raise ValueError("this model learned from embeddings; give embeddings, a FILE.npy.")
+    if embeddings is not None and not n_embeddings:
+        raise ValueError(
+            f"this model learned from columns ({name_some(kinds, 6)}), not from embeddings. Leave "
+            "embeddings out."
+        )
+    found = {name: table.find([name])[0] for name in wanted if _has(table, name)}
+    lacking = [name for name in wanted if name not in found]
+    if lacking:
+        raise TableError(
+            f"{table.source} lacks columns that the model learned from: {name_some(lacking)}. It "
+            f"has: {name_some(table.names)}."
+        )
+    extra = [name for name in table.names if name not in found.values()]
+    if extra and wanted:
+        notes.append(f"not used by the model: {name_some(extra)}")
+    parts = []
+    if wanted:
+        data = table.data.select(list(found.values())).rename_columns(list(found))
+        own = replace(table, data=_as_numbers(data, kinds))
+        known = Roles(features=tuple(roles["features"]), text=tuple(roles["text"]),
+                      missing=tuple(roles["missing"]))  # fmt: skip
+        parts.append(features(own, known, kinds=kinds))
+        notes += _unseen(table, parts[0], settings["features"])
+    if n_embeddings:
+        matrix = read_embeddings(embeddings, len(table))
+        if matrix.shape[1] != n_embeddings:
+            raise ValueError(
+                f"the embeddings have {matrix.shape[1]} columns, but the model learned from "
+                f"{n_embeddings}."
+            )
+        names = [f"embedding_{j}" for j in range(n_embeddings)]
+        parts.append(pd.DataFrame(matrix, columns=names))
+    return parts[0] if len(parts) == 1 else pd.concat(parts, axis=1)
+
+
+def _has(table: Table, name: str) -> bool:
+    try:
+        return len(table.find([name])) == 1
+    except TableError:
+        return False
+
+
+def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:
+    """Write true and false of a text file as numbers, where a model learned from these."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = pa.array(["true", "false"])
+    for i, name in enumerate(data.column_names):
+        column = data.column(i)
+        if kinds.get(name) == "number" and pa.types.is_string(column.type):
+            lower = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+            if pc.any(pc.is_in(lower, words)).as_py():
+                truths = pc.if_else(pc.equal(lower, "true"), "1", "0")
+                column = pc.if_else(pc.is_in(lower, words), truths, column)
+                data = data.set_column(i, name, column)
+    return data
+
+
+def _unseen(table: Table, frame: Any, columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say how many rows hold a category that the model never saw."""
+    for each in columns:
+        known = each.get("categories")
+        if known is None:
+            continue
+        cells = frame[each["name"]].dropna().astype(str)
+        new = cells[~cells.isin(known)]
+        if len(new):
+            yield (
+                f"{table.source}, column {name_some([each['name']])}: {len(new)} of {len(frame)} "
+                f"rows hold a category that the model never saw, e.g. {name_some(new[:1])}; the "
+                "column says nothing of these rows."
+            )

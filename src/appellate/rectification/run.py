@@ -1,0 +1,597 @@
+"""One run on a table as one object: labels, docket, model, settings, scores."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate import review
+from appellate._files import check_writable, finish_folder, whole_folder, write_file
+from appellate.docket import frame_backend
+from appellate.rectification.case import Case, in_json, understand
+from appellate.rectification.hearing import Hearing, docket_columns, fit
+from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
+from appellate.rectification.reviewing import (
+    SUGGESTED,
+    decisions_csv,
+    item_names,
+    page_data,
+    read_decisions,
+    suggest,
+)
+from appellate.rectification.scores import score, summarize
+from appellate.tables import Table, join, read_table, write_table
+from appellate.tables.cells import printable
+from appellate.tables.writing import free_names
+
+#: Files of a run; others in its folder are never touched.
+FILES = (
+    "rectified.csv",
+    "rectified.parquet",
+    "docket.csv",
+    "docket.parquet",
+    "docket.html",
+    "suggested.csv",
+    "annotators.csv",
+    "model",
+    "run.json",
+)
+DECISIONS = "decisions.csv"
+_ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
+_NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
+_VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
+
+Step = Callable[[str], object]
+Columns = str | Sequence[str]
+
+
+def rectify(
+    data: Any,
+    *,
+    candidates: Columns | None = None,
+    annotators: Columns | None = None,
+    long: Columns | None = None,
+    counts: Columns | None = None,
+    id: str | bool | None = None,
+    truth: str | bool | None = None,
+    text: Columns | bool | None = None,
+    image: str | bool | None = None,
+    features: Columns | None = None,
+    ignore: Columns | None = None,
+    embeddings: Any = None,
+    groups: str | None = None,
+    separator: str | None = None,
+    missing: Columns | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    method: str = "auto",
+    base: Any = None,
+    decisions: Any = None,
+    cost: Any = None,
+    order: Columns | None = None,
+    random_state: int | None = 0,
+    **settings: Any,
+) -> Rectification:
+    """Give every row of a table its label.
+
+    Parameters
+    ----------
+    data : str, path or data frame
+        A file (CSV, TSV, Parquet, Arrow, JSON, Excel), a folder or pattern of files that
+        together are one table, or a table of pandas, polars or Arrow.
+    candidates, annotators, long, counts : str or sequence of str, default=None
+        Where the labels are: a column of candidate sets such as ``cat|dog`` (or one column of 0
+        and 1 a label), one column a person, columns item, label and person of a table with one
+        answer a row, or one column of votes a label. Names, patterns such as ``"w*"``, lists
+        such as ``"ann,ben"``. Guessed from the cells if none is given.
+    id, truth, image : str, default=None
+        Columns of names of the rows, of true labels (to score with, never to learn from) and of
+        pictures to show. Guessed if not given; False if there is none.
+    text : str or sequence of str, default=None
+        Columns of prose, to learn from and to show. Guessed if not given.
+    features, ignore : str or sequence of str, default=None
+        Columns to learn from, by default all that can be; columns to leave out.
+    embeddings : array-like, shape (n, q), or path, default=None
+        Numbers to learn from, one row an item, or a file of `numpy.save`; instead of columns,
+        or beside those that `features` and `text` name.
+    groups : str, default=None
+        Column of groups, such as the photograph that a face is from.
+    separator, missing : str, default=None
+        What parts the labels in a cell, and what stands for no label.
+    delimiter, encoding : str, default=None
+        Of a text file; found by default.
+    method : {"auto", "jury", "plcp", "testimony"}, default="auto"
+        Testimony weighs people's answers and is taken where there are any; the jury judges
+        candidate sets; PLCP is the paper's, with a base classifier and its partner.
+    base : str or estimator, default=None
+        Base classifier of PLCP, see `make_base`; ``"auto"`` chooses one and its settings
+        without the truth. By default PL-AGGD, SURE for many rows.
+    decisions : path, mapping or data frame, default=None
+        Reviewed rows, which are certain, see `Rectification.decide`.
+    cost : str, path, mapping or matrix, default=None
+        What a near miss costs: ``"absolute"``, ``"within:3"``, ``"ordinal:3"``, ``"tree"``, or a
+        file with a table of costs, see `appellate.costs.cost_matrix`.
+    order : sequence of str, default=None
+        All labels from first to last, for a cost that needs an order.
+    random_state : int or None, default=0
+        Seed of everything random.
+    **settings
+        Of the method's classifier, such as ``max_rounds``, or of its kernel, such as
+        ``n_landmarks``; ``scheduler`` is the address of a Dask scheduler whose workers fit.
+
+    Returns
+    -------
+    Rectification
+        Labels, docket, model, scores; `Rectification.save` writes them.
+
+    Raises
+    ------
+    ValueError
+        If the table cannot be read or understood, or settings do not fit: what is wrong, where,
+        and what to do.
+
+    Examples
+    --------
+    >>> import appellate
+    >>> table = {
+    ...     "size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.2],
+    ...     "names": ["cat|dog", "cat", "cat", "dog", "dog", "cat|dog"],
+    ... }
+    >>> run = appellate.rectify(table, candidates="names")
+    >>> run.labels["label"].tolist()
+    ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
+    """
+    case = understand(
+        data,
+        candidates=candidates,
+        annotators=annotators,
+        long=long,
+        counts=counts,
+        id=id,
+        truth=truth,
+        text=text,
+        image=image,
+        features=features,
+        ignore=ignore,
+        embeddings=embeddings,
+        groups=groups,
+        separator=separator,
+        missing=missing,
+        delimiter=delimiter,
+        encoding=encoding,
+        method=method,
+        base=base,
+        cost=cost,
+        order=order,
+        random_state=random_state,
+        settings=settings,
+    )
+    return hear(case, decisions)
+
+
+def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> Rectification:
+    """Judge a case that was understood; `step` is told what begins."""
+    started = time.perf_counter()
+    encoder = rows = None
+    if case.X is not None:
+        step("turning columns into numbers")
+        encoder = case.make_encoder()
+        rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
+    step("judging" if decisions is None else "judging without the decisions")
+    hearing = fit(case, encoder, rows)
+    run = _make_run(case, hearing, time.perf_counter() - started)
+    return run if decisions is None else run.decide(decisions, step=step)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rectification:
+    """One run on a table: labels, docket, model, settings, scores.
+
+    `appellate.rectify` makes it, `appellate.load` opens one that was saved.
+
+    Attributes
+    ----------
+    labels : data frame
+        The user's table with ``label``, ``confidence``, ``runner_up``, ``runner_up_confidence``,
+        ``suspicion`` (that the truth is not among what was named), ``votes`` where people
+        answered, and ``outcome``. Of the kind that was given; pandas for a file.
+    docket : data frame
+        One row an item: verdict, appeal, outcome and how surely, see `appellate.docket.Docket`.
+    annotators : data frame or None
+        One row a person: how many answers, and how far they can be believed.
+    model : Pipeline or None
+        Encoder and classifier, for new rows; None where only answers were learned from.
+    settings : dict
+        How the run was made, in JSON's types: columns and their roles, features, method,
+        versions, hash of the data, what `rectify` was called with.
+    scores : dict
+        What came out, in JSON's types: ``outcomes``, ``expected_wrong`` (labels, by calibrated
+        confidence), ``differing`` (labels that differ from those of each trivial rival),
+        ``accuracy`` of all of them where the truth is known, ``signal`` (whether features inform
+        the labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at
+        random), ``moved`` (by decisions), and ``notes``: what must be known of these.
+    """
+
+    labels: Any
+    docket: Any
+    annotators: Any
+    model: Any
+    settings: dict[str, Any]
+    scores: dict[str, Any]
+    _case: Case | None = None
+    _hearing: Hearing | None = None
+    _suggested: Any = None
+
+    def suggest(self, n: int = 20) -> Any:
+        """Return the items that are worth a look, the most useful first.
+
+        An item counts for its own doubt and for that of the items that it is a neighbour of.
+        Every fifth is drawn at random instead (``why`` says ``audit``): once 20 of these are
+        reviewed, they give an honest accuracy.
+
+        Parameters
+        ----------
+        n : int, default=20
+            How many. A run that was loaded knows 100.
+
+        Returns
+        -------
+        data frame
+            ``rank``, ``why`` and the columns of the docket.
+        """
+        if self._case is None or self._hearing is None:
+            return self._suggested[:n]
+        rows, why = suggest(self._case, self._hearing, n)
+        picked = nw.from_native(self.docket, eager_only=True)[rows]
+        first = {"rank": range(1, len(rows) + 1), "why": why}
+        columns: dict[str, Any] = {name: list(values) for name, values in first.items()}
+        columns |= {name: picked[name].to_list() for name in picked.columns}
+        return _frame(columns, frame_backend(self.docket))
+
+    def decide(self, decisions: Any, *, step: Step = lambda text: None) -> Rectification:
+        """Take reviewed items as certain, and judge the others anew.
+
+        Parameters
+        ----------
+        decisions : path, mapping or data frame
+            The file of all decisions that the docket page leaves; or further decisions: the
+            label of an item by its name (its number where the table has no names), None where
+            no label is true, or a data frame with ``id``, ``decision`` and ``label``.
+        step : callable, default=no-op
+            Told what begins.
+
+        Returns
+        -------
+        Rectification
+            Another run; ``scores["moved"]`` other labels have changed.
+
+        Raises
+        ------
+        ValueError
+            If a decision does not fit the table, as after the table has changed.
+        """
+        if self._case is None or self._hearing is None:
+            return _again(self).decide(decisions, step=step)
+        case, before, started = self._case, self._hearing, time.perf_counter()
+        found = read_decisions(case, before, decisions)
+        drawn = _drawn(self, case, decisions)
+        audited = np.zeros(len(case), dtype=bool)
+        audited[[i for i in found.rows.tolist() if i in drawn]] = True
+        step("judging with the decisions")
+        hearing = fit(case, before.encoder, before.rows, found, audited)
+        seconds = self.settings["seconds"] + time.perf_counter() - started
+        return _make_run(case, hearing, seconds, before, audited)
+
+    def predict(
+        self,
+        data: Any,
+        *,
+        proba: bool = False,
+        embeddings: Any = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+    ) -> Any:
+        """Label the rows of another table, see `predict`."""
+        if self.model is None:
+            raise ValueError(NO_MODEL)
+        reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
+        table, added, _ = label_rows(self.model, self.settings, data, proba=proba, **reading)
+        return join(table, added)
+
+    def save(self, folder: str | os.PathLike[str], *, parquet: bool | None = None) -> Path:
+        """Write everything into a folder, which changes at once or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            Where; files of an earlier run are replaced, all others are kept.
+        parquet : bool, default=None
+            Write ``rectified.parquet`` in the place of ``rectified.csv``; by default if the
+            table was Parquet or Arrow.
+
+        Returns
+        -------
+        Path
+            The folder, with the rectified table, ``docket.csv``, ``docket.html``,
+            ``suggested.csv``, ``annotators.csv`` where people answered, ``model``, ``run.json``.
+        """
+        if self._case is None or self._hearing is None:
+            raise ValueError("this run was loaded: it is saved already. Copy its folder.")
+        check_folder(folder)
+        target = Path(folder)
+        with whole_folder(target, owned=FILES) as stage:
+            _write(self, self._case, self._hearing, stage, target, parquet)
+        kept = target / DECISIONS
+        if self._hearing.decisions is not None and not kept.exists():
+            write_file(kept, decisions_csv(self._case, self._hearing))
+        return target
+
+    def summary(self) -> str:
+        """Say what came out."""
+        return "\n".join(map(printable, summarize(self.settings, self.scores)))
+
+    def __repr__(self) -> str:
+        """Say what came out."""
+        return f"Rectification of {self.settings['source']}\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        """Show the summary and the first rows of the docket in a notebook."""
+        table = nw.from_native(self.docket, eager_only=True).head(10)
+        cells = (
+            "<tr>" + "".join(f"<td>{escape(_short(cell))}</td>" for cell in row) + "</tr>"
+            for row in table.iter_rows()
+        )
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+        return (
+            f"<pre>{escape(repr(self))}</pre><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{''.join(cells)}</tbody></table>"
+        )
+
+
+def load(folder: str | os.PathLike[str]) -> Rectification:
+    """Open a run that was saved.
+
+    Parameters
+    ----------
+    folder : path
+        What `Rectification.save` or ``appellate rectify`` wrote.
+
+    Returns
+    -------
+    Rectification
+        As it was saved. `Rectification.decide` reads the data again, if they are where they were.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no run.
+    """
+    home = Path(folder)
+    finish_folder(home)
+    document = read_document(home)
+    if document is None:
+        raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
+    settings, scores = document["settings"], document["scores"]
+    names = settings["columns"]
+    file = next(
+        path for path in (home / "rectified.parquet", home / "rectified.csv") if path.exists()
+    )
+    table = read_table(file)
+    added = {}
+    for kind, name in names.items():
+        numbers = table.numbers(name) if kind in _NUMBERS else None
+        added[name] = in_json(table.texts(name).to_pylist() if numbers is None else numbers)
+    own = replace(table, data=table.data.select([n for n in table.names if n not in added]))
+    model = None
+    if (home / "model").is_dir():
+        from appellate.io import load_model
+
+        model = load_model(home / "model")
+    people = home / "annotators.csv"
+    return Rectification(
+        join(_with_numbers(own, {e["name"]: e["kind"] for e in settings["features"]}), added),
+        _read_frame(home / "docket.parquet"),
+        _read_frame(people) if people.exists() else None,
+        model,
+        settings,
+        scores,
+        _suggested=_read_frame(home / "suggested.csv"),
+    )
+
+
+def _again(run: Rectification) -> Rectification:
+    """Judge the data of a loaded run once more, if they are what they were."""
+    call = dict(run.settings["call"])
+    data = call.pop("data")
+    if data is None:
+        raise ValueError(
+            "this run was loaded, and its table was no file. Call rectify(table, ...) with the "
+            "same arguments, and decide then."
+        )
+    made = rectify(data, **call)
+    if made.settings["sha256"] != run.settings["sha256"]:
+        raise ValueError(
+            f"{made.settings['source']} has changed since the run was made. Call rectify on it."
+        )
+    made.settings["audit"] = run.settings["audit"]
+    return made
+
+
+def _make_run(
+    case: Case,
+    hearing: Hearing,
+    seconds: float,
+    before: Hearing | None = None,
+    audited: NDArray[np.bool_] | None = None,
+) -> Rectification:
+    """Collect what came out of a hearing."""
+    from sklearn.pipeline import Pipeline
+
+    docket = docket_columns(case, hearing)
+    of_item = {
+        "label": [
+            None if e else n for e, n in zip(hearing.excluded, docket["appeal"], strict=True)
+        ],
+        "confidence": docket["appeal_confidence"],
+        **{name: docket[name] for name in _ADDED if name in docket},
+    }
+    owner = case.labels.owner.tolist()
+    added = {name: [values[i] for i in owner] for name, values in of_item.items()}
+    backend = frame_backend(case.table.native)
+    people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
+    shown = {} if people is None else {n: in_json(v) for n, v in people.items() if v.ndim == 1}
+    parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
+    settings = {
+        "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
+        **case.settings(),
+        "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
+        "notes": case.notes,
+        "seconds": round(seconds, 3),
+    }
+    rows, why = suggest(case, hearing, SUGGESTED)
+    names = item_names(case)
+    settings["audit"] = [names[i] for i, each in zip(rows, why, strict=True) if each == "audit"]
+    return Rectification(
+        join(_with_numbers(case.table, case.kinds), added),
+        _frame(docket, backend),
+        _frame(shown, backend) if shown else None,
+        None if hearing.encoder is None else Pipeline(parts),
+        settings,
+        score(case, hearing, docket, before, audited),
+        case,
+        hearing,
+    )
+
+
+def _with_numbers(table: Table, kinds: Mapping[str, str]) -> Table:
+    """Return a table whose features are numbers where a text file holds numbers."""
+    import pyarrow as pa
+
+    data = table.data
+    for i, name in enumerate(table.names):
+        if table.native is None and kinds.get(name) == "number":
+            data = data.set_column(i, name, pa.array(table.numbers(name), from_pandas=True))
+    return replace(table, data=data)
+
+
+def _drawn(run: Rectification, case: Case, decisions: Any) -> set[int]:
+    """Return the items that were drawn at random, in this run or in that of the decisions."""
+    names = {*run.settings["audit"]}
+    if isinstance(decisions, (str, os.PathLike)):
+        document = read_document(Path(decisions).parent)
+        names |= {*(document["settings"].get("audit", []) if document else [])}
+    return {i for i, name in enumerate(item_names(case)) if name in names}
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that a run cannot or must not be written to, before the work.
+
+    Raises
+    ------
+    WriteError
+        If it cannot be written.
+    ValueError
+        If it has files of the names that a run writes, but not from a run.
+    """
+    check_writable(folder)
+    target = Path(folder)
+    finish_folder(target)
+    taken = [name for name in FILES if os.path.lexists(target / name)]
+    if taken and read_document(target) is None:
+        raise ValueError(
+            f"'{folder}' has {', '.join(taken)}, not from a run of appellate, but a run writes "
+            "files of these names. Name another folder, or move them away."
+        )
+
+
+def _write(
+    run: Rectification,
+    case: Case,
+    hearing: Hearing,
+    stage: Path,
+    target: Path,
+    parquet: bool | None,
+) -> None:
+    as_parquet = case.table.kind in ("parquet", "arrow") if parquet is None else parquet
+    added = {
+        kind: nw.from_native(run.labels, eager_only=True)[name].to_list()
+        for kind, name in run.settings["columns"].items()
+    }
+    name = "rectified.parquet" if as_parquet else "rectified.csv"
+    write_table(
+        case.table, stage / name, added={n: in_json(v) for n, v in added.items()}, digits=6
+    )
+    _write_frame(run.docket, stage / "docket.csv")
+    _write_frame(run.docket, stage / "docket.parquet")
+    _write_frame(run.suggest(SUGGESTED), stage / "suggested.csv")
+    if run.annotators is not None:
+        _write_frame(run.annotators, stage / "annotators.csv")
+    if run.model is not None:
+        _save_model(run, hearing, stage / "model")
+    review.write_page(
+        page_data(case, hearing, run.settings, run.scores, target), stage / "docket.html"
+    )
+    document = {"settings": run.settings, "scores": run.scores}
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def _save_model(run: Rectification, hearing: Hearing, path: Path) -> None:
+    """Save the model with what `predict` must know of the columns."""
+    from appellate.io import ModelFileError, save_model
+
+    meta = {name: run.settings[name] for name in ("roles", "features", "n_embeddings", "method")}
+    try:
+        save_model(run.model, path, meta=meta)
+    except ModelFileError as error:
+        base = getattr(hearing.classifier, "estimator", None)
+        if base is None or type(base).__module__.startswith("appellate."):
+            raise
+        run.settings["notes"].append(f"the model is not saved: {error}")
+
+
+def _write_frame(frame: Any, path: Path) -> None:
+    columns = nw.from_native(frame, eager_only=True)
+    plain = {name: in_json(columns[name].to_list()) for name in columns.columns}
+    if path.suffix == ".csv":
+        plain = {
+            name: [float(f"{v:.6g}") if isinstance(v, float) else v for v in values]
+            for name, values in plain.items()
+        }
+    write_table(plain, path)
+
+
+def _read_frame(path: Path) -> Any:
+    """Read a table that a run wrote; columns of numbers as numbers."""
+    table = read_table(path)
+    if path.suffix == ".parquet":
+        return table.data.to_pandas()
+    columns = {}
+    for name in table.names:
+        numbers = table.numbers(name)
+        whole = numbers is not None and np.array_equal(numbers, np.trunc(numbers))
+        values = table.texts(name).to_pylist() if numbers is None else numbers
+        columns[name] = in_json(values.astype(int) if whole else values)
+    return _frame(columns, None)
+
+
+def _frame(columns: Mapping[str, list[Any]], backend: str | None) -> Any:
+    chosen: Any = backend or "pandas"
+    return nw.from_dict(dict(columns), backend=chosen).to_native()
+
+
+def _short(cell: Any) -> str:
+    text = f"{cell:.3g}" if isinstance(cell, float) else "" if cell is None else str(cell)
+    return text if len(text) <= 60 else text[:59] + "…"
