@@ -39,6 +39,7 @@ MODULES = [
 ]
 # Examples of these would say nothing.
 NO_EXAMPLE = {
+    "appellate.Rectification": "made by rectify, which has one",
     "appellate.base.BaseClassifier": "a protocol; docs/base_classifier.md meets it",
     "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
     "appellate.io.ModelFileError": "an error",
@@ -74,7 +75,8 @@ def describe():
                 parameters = inspect.signature(value).parameters.values()
             except ValueError:
                 parameters = ()
-            signature = f"({', '.join(_show(p) for p in parameters)})"
+            shown = (_show(p) for p in parameters if p.name[0] != "_")
+            signature = f"({', '.join(shown)})"
         lines.append(f"{module}.{name}{signature}")
     return lines
 
@@ -127,7 +129,7 @@ def _parameters(value):
     if is_error or getattr(value, "_is_protocol", False):
         return []
     names = inspect.signature(value).parameters
-    return [name for name in names if name not in ("args", "kwargs")]
+    return [name for name in names if name not in ("args", "kwargs") and name[0] != "_"]
 
 
 def test_exceptions_to_the_rule_are_still_needed():

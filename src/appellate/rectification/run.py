@@ -377,6 +377,17 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     ------
     ValueError
         If the folder holds no run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import appellate
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1], "names": ["cat|dog", "cat", "dog", "dog"]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = appellate.rectify(table, candidates="names").save(f"{folder}/pets")
+    ...     again = appellate.load(saved)
+    >>> again.labels["label"].tolist()
+    ['cat', 'cat', 'dog', 'dog']
     """
     home = Path(folder)
     finish_folder(home)
