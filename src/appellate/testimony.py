@@ -690,7 +690,7 @@ class TestimonyClassifier(AppealClassifier):
     References
     ----------
     .. [1] Dawid, Skene (1979). Maximum likelihood estimation of observer error-rates using the
-       EM algorithm. Journal of the Royal Statistical Society C 28. (The crowd alone.)
+       EM algorithm. Journal of the Royal Statistical Society C 28.
 
     Examples
     --------
