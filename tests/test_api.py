@@ -20,25 +20,35 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.base",
+    "appellate.candidates",
     "appellate.confidence",
     "appellate.costs",
     "appellate.datasets",
     "appellate.deep",
     "appellate.docket",
+    "appellate.evidence",
     "appellate.io",
+    "appellate.jury",
     "appellate.metrics",
     "appellate.model_selection",
     "appellate.plotting",
     "appellate.review",
+    "appellate.tables",
+    "appellate.testimony",
     "appellate.testing",
 ]
 # Examples of these would say nothing.
 NO_EXAMPLE = {
+    "appellate.Rectification": "made by rectify, which has one",
     "appellate.base.BaseClassifier": "a protocol; docs/base_classifier.md meets it",
     "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
     "appellate.io.ModelFileError": "an error",
     "appellate.review.DecisionError": "an error",
     "appellate.model_selection.Scorer": "made by get_scorer, which has one",
+    "appellate.tables.Diagnosis": "made by diagnose, which has one",
+    "appellate.tables.Labels": "made by read_labels, which has one",
+    "appellate.tables.Roles": "made by find_roles, which has one",
+    "appellate.tables.TableError": "an error",
 }
 
 
