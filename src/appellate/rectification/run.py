@@ -223,6 +223,14 @@ class Rectification:
         ``accuracy`` of all of them where the truth is known, ``signal`` (whether features inform
         the labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at
         random), ``moved`` (by decisions), and ``notes``: what must be known of these.
+
+    Examples
+    --------
+    >>> import appellate
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> run = appellate.rectify(table, candidates="names")
+    >>> run.docket["appeal"].tolist()[:4]
+    ['cat', 'cat', 'dog', 'dog']
     """
 
     labels: Any
@@ -378,6 +386,16 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     ------
     ValueError
         If the folder holds no run.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import appellate
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = appellate.rectify(table, candidates="names").save(f"{folder}/run")
+    ...     appellate.load(f"{folder}/run").labels["label"].tolist()[:4]
+    ['cat', 'cat', 'dog', 'dog']
     """
     home = Path(folder)
     finish_folder(home)

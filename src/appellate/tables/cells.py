@@ -68,6 +68,15 @@ def name_rows(rows: Sequence[int] | NDArray[Any], most: int = 5) -> str:
 def printable(text: str) -> str:
     r"""Make control characters, escape sequences and marks of direction visible.
 
+    Parameters
+    ----------
+    text : str
+        Anything that came from a file.
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> print(printable("cat\x1b]0;title\x07\u202e\n"))
@@ -89,6 +98,15 @@ def neutralize(cell: str) -> str:
     Texts that start with ``= + - @``, tab or a line break get one; numbers such as ``-1.5`` or
     ``-1,5`` do not. A text that already starts with apostrophes followed by one of these gets
     one more, so that `restore` undoes it without loss.
+
+    Parameters
+    ----------
+    cell : str
+        A cell of a table.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
