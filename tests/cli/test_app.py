@@ -41,12 +41,11 @@ def test_version_without_an_installed_package(capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["dmeo"], "Did you mean 'demo'?"),
-        (["demo", "--sede", "1"], "'--seed'"),
-        (["demo", "--seed", "one"], "'one' is not a valid integer"),
-        (["demo", "--seed", "-1"], "-1 is not in the range"),
+        (["demo", "--random-sate", "1"], "'--random-state'"),
+        (["demo", "--random-state", "one"], "'one' is not a valid integer"),
+        (["demo", "--random-state", "-1"], "-1 is not in the range"),
         (["demo", "--flip", "1"], "1.0 is not in the range 0<=x<1"),
         (["demo", "--flip", "nan"], "nan is no probability"),
-        (["demo", "--base", "svm"], "'svm' is not one of 'pl-knn', 'sure'"),
         (["demo", "extra"], "unexpected extra argument"),
     ],
 )
@@ -96,4 +95,4 @@ def test_python_dash_m(tmp_path):
         [*command, "demo", "--out", str(tmp_path / "file")], capture_output=True, text=True
     )
     assert refused.returncode == 2
-    assert "is a file, not a folder" in refused.stderr
+    assert "a file is where a folder would have to be" in refused.stderr
