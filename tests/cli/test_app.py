@@ -96,3 +96,16 @@ def test_python_dash_m(tmp_path):
     )
     assert refused.returncode == 2
     assert "a file is where a folder would have to be" in refused.stderr
+
+
+def test_without_tables_one_line_names_the_extra(tmp_path):
+    """A message of ours must not need what it says is missing."""
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from appellate.cli.app import run\n"
+        f"sys.exit(run(['demo', '--out', {str(tmp_path / 'out')!r}]))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.returncode == 2
+    assert "appellate[table]" in said.stderr
+    assert "Traceback" not in said.stderr
