@@ -272,8 +272,8 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     References
     ----------
-    Deerwester, Dumais, Furnas, Landauer, Harshman. Indexing by latent semantic analysis. Journal of
-    the American Society for Information Science 41, 1990.
+    Deerwester, Dumais, Furnas, Landauer, Harshman. Indexing by latent semantic analysis. Journal
+    of the American Society for Information Science 41, 1990.
 
     Examples
     --------
