@@ -3,10 +3,12 @@ Answers of a crowd: LabelMe
 ===========================
 
 1,000 photographs of eight kinds of scene, one to three answers each, by 59 people. Which label,
-whom to trust, and where is the truth among nobody's answers? :doc:`/labelme` tells the whole story.
+whom to trust, and where is the truth among nobody's answers? :doc:`/labelme` tells the whole
+story.
 
 The answers are LabelMe's, if its files are in the data home (see
-`appellate.datasets.load_labelme`); otherwise a crowd is generated, so that the example runs anywhere.
+`appellate.datasets.load_labelme`); otherwise a crowd is generated, so that the example runs
+anywhere.
 """
 
 # %%
@@ -67,7 +69,7 @@ for place, (name, share) in enumerate(right.items()):
     )
 axes[0].axvline(1 - outside.mean(), color=BOTH["truth"], linestyle="--", linewidth=1)
 axes[0].set(xlabel="share of labels that are right", yticks=[], ylim=(-0.5, 3.7))
-axes[0].margins(x=0.35)
+axes[0].margins(x=0.6)
 axes[1].plot([0, 1], [0, 1], color=BOTH["rival"], linewidth=0.8)
 axes[1].plot(true, np.asarray(people["agreement"])[busy], "x", color=BOTH["verdict"])
 axes[1].plot(true, np.asarray(people["accuracy"])[busy], "o", color=BOTH["appeal"], markersize=4)
@@ -78,7 +80,7 @@ found = np.cumsum(outside[np.argsort(-model.suspicion_)]) / max(1, outside.sum()
 axes[2].plot(rows + 1, found, color=BOTH["appeal"])
 axes[2].plot([0, len(rows)], [0, 1], color=BOTH["rival"])
 axes[2].set(xlabel="rows looked at", ylabel="found, of those without their truth")
-axes[2].text(0.35 * len(rows), 0.93, "by suspicion", color=BOTH["appeal"], fontsize=9)
+axes[2].text(0.35 * len(rows), 0.75, "by suspicion", color=BOTH["appeal"], fontsize=9)
 axes[2].text(0.6 * len(rows), 0.5, "at random", color=BOTH["rival"], fontsize=9)
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)
