@@ -75,7 +75,7 @@ def describe():
                 parameters = inspect.signature(value).parameters.values()
             except ValueError:
                 parameters = ()
-            shown = (_show(p) for p in parameters if p.name[0] != "_")
+            shown = [_show(each) for each in parameters if not each.name.startswith("_")]
             signature = f"({', '.join(shown)})"
         lines.append(f"{module}.{name}{signature}")
     return lines

@@ -67,12 +67,6 @@ def all_labels(path):
     write_rows(path / "t.csv", [{"x": str(i), "labels": "a|b"} for i in range(20)])
 
 
-def vectors(path):
-    rows = [{"labels": "ab"[i % 2], "x": [i, 1.5]} for i in range(20)]
-    write(path, "\n".join(map(json.dumps, rows)))
-    (path / "t.csv").rename(path / "t.jsonl")
-
-
 def excluded(path, kept=1):
     rows = table(path)
     lines = [{"id": r["item"], "decision": "none", "label": ""} for r in rows[kept:]]
@@ -103,57 +97,54 @@ CASES = {
     "no file": (lambda p: None, SAFE, r"there is no file 't\.csv'"),
     "folder": (lambda p: (p / "t.csv").mkdir(), SAFE, "is a folder"),
     "wrong column": (table, ["--candidates", "lables"], "Did you mean 'labels'"),
-    "wrong truth": (table, [*SAFE, "--truth", "y"], r"no column 'y' \(--truth\)"),
+    "wrong truth": (table, [*SAFE, "--truth", "y"], r"no column 'y' \(truth\)"),
     "empty file": (lambda p: write(p, ""), SAFE, "is empty"),
     "blank file": (lambda p: write(p, "\n \n"), SAFE, "is empty"),
     "header only": (lambda p: write(p, "labels,x\n"), SAFE, "a header but no rows"),
-    "one row": (lambda p: write(p, "labels,x\na|b,1\n"), SAFE, "one sample only"),
+    "one row": (lambda p: write(p, "labels,x\na|b,1\n"), SAFE, "one row only"),
     "one class": (lambda p: write(p, "labels,x\na,1\na,2\n"), SAFE, "the one label 'a'"),
-    "garbage": (lambda p: write(p, os.urandom(9) + b"\0\1"), SAFE, "not a text file"),
-    "2 GB": (sparse, SAFE, "NUL byte at position 0"),
-    "utf-16": (lambda p: table(p, encoding="utf-16"), SAFE, "UTF-16"),
-    "latin": (lambda p: write(p, b"labels,x\na|b,1\n\xe9|b,2\n"), SAFE, r"line 3: byte 0xe9"),
+    "garbage": (
+        lambda p: write(p, os.urandom(9) + b"\0\1"),
+        SAFE,
+        "is no text file|another encoding",
+    ),
+    "2 GB": (sparse, SAFE, "a NUL byte"),
     "ragged": (lambda p: write(p, "labels,x\na|b,1\nb,2,3\n"), SAFE, "line 3: 3 cells"),
     "open quote": (lambda p: write(p, 'labels,x\n"a|b,1\n'), SAFE, "quote that is not closed"),
-    "same names": (lambda p: write(p, "labels,x,x\na,1,2\n"), SAFE, "columns named 'x'"),
+    "same names": (lambda p: write(p, "labels,x,x\na,1,2\n"), SAFE, "columns called 'x'"),
     "same ids": (
         lambda p: change(p, item="i3"),
         [*SAFE, "--id", "item"],
         r"'i3' occurs more than once",
     ),
     "no candidates": (lambda p: change(p, labels=""), SAFE, r"row 7"),
-    "empty label": (lambda p: change(p, labels="a||b"), SAFE, "row 7: an empty label"),
     "infinite": (lambda p: change(p, x1="inf"), SAFE, r"column 'x1': row 7 holds an infinite"),
     "identical": (identical, SAFE, "'x': the same in all rows"),
     "10,000 classes": (many_classes, SAFE, "10000 different labels in 5000 rows"),
-    "wrong separator": (table, [*SAFE, "--separator", ""], "--separator '' parts nothing"),
-    "wrong feature": (table, [*SAFE, "--features", "y*"], r"no column 'y\*' \(--features\)"),
-    "label as feature": (table, [*SAFE, "--features", "labels"], "can be no feature"),
-    "claimed size": (huge_npy, EMBEDDED, "cannot be read as a .npy"),
-    "pickled npy": (objects_npy, EMBEDDED, "cannot be read as a .npy"),
-    "short npy": (short_npy, EMBEDDED, "has 10 rows, but the table has 60"),
-    "infinite npy": (infinite_npy, EMBEDDED, "row 0 holds an infinite"),
+    "wrong feature": (table, [*SAFE, "--features", "y*"], r"no column 'y\*' \(features\)"),
+    "label as feature": (table, [*SAFE, "--features", "labels"], "is no feature"),
+    "claimed size": (huge_npy, EMBEDDED, "is no file of numpy"),
+    "pickled npy": (objects_npy, EMBEDDED, "is no file of numpy"),
+    "short npy": (short_npy, EMBEDDED, "has 10 rows, but there are 60 items"),
+    "infinite npy": (infinite_npy, EMBEDDED, "rows 0, 1, .*: infinite numbers"),
     "nan npy": (nan_npy, EMBEDDED, "'x.npy' holds no number"),
-    "all labels": (all_labels, SAFE, "every row has all 2 labels.*nothing can be learned"),
+    "all labels": (all_labels, SAFE, "every row has all 2 labels"),
     "all excluded": (
         lambda p: excluded(p, 0),
         [*SAFE, "--id", "item", "--decisions", "d.csv"],
-        "the decisions exclude 60 of 60 samples",
+        "the decisions exclude 60 of 60 items",
     ),
     "one left": (
         excluded,
         [*SAFE, "--id", "item", "--decisions", "d.csv"],
-        "the decisions exclude 59 of 60 samples",
+        "the decisions exclude 59 of 60 items",
     ),
     "no npy": (table, EMBEDDED, "there is no file 'x.npy'"),
     "torn parquet": (truncated_parquet, SAFE, "cannot be read as Parquet"),
     "no base": (table, ["--candidates", "labels", "--base", "shure"], "Did you mean 'sure'"),
-    "no base, no file": (lambda p: None, [*SAFE, "--base", "nope"], "--base nope: There is no"),
-    "two ways": (table, [*SAFE, "--long", "item,labels"], "in one way"),
-    "no way": (table, [], "say where the labels are"),
+    "two ways": (table, [*SAFE, "--long", "item,labels"], "in one of these ways"),
     "bad rule": (table, ["--annotators", "labels", "--rule", "most"], "rule"),
-    "not both": (table, [*EMBEDDED, "--features", "x*"], "not both"),
-    "out is a file": (taken, SAFE, "is a file, not a folder"),
+    "out is a file": (taken, SAFE, "a file is where a folder would have to be"),
 }
 
 
@@ -173,9 +164,9 @@ def test_broken_input(name, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"x": 1}\n{oops', "line 2: not JSON"),
-        ("[1]\n", "line 1: not an object"),
-        (json.dumps({"labels": 3, "x": 1}), "one sample only"),
+        ('{"x": 1}\n{oops', "line 2, column 2: not JSON"),
+        ("[1]\n", "entry 0: not an object"),
+        (json.dumps({"labels": 3, "x": 1}), "one row only"),
     ],
 )
 def test_broken_json_lines(content, message, tmp_path, capsys):
@@ -186,24 +177,13 @@ def test_broken_json_lines(content, message, tmp_path, capsys):
     assert not (tmp_path / "o").exists()
 
 
-def test_lists_of_numbers_are_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    vectors(Path())
-    assert run(["rectify", "t.jsonl", *SAFE, "--out", "o"]) == 2
-    said = capsys.readouterr().err
-    assert "column 'x': row 0 holds a list of numbers" in said
-    assert "--embeddings FILE.npy" in said
-
-
-def test_no_permission(tmp_path, capsys, monkeypatch):
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
     write_table(tmp_path / "t.csv")
-    (tmp_path / "shut").mkdir()
-    allowed = os.access  # root may write anywhere, so the answer is made up
-    monkeypatch.setattr(os, "access", lambda p, m: Path(p).name != "shut" and allowed(p, m))
-    arguments = ["rectify", str(tmp_path / "t.csv"), *SAFE, "--out", str(tmp_path / "shut" / "o")]
-    assert run(arguments) == 2
-    assert "no permission" in capsys.readouterr().err
-    assert not list((tmp_path / "shut").iterdir())
+    assert run(["rectify", str(tmp_path / "t.csv"), *SAFE, "--out", "/proc/nope/o"]) == 2
+    said = capsys.readouterr()
+    assert "cannot write '/proc/nope/o'" in said.err
+    assert "[1/" not in said.err
+    assert not said.out
 
 
 def test_writing_fails_late(tmp_path, capsys, monkeypatch):

@@ -189,3 +189,19 @@ def test_a_feature_called_y_is_no_label(tmp_path, capsys):
     command, said = proposed(path, capsys)
     assert command[2:4] == ["--candidates", "cands"]
     assert "2  columns to learn from" in said
+
+
+def test_the_commands_to_type_next_run(tmp_path, monkeypatch, capsys):
+    """Pasted as they are: sets, one column a person, one answer a row."""
+    monkeypatch.chdir(tmp_path)
+    rows = [row | {"names": ";".join(row["names"])} for row in sets_of_thirty()]
+    write_table(rows, "own data.csv")
+    crowd = [f"{item},{x},{one},{two}" for item, x, one, two in people()]
+    (tmp_path / "wide.csv").write_text("\n".join(["item_id,x,worker 1,worker 2", *crowd]))
+    long = [(item, x, both[who], who) for item, x, *both in people() for who in range(2)]
+    lines = [",".join(map(str, line)) for line in long]
+    (tmp_path / "long.csv").write_text("\n".join(["image,x,answer,who", *lines]))
+    for name in ("own data.csv", "wide.csv", "long.csv"):
+        command, _ = proposed(name, capsys)
+        assert run(command) == 0, command
+        assert (tmp_path / command[-1] / "rectified.csv").is_file()

@@ -22,7 +22,7 @@ FILES = {"rectified.csv", "docket.csv", "docket.parquet", "docket.html", "model"
 
 
 def rectify(*arguments):
-    return run(["rectify", *map(str, arguments), "--base", "sure"])
+    return run(["rectify", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

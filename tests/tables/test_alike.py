@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import appellate
 from appellate.cli.app import run
 from appellate.datasets import load_partial_csv
 from appellate.experiments.problems import load_own
@@ -29,7 +30,18 @@ def by_compare(path, _):
     return problem.candidates.shape[1], problem.candidates.sum()
 
 
-MEANINGS = {"check": by_check, "load_partial_csv": by_load, "compare": by_compare}
+def by_rectify(path, _):
+    found = appellate.rectify(path, candidates="c", features="w", method="plcp", base="knn")
+    sets = [cell.split("|") for cell in found.docket["candidates"]]
+    return len({label for each in sets for label in each}), sum(map(len, sets))
+
+
+MEANINGS = {
+    "rectify": by_rectify,
+    "check": by_check,
+    "load_partial_csv": by_load,
+    "compare": by_compare,
+}
 
 
 @pytest.mark.parametrize("who", MEANINGS)
@@ -64,3 +76,20 @@ def test_generate_hides_the_same_labels_and_keeps_the_rows(tmp_path, name, capsy
     hidden = read_labels(back, find_roles(back, candidates="candidates", separator="~"))
     assert hidden.class_names.tolist() == single.class_names.tolist()
     assert hidden.matrix.all()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_come_back_from_rectify_and_predict(tmp_path, name, capsys):
+    content, classes, _, notes = TABLES[name]
+    path, out, new = tmp_path / "table.csv", tmp_path / "out", tmp_path / "new.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    options = ["--candidates", "c", "--features", "w", "--method", "plcp", "--base", "knn"]
+    assert run(["rectify", str(path), *options, "--out", str(out)]) == 0
+    assert run(["predict", str(out), str(path), "--out", str(new)]) == 0
+    notes = notes.split() if isinstance(notes, str) else notes
+    table = read_table(path)
+    for file in (out / "rectified.csv", new):
+        back = read_table(file)
+        assert back.data.column("note").to_pylist() == notes
+        assert back.texts("c").to_pylist() == table.texts("c").to_pylist()
+        assert {*back.texts("label").to_pylist()} <= {*classes.split()}

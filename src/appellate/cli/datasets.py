@@ -143,12 +143,11 @@ def _file_status(entry: KnownDataset, folder: Path, path: str) -> dict[str, Any]
 
 
 def _show_list(folder: Path, rows: list[dict[str, Any]]) -> None:
-    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("name", no_wrap=True)
     for heading in ("samples", "features", "classes", "candidates"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -167,7 +166,7 @@ def _presence(row: dict[str, Any]) -> str:
         return f"yes, {_size(row['bytes'])}"
     if row["files_present"]:
         return f"{row['files_present']} of {row['files_needed']} files"
-    return "no" if row["can_be_fetched"] else "no, get it by hand"
+    return "no" if row["can_be_fetched"] else "no, by hand"
 
 
 def _show_info(entry: KnownDataset, folder: Path, row: dict[str, Any]) -> None:

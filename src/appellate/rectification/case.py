@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from appellate.candidates import Answers, CandidateSets
@@ -242,7 +243,9 @@ def understand(
         named["ignore"] = [*([ignored] if isinstance(ignored, str) else ignored), groups]
     roles = find_roles(table, **named)
     labels = read_labels(table, roles)
-    chosen = _choose_method(method, labels, roles)
+    chosen = _choose_method(
+        "plcp" if method == "auto" and base is not None else method, labels, roles
+    )
     problems = labels.problems(answers=chosen == "testimony")
     if problems:
         raise TableError(f"{table.source}: {problems[0]}")
@@ -365,16 +368,18 @@ def _features(
         frame = features(table, roles, rows=labels.first)
     if embeddings is None:
         return frame, 0
-    import pandas as pd  # type: ignore[import-untyped]
-
-    matrix = read_embeddings(embeddings, labels.n_rows)
-    names = [f"embedding_{j}" for j in range(matrix.shape[1])]
-    numbers = pd.DataFrame(matrix, columns=names)
-    return (numbers if frame is None else pd.concat([frame, numbers], axis=1)), len(names)
+    numbers = read_embeddings(embeddings, labels.n_rows)
+    return (numbers if frame is None else frame.join(numbers)), numbers.shape[1]
 
 
-def read_embeddings(embeddings: Any, n: int) -> NDArray[np.float64]:
-    """Read a matrix of numbers, one row an item, from an array or a file of numpy."""
+def read_embeddings(embeddings: Any, n: int) -> Any:
+    """Read a matrix of numbers, one row an item, from an array or a file of numpy.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``embedding_0`` and so on.
+    """
     where = "embeddings"
     if isinstance(embeddings, (str, os.PathLike)):
         where = f"'{os.fspath(embeddings)}'"
@@ -397,10 +402,12 @@ def read_embeddings(embeddings: Any, n: int) -> NDArray[np.float64]:
         raise TableError(
             f"{where} has {len(matrix)} rows, but there are {n} items. Give one each."
         )
+    if np.isnan(matrix).all():
+        raise TableError(f"{where} holds no number.")
     wrong = np.flatnonzero(np.isinf(matrix).any(axis=1))
     if len(wrong):
         raise TableError(f"{where}: {name_rows(wrong)}: infinite numbers. Correct them.")
-    return matrix
+    return pa.table({f"embedding_{j}": column for j, column in enumerate(matrix.T)}).to_pandas()
 
 
 def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) -> Any:

@@ -127,8 +127,6 @@ def _new_features(
     table: Table, settings: Mapping[str, Any], embeddings: Any, notes: list[str]
 ) -> Any:
     """Return the columns that a model learned from, of new rows."""
-    import pandas as pd  # type: ignore[import-untyped]
-
     roles, kinds = settings["roles"], {e["name"]: e["kind"] for e in settings["features"]}
     wanted = [*roles["features"], *roles["text"]] if kinds else []
     n_embeddings = settings["n_embeddings"]
@@ -158,15 +156,14 @@ def _new_features(
         parts.append(features(own, known, kinds=kinds))
         notes += _unseen(table, parts[0], settings["features"])
     if n_embeddings:
-        matrix = read_embeddings(embeddings, len(table))
-        if matrix.shape[1] != n_embeddings:
+        numbers = read_embeddings(embeddings, len(table))
+        if numbers.shape[1] != n_embeddings:
             raise ValueError(
-                f"the embeddings have {matrix.shape[1]} columns, but the model learned from "
+                f"the embeddings have {numbers.shape[1]} columns, but the model learned from "
                 f"{n_embeddings}."
             )
-        names = [f"embedding_{j}" for j in range(n_embeddings)]
-        parts.append(pd.DataFrame(matrix, columns=names))
-    return parts[0] if len(parts) == 1 else pd.concat(parts, axis=1)
+        parts.append(numbers)
+    return parts[0] if len(parts) == 1 else parts[0].join(parts[1])
 
 
 def _has(table: Table, name: str) -> bool:

@@ -114,7 +114,8 @@ def rectify(
         Of a text file; found by default.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
-        candidate sets; PLCP is the paper's, with a base classifier and its partner.
+        candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
+        taken where a `base` is named.
     base : str or estimator, default=None
         Base classifier of PLCP, see `make_base`; ``"auto"`` chooses one and its settings
         without the truth. By default PL-AGGD, SURE for many rows.
@@ -222,6 +223,14 @@ class Rectification:
         ``accuracy`` of all of them where the truth is known, ``signal`` (whether features inform
         the labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at
         random), ``moved`` (by decisions), and ``notes``: what must be known of these.
+
+    Examples
+    --------
+    >>> import appellate
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> run = appellate.rectify(table, candidates="names")
+    >>> run.docket["appeal"].tolist()[:4]
+    ['cat', 'cat', 'dog', 'dog']
     """
 
     labels: Any
@@ -380,13 +389,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
 
     Examples
     --------
-    >>> import tempfile
+    >>> from tempfile import TemporaryDirectory
     >>> import appellate
-    >>> table = {"size": [1.0, 1.1, 5.0, 5.1], "names": ["cat|dog", "cat", "dog", "dog"]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved = appellate.rectify(table, candidates="names").save(f"{folder}/pets")
-    ...     again = appellate.load(saved)
-    >>> again.labels["label"].tolist()
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = appellate.rectify(table, candidates="names").save(f"{folder}/run")
+    ...     appellate.load(f"{folder}/run").labels["label"].tolist()[:4]
     ['cat', 'cat', 'dog', 'dog']
     """
     home = Path(folder)
