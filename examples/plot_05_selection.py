@@ -51,8 +51,8 @@ searches = {
 true = searches.pop(oracle).cv_results_["mean_test_score"]
 
 # %%
-# The chosen setting is drawn in orange, the best in green. Evidence asks more of a model than
-# mass on any candidate, but where false labels look like the true one, as here, it can be misled.
+# The chosen setting is drawn in orange, the best in green. False labels that look like
+# the true one mislead every score now and then, here evidence, on other draws the likelihood.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
 for ax, (scoring, search) in zip(axes, searches.items(), strict=True):
