@@ -100,8 +100,8 @@ $(VENV)/.stamp-venv:
 	@touch $@
 
 $(VENV)/.stamp-demo: $(VENV)/.stamp-venv pyproject.toml constraints.txt
-	@echo "Installing appellate[cli,plot] into $(VENV)"
-	@$(PIP_INSTALL) --editable '.[cli,plot]'
+	@echo "Installing appellate[cli,io,report,table] into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[cli,io,report,table]'
 	@touch $@
 
 $(VENV)/.stamp-check: $(VENV)/.stamp-venv pyproject.toml constraints.txt

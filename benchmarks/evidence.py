@@ -32,13 +32,19 @@ from appellate.datasets import (
     make_long_tailed,
     make_partial_labels,
 )
+from appellate.experiments.controls import RidgeControl
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
 from appellate.metrics import expected_calibration_error, paired_comparison
 
 SPLITS = 10
 METHODS = {
+    "ridge on equal shares": lambda seed: RidgeControl(),
+    "PL-AGGD": lambda seed: AGGDClassifier(),
     "PLCP(PL-AGGD)": lambda seed: PLCPClassifier(AGGDClassifier()),
+    "PLCP(PL-AGGD), auto": lambda seed: PLCPClassifier(
+        AGGDClassifier(), ambiguity="auto", random_state=seed
+    ),
     "light jury": lambda seed: JuryClassifier("kernel", random_state=seed),
     "full jury": lambda seed: JuryClassifier("auto", random_state=seed),
 }
@@ -64,7 +70,7 @@ def judge(model, test, truth_test, truth_train):
         "ECE contested": expected_calibration_error(
             truth_train[contested], model.confidence_[contested]
         ),
-        "tau": getattr(model, "ambiguity_", 0.0),
+        "tau": getattr(model, "ambiguity_", None) or 0.0,  # None: as printed
     }
 
 
@@ -153,7 +159,7 @@ LEVELS = {
     "set_first": ("bag_size", (2, 4, 6)),
 }
 RIVALS = {
-    "PL-AGGD": lambda seed: AGGDClassifier(),
+    "PL-AGGD": METHODS["PL-AGGD"],
     "PLCP": METHODS["PLCP(PL-AGGD)"],
     "tau = 0": lambda seed: JuryClassifier("kernel", ambiguity=0.0, random_state=seed),
     "tau = .5": lambda seed: JuryClassifier("kernel", ambiguity=0.5, random_state=seed),

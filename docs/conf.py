@@ -6,6 +6,8 @@ import os
 from importlib.metadata import version as installed_version
 from typing import Any
 
+import appellate
+
 # One thread and no window, here and in the examples.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -30,6 +32,8 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist"]
 
 autosummary_generate = True
+# What the package itself has is described there, once.
+autosummary_context = {"front": appellate.__all__}
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
 autodoc_typehints = "none"  # types stand in the docstrings, in words

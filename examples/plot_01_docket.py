@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from appellate import PLCPClassifier, PLKNNClassifier
+from appellate._palette import BOTH
 from appellate.datasets import make_partial_labels
 
 images, labels = load_digits(return_X_y=True)
@@ -30,7 +31,7 @@ print(f"{model.overturned_.sum()} of {len(X)} verdicts were overturned")
 # that of the appeal; the bars are the confidences before and after. A tick means that the appeal
 # is true.
 
-VERDICT, APPEAL, REST = "#D55E00", "#0072B2", "#C8CCD0"
+VERDICT, APPEAL, REST = BOTH["verdict"], BOTH["appeal"], "#C8CCD0"
 overturned = np.flatnonzero(model.overturned_)
 rows = overturned[np.argsort(-docket["margin"][overturned])][:8]
 

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from appellate import AGGDClassifier, PLCPClassifier
+from appellate._palette import BOTH
 from appellate.confidence import blur
 from appellate.datasets import make_ambiguous_classification
 
@@ -39,7 +40,7 @@ ax.legend(frameon=False, fontsize=8)
 # temperatures tell the partner next to nothing; which high one is best depends on the data.
 
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
-shades = ("#0072B2", "#D55E00", "#009E73")
+shades = (BOTH["appeal"], BOTH["verdict"], BOTH["truth"])
 grid = (-6, -4, -2, -1, 0, 1, 2)
 for seed, shade in enumerate(shades):
     X, candidates, truth = make_ambiguous_classification(
@@ -61,7 +62,7 @@ for seed, shade in enumerate(shades):
     ax.plot(grid, scores, marker="o", color=shade, label=f"problem {seed + 1}")
     base = AGGDClassifier().fit(X[train], candidates[train]).score(X[test], truth[test])
     ax.axhline(base, color=shade, linestyle=":", linewidth=1)
-ax.axvline(-1, color="#777777", linewidth=0.8)
+ax.axvline(-1, color=BOTH["rival"], linewidth=0.8)
 ax.set(xlabel="blur (line: the paper's)", ylabel="test accuracy (dotted: base alone)")
 ax.legend(frameon=False, fontsize=8)
 plt.show()

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from appellate import PLCPClassifier, make_base
+from appellate._palette import BOTH
 from appellate.datasets import make_partial_labels
 
 images, labels = load_digits(return_X_y=True)
@@ -40,10 +41,10 @@ for ambiguity in (0.2, 0.5, 0.8):
 # Points above the line gained. The picture is that of the paper's data sets too, see
 # :doc:`/reproduction`: PL-KNN gains most, strong bases little or nothing.
 
-colors = ("#D55E00", "#CC79A7", "#0072B2", "#56B4E9", "#009E73", "#999999")
+colors = (BOTH["verdict"], "#CC79A7", BOTH["appeal"], "#56B4E9", BOTH["truth"], BOTH["rival"])
 markers = {0.2: "o", 0.5: "s", 0.8: "^"}
 figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
-ax.axhline(0, color="#777777", linewidth=0.8)
+ax.axhline(0, color=BOTH["rival"], linewidth=0.8)
 for name, ambiguity, alone, gain in results:
     color = colors[list(bases).index(name)]
     ax.scatter(alone, 100 * gain, s=55, color=color, marker=markers[ambiguity], alpha=0.9)

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
+from appellate._palette import BOTH
 from appellate.datasets import load_fashion_mnist, make_partial_labels
 from appellate.deep import Network, PRODENClassifier
 
@@ -48,7 +49,7 @@ for name, model in models.items():
 figure = plt.figure(figsize=(10, 4.2), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
 ax = left.subplots()
-for (name, model), color in zip(models.items(), ("#D55E00", "#0072B2"), strict=True):
+for (name, model), color in zip(models.items(), (BOTH["verdict"], BOTH["appeal"]), strict=True):
     sure = np.sort(model.confidence_[np.arange(600), labels[train]])
     ax.plot(sure, np.linspace(0, 1, 600), color=color, label=name)
 ax.set(xlabel="confidence in the true label", ylabel="share of images below")

@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from appellate import AGGDClassifier, PLCPClassifier
+from appellate._palette import BOTH
 from appellate.datasets import load_fgnet
 from appellate.metrics import mean_absolute_error, quadratic_weighted_kappa, tolerance_accuracy
 
@@ -69,12 +70,12 @@ for name, cost in {"most likely age": None, "smallest expected error": "absolute
 # ages that it falls back on. The cost pulls far misses towards the diagonal, at the price of few
 # predictions for the very old, of whom there are few to learn from.
 
-colors = dict(zip(predicted, ("#D55E00", "#0072B2"), strict=True))
+colors = dict(zip(predicted, (BOTH["verdict"], BOTH["appeal"]), strict=True))
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 limit = int(max(truth.max(), *(p.max() for p in predicted.values()))) + 2
 for ax, (name, ages) in zip(axes, predicted.items(), strict=False):
     ax.fill_between([0, limit], [-5, limit - 5], [5, limit + 5], color="#E8E8E8", lw=0)
-    ax.plot([0, limit], [0, limit], color="#6B6B6B", lw=0.8)
+    ax.plot([0, limit], [0, limit], color=BOTH["rival"], lw=0.8)
     ax.scatter(truth[test], ages, s=14, alpha=0.45, lw=0, color=colors[name])
     error = mean_absolute_error(truth[test], ages)
     ax.set(xlim=(-1, limit), ylim=(-1, limit), xlabel="true age", ylabel="predicted age")

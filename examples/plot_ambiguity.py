@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from appellate import JuryClassifier
+from appellate._palette import BOTH
 from appellate.datasets import make_partial_labels
 
 rng = np.random.RandomState(0)
@@ -26,6 +27,7 @@ label_first = make_partial_labels(truth, flip_probability=0.4, random_state=0)
 set_first = make_partial_labels(truth, strategy="set_first", bag_size=4, random_state=0)
 mixed = np.where((np.arange(600) % 2 == 0)[:, None], label_first, set_first)
 problems = {"label-first": label_first, "set-first": set_first, "mixed": mixed}
+colors = dict(zip(problems, (BOTH["verdict"], BOTH["appeal"], BOTH["truth"]), strict=True))
 
 # %%
 # If a row's label were drawn from its set at random, how many rows of each class would there be?
@@ -35,8 +37,8 @@ problems = {"label-first": label_first, "set-first": set_first, "mixed": mixed}
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for name, sets in problems.items():
     expected = (sets / sets.sum(axis=1, keepdims=True)).sum(axis=0)
-    left.plot(np.bincount(truth, minlength=8) / expected, "o-", label=name)
-left.axhline(1, color="gray", linewidth=0.8)
+    left.plot(np.bincount(truth, minlength=8) / expected, "o-", color=colors[name], label=name)
+left.axhline(1, color=BOTH["rival"], linewidth=0.8)
 left.set(xlabel="class, the most frequent first", ylabel="rows with the label / expected")
 left.legend(frameon=False)
 
@@ -48,8 +50,8 @@ left.legend(frameon=False)
 for name, sets in problems.items():
     jury = JuryClassifier("kernel", random_state=0).fit(X, sets)
     best = [max(jury.criterion_[tau]) for tau in (0.0, 0.5, 1.0)]
-    line = right.plot([0, 0.5, 1], np.subtract(best, best[0]), "o-", label=name)[0]
-    right.axvline(jury.ambiguity_, color=line.get_color(), linestyle=":")
+    right.plot([0, 0.5, 1], np.subtract(best, best[0]), "o-", color=colors[name], label=name)
+    right.axvline(jury.ambiguity_, color=colors[name], linestyle=":")
     print(f"{name}: tau = {jury.ambiguity_:g} is chosen;", end=" ")
     for tau in (0.0, 1.0):
         fixed = JuryClassifier("kernel", ambiguity=tau, random_state=0).fit(X, sets)

@@ -132,3 +132,18 @@ def test_wrong_ambiguities_are_named(data):
     for wrong in ("sets", 1.5, None):
         with pytest.raises(ValueError, match="'ambiguity' parameter of PLCPClassifier"):
             PLCPClassifier(SUREClassifier(), ambiguity=wrong).fit(X, candidates)
+
+
+def test_rounds_are_kept_and_ended_as_in_algorithm_1(data):
+    X, candidates = data[:2]
+    base, ways = SUREClassifier(), {"ambiguity": "set-first", "keep_confidences": True}
+    model = PLCPClassifier(base, **ways).fit(X, candidates)
+    np.testing.assert_allclose(model.history_[-1].partner_confidence, model.confidence_)
+    for each in model.history_:
+        np.testing.assert_allclose(each.base_confidence.sum(axis=1), 1)
+        assert not (each.base_confidence[~candidates]).any()
+    assert model.termination_condition_ == "max_rounds"
+    assert model.n_iter_ == 5
+    short = PLCPClassifier(base, tol=1.0, **ways).fit(X, candidates)
+    assert short.termination_condition_ == "tol"
+    assert short.n_iter_ == 2

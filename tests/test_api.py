@@ -20,25 +20,35 @@ PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.base",
+    "appellate.candidates",
     "appellate.confidence",
     "appellate.costs",
     "appellate.datasets",
     "appellate.deep",
     "appellate.docket",
+    "appellate.evidence",
     "appellate.io",
+    "appellate.jury",
     "appellate.metrics",
     "appellate.model_selection",
     "appellate.plotting",
     "appellate.review",
+    "appellate.tables",
+    "appellate.testimony",
     "appellate.testing",
 ]
 # Examples of these would say nothing.
 NO_EXAMPLE = {
+    "appellate.Rectification": "made by rectify, which has one",
     "appellate.base.BaseClassifier": "a protocol; docs/base_classifier.md meets it",
     "appellate.base.PartialLabelClassifier": "abstract; every classifier is one",
     "appellate.io.ModelFileError": "an error",
     "appellate.review.DecisionError": "an error",
     "appellate.model_selection.Scorer": "made by get_scorer, which has one",
+    "appellate.tables.Diagnosis": "made by diagnose, which has one",
+    "appellate.tables.Labels": "made by read_labels, which has one",
+    "appellate.tables.Roles": "made by find_roles, which has one",
+    "appellate.tables.TableError": "an error",
 }
 
 
@@ -65,7 +75,8 @@ def describe():
                 parameters = inspect.signature(value).parameters.values()
             except ValueError:
                 parameters = ()
-            signature = f"({', '.join(_show(p) for p in parameters)})"
+            shown = [_show(each) for each in parameters if not each.name.startswith("_")]
+            signature = f"({', '.join(shown)})"
         lines.append(f"{module}.{name}{signature}")
     return lines
 
@@ -118,7 +129,7 @@ def _parameters(value):
     if is_error or getattr(value, "_is_protocol", False):
         return []
     names = inspect.signature(value).parameters
-    return [name for name in names if name not in ("args", "kwargs")]
+    return [name for name in names if name not in ("args", "kwargs") and name[0] != "_"]
 
 
 def test_exceptions_to_the_rule_are_still_needed():

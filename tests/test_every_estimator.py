@@ -53,6 +53,8 @@ ESTIMATORS = [
     PLCPClassifierCV(SUREClassifier(), scoring=get_scorer("covering_rate"), cv=2),
     JuryClassifier([RandomForestRegressor(5), GaussianNB(), SUREClassifier()], random_state=0),
     PLCPClassifier(SUREClassifier(), cost="absolute"),
+    PLCPClassifier(SUREClassifier(), ambiguity="set-first"),
+    PLCPClassifier(PLKNNClassifier(), ambiguity="auto", head="mean", random_state=0),
     TestimonyClassifier(),
     TestimonyClassifier(kernel="linear", within_answers=True, cost="absolute"),
     make_pipeline(StandardScaler(), PLCPClassifier(SUREClassifier())),

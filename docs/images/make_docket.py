@@ -2,9 +2,9 @@
 
 Run ``python docs/images/make_docket.py`` with ``appellate[plot,report]``, Playwright and Chromium
 installed. It writes ``docket.png``, a drawing of a few rows, and ``page-light.png``,
-``page-dark.png`` and ``page-phone.png``, the docket page as a browser shows it. Data, seed and
-model are those of ``appellate demo``. The rows are not picked by hand: they are the first three
-overturned verdicts and the first upheld one of the docket, in its own order.
+``page-dark.png`` and ``page-phone.png``, the docket page as a browser shows it. The rows
+are not picked by hand: they are the first three overturned verdicts and the first upheld one of
+the docket, in its own order.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from PIL import Image
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import Bunch
 
 from appellate import PLCPClassifier, PLKNNClassifier
 from appellate._palette import LIGHT
-from appellate.cli.digits import Digits, load
+from appellate.datasets import make_partial_labels
 from appellate.review import page_data, write_page
 
 VERDICT, APPEAL, INK, MUTED, FAINT = (
@@ -41,16 +44,24 @@ NOTE = (
 )
 
 
+def load() -> Bunch:
+    """Hide the labels of half of the digits in candidate sets."""
+    X, y = load_digits(return_X_y=True)
+    ids, _ = train_test_split(np.arange(len(y)), test_size=0.5, random_state=0)
+    candidates = make_partial_labels(y[ids], flip_probability=0.7, random_state=0)
+    return Bunch(ids=ids, train=X[ids] / 16, candidates=candidates, truth=y[ids])
+
+
 def main() -> None:
     """Fit, draw and write the pictures."""
-    data = load(flip_probability=0.7, seed=0)
+    data = load()
     model = PLCPClassifier(PLKNNClassifier(), random_state=0, keep_confidences=True)
     model.fit(data.train, data.candidates)
     draw_docket(model, data)
     show_page(model, data)
 
 
-def show_page(model: PLCPClassifier, data: Digits) -> None:
+def show_page(model: PLCPClassifier, data: Bunch) -> None:
     """Take pictures of the docket page, light and dark, and on a phone."""
     from playwright.sync_api import sync_playwright
 
@@ -89,7 +100,7 @@ def as_address(row: Any) -> str:
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
 
 
-def draw_docket(model: PLCPClassifier, data: Digits) -> None:
+def draw_docket(model: PLCPClassifier, data: Bunch) -> None:
     """Choose rows and draw them."""
     docket = model.docket(ids=data.ids, truth=data.truth, output="dict")
     rows = choose(docket)
@@ -130,7 +141,7 @@ def draw_heading(axes: Axes) -> None:
 
 
 def draw_row(
-    axes: Axes, top: float, model: PLCPClassifier, data: Digits, docket: dict[str, Any], row: int
+    axes: Axes, top: float, model: PLCPClassifier, data: Bunch, docket: dict[str, Any], row: int
 ) -> None:
     """Draw one sample: picture, labels, outcome and confidences."""
     middle = top + ROW / 2

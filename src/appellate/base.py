@@ -540,8 +540,6 @@ def check_base(estimator: Any) -> None:
     ...
     TypeError: LogisticRegression() cannot be a base classifier: it needs a parameter ...
     """
-    if isinstance(estimator, PartialLabelClassifier):
-        return
     fit = getattr(estimator, "fit", None)
     lacking = None
     if isinstance(estimator, type):

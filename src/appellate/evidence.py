@@ -166,6 +166,17 @@ def _normalize(values, likelihood, indptr, out):  # type: ignore[no-untyped-def]
 def soften(scores: NDArray[Any], temperature: float) -> NDArray[np.float64]:
     """``softmax(scores / temperature)`` over the last axis.
 
+    Parameters
+    ----------
+    scores : ndarray
+        Any numbers.
+    temperature : float
+        The larger, the flatter.
+
+    Returns
+    -------
+    ndarray of the same shape
+
     Examples
     --------
     >>> import numpy as np
@@ -222,6 +233,19 @@ def criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> fl
     truth lies outside the set, is found by 30 steps of expectation-maximisation within
     [.001, .5]. It conditions on the sets, so that values of tau can be compared.
 
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, l)
+        Honest ones: of classifiers that did not see the row's label.
+    evidence : Evidence
+        What was observed of the rows.
+    tau : float
+        Ambiguity: 0 for label-first, 1 for set-first.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> import numpy as np
@@ -235,7 +259,28 @@ def criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> fl
 
 
 def row_criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> Values:
-    """Every row's part of the criterion, ``log((1 - e) L_i + e)``, (n,)."""
+    """Every row's part of the criterion, ``log((1 - e) L_i + e)``, (n,).
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, l)
+        Honest ones: of classifiers that did not see the row's label.
+    evidence : Evidence
+        What was observed of the rows.
+    tau : float
+        Ambiguity: 0 for label-first, 1 for set-first.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evidence = Evidence.of_sets(np.array([[True, False], [False, True]]))
+    >>> row_criterion(np.array([[0.9, 0.1], [0.2, 0.8]]), evidence, 0.0).round(2)
+    array([0.49, 0.57])
+    """
     odds = set_odds(probabilities, evidence, tau)
     outside = _outside_rate(odds)
     return np.log((1 - outside) * odds + outside)
@@ -243,6 +288,17 @@ def row_criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -
 
 def above_chance(rows: Values, errors: float) -> bool:
     """Whether a mean over rows is more than so many of its standard errors above 0.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        A number a row, such as `row_criterion`.
+    errors : float
+        Standard errors that count as proof.
+
+    Returns
+    -------
+    bool
 
     Examples
     --------
@@ -347,6 +403,21 @@ def fit_temperature(
     Bounded search over log T to one per cent. Honest scores that say nothing get a large
     temperature.
 
+    Parameters
+    ----------
+    scores : ndarray of shape (n, l)
+        Honest scores.
+    evidence : Evidence
+        What was observed of the rows.
+    tau : float
+        Ambiguity: 0 for label-first, 1 for set-first.
+    bounds : tuple of float
+        Smallest and largest temperature.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> import numpy as np
@@ -401,6 +472,15 @@ def mixture_weights(odds: NDArray[np.float64]) -> NDArray[np.float64]:
 def choose_tau(criteria: dict[float, Sequence[float]]) -> float:
     """Choose the smallest tau within 1e-3 of the best criterion; 0 if that is not above 0.
 
+    Parameters
+    ----------
+    criteria : dict
+        For every tau the criterion after each of its rounds.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> choose_tau({0.0: [0.2, 0.3], 0.5: [0.2, 0.4], 1.0: [0.1, 0.4005]})
@@ -413,6 +493,16 @@ def choose_tau(criteria: dict[float, Sequence[float]]) -> float:
 
 def choose_round(criteria: Sequence[float]) -> int:
     """Choose the last round that has 95 % of the best criterion; the best if none is above 0.
+
+    Parameters
+    ----------
+    criteria : sequence of float
+        The criterion after every round.
+
+    Returns
+    -------
+    int
+        Counted from 0.
 
     Examples
     --------
@@ -427,6 +517,17 @@ def choose_round(criteria: Sequence[float]) -> int:
 
 def suspicion(probabilities: NDArray[Any], evidence: Evidence) -> Values:
     """Honest mass outside the possible labels, (n,): an order of rows, not a percentage.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, l)
+        Honest ones: of classifiers that did not see the row's label.
+    evidence : Evidence
+        What was observed of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
 
     Examples
     --------

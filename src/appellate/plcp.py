@@ -45,7 +45,8 @@ class Round:
     base_steps, partner_steps : int
         Steps that each classifier took.
     base_confidence, partner_confidence : ndarray, shape (n, l), or None
-        The paper's P and 1 - P-hat after the round, if ``keep_confidences=True``.
+        The paper's P and 1 - P-hat after the round, if ``keep_confidences=True``; with another
+        `ambiguity` than label-first the posteriors by either.
     """
 
     number: int
@@ -249,9 +250,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             kept = [entries.scatter(v) for v in (confidence, 1 - doubt) if self.keep_confidences]
             changed = float(np.mean(labels[-1] != labels[-2]))
             history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
-            recent = max(each.changed for each in history[-2:])
-            settled = self.tol is not None and number > 1 and recent < self.tol
-            if settled:
+            if self._settled(history):
                 break
         return Result(
             initial=problem.uniform(),
@@ -267,9 +266,14 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
                 "label_history_": np.array(labels),
                 "initial_confidence_": entries.scatter(verdict.initial),
                 "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
-                "termination_condition_": "tol" if settled else "max_rounds",
+                "termination_condition_": "tol" if self._settled(history) else "max_rounds",
             },
         )
+
+    def _settled(self, history: list[Round]) -> bool:
+        """Whether two rounds in a row each changed fewer labels than `tol`."""
+        changed = [each.changed for each in history[-2:]]
+        return self.tol is not None and len(changed) == 2 and max(changed) < self.tol
 
     def _find_tau(self, problem: Problem) -> float | None:
         """How the sets arose; None where the data show no other way than Algorithm 1's."""
@@ -300,8 +304,12 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             posterior = estep(doubt, evidence, tau).astype(problem.dtype)
             told = replace(replied, confidence=posterior, ranking=posterior)
             labels.append(entries.argmax(told.rank(problem)))
+            confidences = (estep(said, evidence, tau), posterior)
+            kept = [entries.scatter(each) for each in confidences if self.keep_confidences]
             changed = float(np.mean(labels[-1] != labels[-2]))
-            history.append(Round(number, changed, heard.n_iter, replied.n_iter))
+            history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
+            if self._settled(history):
+                break
 
         def model() -> CoupledModel:
             coupled = _conclude(problem, base, heard, partner, replied)
@@ -323,7 +331,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
                 "label_history_": np.array(labels),
                 "initial_confidence_": entries.scatter(verdict.initial),
                 "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
-                "termination_condition_": "max_rounds",
+                "termination_condition_": "tol" if self._settled(history) else "max_rounds",
             },
         )
 

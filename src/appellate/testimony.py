@@ -577,6 +577,16 @@ def audit_temperature(posterior: Matrix, truth: NDArray[np.intp]) -> float:
 def majority_vote(answers: Any) -> Matrix:
     """Share of the votes that each label of a row has, (n, l); uniform without votes.
 
+    Parameters
+    ----------
+    answers : Answers or what `as_answers` reads
+        What people said of every row.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Rows sum to one.
+
     Examples
     --------
     >>> majority_vote([["cat", "cat", "dog"], ["dog", None, None]]).argmax(axis=1)
@@ -589,6 +599,18 @@ def majority_vote(answers: Any) -> Matrix:
 
 def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
     """Posterior of the crowd alone, without features, (n, l): Dawid and Skene with shrinkage.
+
+    Parameters
+    ----------
+    answers : Answers or what `as_answers` reads
+        What people said of every row.
+    ordered : bool, default=False
+        Whether labels are ordered: errors are then expected near the truth.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Rows sum to one.
 
     Examples
     --------
@@ -668,7 +690,7 @@ class TestimonyClassifier(AppealClassifier):
     References
     ----------
     .. [1] Dawid, Skene (1979). Maximum likelihood estimation of observer error-rates using the
-       EM algorithm. Journal of the Royal Statistical Society C 28. (The crowd alone.)
+       EM algorithm. Journal of the Royal Statistical Society C 28.
 
     Examples
     --------

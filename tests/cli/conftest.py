@@ -1,4 +1,4 @@
-"""One run of the demo and one trial, shared by the tests of the command line."""
+"""One run of the demo, shared by the tests of the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from appellate.cli import digits
 from appellate.cli.app import run
 
 
@@ -22,16 +21,6 @@ class Ran:
 
 
 @pytest.fixture(scope="session")
-def data():
-    return digits.load(flip_probability=0.7, seed=0)
-
-
-@pytest.fixture(scope="session")
-def comparisons(data):
-    return digits.compare(data, seed=0, begin=lambda _: None)
-
-
-@pytest.fixture(scope="session")
 def ran(tmp_path_factory):
     """The demo, in full, as it looks when its output is piped."""
     folder = tmp_path_factory.mktemp("demo") / "deep" / "out"
@@ -40,11 +29,3 @@ def ran(tmp_path_factory):
         patch.setenv("COLUMNS", "80")
         code = run(["demo", "--out", str(folder)])
     return Ran(code, out.getvalue(), err.getvalue(), folder)
-
-
-@pytest.fixture
-def trained(monkeypatch, data, comparisons):
-    """Let the demo find its models trained already."""
-    monkeypatch.setattr(digits, "load", lambda **_: data)
-    monkeypatch.setattr(digits, "compile_loops", lambda _: None)
-    monkeypatch.setattr(digits, "compare", lambda *_, **__: comparisons)

@@ -391,7 +391,7 @@ def test_folders_that_will_not_do(npz, tmp_path, capsys):
     given = ["deep", "train", *COUPLED, "--data", str(npz), "--out"]
     (tmp_path / "file").write_text("")
     assert run([*given, str(tmp_path / "file")]) == 2
-    assert "is a file, not a folder" in capsys.readouterr().err
+    assert "a file is where a folder would have to be" in capsys.readouterr().err
     (tmp_path / "checkpoint.safetensors").write_text("")
     assert run([*given, str(tmp_path)]) == 2
     assert "the checkpoint of another run" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from appellate.cli.app import run
 from appellate.datasets import load_partial_csv, make_partial_labels
+from appellate.tables import read_table
 
 ANIMALS = """\
 width,note,truth
@@ -33,9 +34,9 @@ def test_digits_as_csv(tmp_path, capsys):
     assert run(["generate", "--from", "digits", "--flip", "0.5", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert f"wrote {out}: 1797 samples, 10 classes" in said
-    assert f"appellate check '{out}'" in said
+    assert f"appellate check {out}" in said
     X, y = load_digits(return_X_y=True)
-    data = load_partial_csv(out, truth="truth")
+    data = load_partial_csv(out, truth="truth", features="pixel*")
     assert np.array_equal(data.X, X)
     assert np.array_equal(data.y_true, y)
     expected = make_partial_labels(y, flip_probability=0.5, random_state=0)
@@ -52,14 +53,14 @@ def test_iris_as_npz_with_names(tmp_path, capsys):
         "fixed",
         "--n-false",
         "1",
-        "--seed",
+        "--random-state",
         "7",
     ]
     assert run([*command, "--out", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["summary"]["mean_size"] == 2
     assert document["file"] == str(out)
-    assert document["seed"] == 7
+    assert document["random_state"] == 7
     X, y = load_iris(return_X_y=True)
     with np.load(out) as written:
         assert np.array_equal(written["X"], X)
@@ -75,7 +76,7 @@ def test_the_other_columns_of_a_file_stay_as_they_are(animals, tmp_path):
     assert run([*command, "--separator", ";"]) == 0
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["width", "note", "candidates", "truth"]
+    assert list(rows[0]) == ["width", "note", "truth", "candidates"]
     assert rows[0] == {
         "width": "1.50",
         "note": "first",
@@ -95,9 +96,9 @@ def test_the_other_columns_of_a_file_stay_as_they_are(animals, tmp_path):
                 "hierarchical",
                 "--flip",
                 "1",
-                "--group",
+                "--groups",
                 "cat,dog,cow",
-                "--group",
+                "--groups",
                 "car",
             ],
             ["cat|cow|dog"] * 3 + ["car"],
@@ -113,22 +114,34 @@ def test_strategies(animals, tmp_path, options, sets):
     assert written[: len(sets)] == sets
 
 
-def test_noise_instances_and_least_sizes(tmp_path, capsys):
-    out = tmp_path / "out.csv"
-    start = ["generate", "--out", str(out), "--json", "--from"]
-    assert run([*start, "wine", "--strategy", "noisy", "--eta", "0.5"]) == 0
-    assert 0.3 < json.loads(capsys.readouterr().out)["summary"]["truth_coverage"] < 0.7
-    assert run([*start, "breast_cancer", "--min-candidates", "2"]) == 0
-    assert json.loads(capsys.readouterr().out)["summary"]["singleton_share"] == 0
-    assert run([*start, "iris", "--strategy", "instance_dependent", "--flip", "0.1"]) == 0
-    assert json.loads(capsys.readouterr().out)["summary"]["mean_size"] < 1.4
+@pytest.mark.parametrize(
+    ("source", "options", "fact", "least", "most"),
+    [
+        ("wine", ["--strategy", "noisy", "--eta", "0.5"], "truth_coverage", 0.3, 0.7),
+        ("breast_cancer", ["--min-candidates", "2"], "singleton_share", 0, 0),
+        ("digits", ["--strategy", "set_first", "--bag-size", "3"], "max_size", 2, 3),
+        (
+            "iris",
+            ["--strategy", "instance_dependent", "--flip", "0.1"],
+            "mean_size",
+            1,
+            1.4,
+        ),
+    ],
+)
+def test_noise_instances_and_least_sizes(tmp_path, capsys, source, options, fact, least, most):
+    out = str(tmp_path / "out.csv")
+    assert run(["generate", "--from", source, "--out", out, "--json", *options]) == 0
+    assert least <= json.loads(capsys.readouterr().out)["summary"][fact] <= most
 
 
 def test_numbers_in_groups(tmp_path):
     (tmp_path / "n.csv").write_text("x,truth\n1,1\n2,2\n3,3\n")
     out = tmp_path / "out.csv"
     command = ["generate", "--from", str(tmp_path / "n.csv"), "--strategy", "hierarchical"]
-    assert run([*command, "--group", "1,2", "--group", "3", "--flip", "1", "--out", str(out)]) == 0
+    assert (
+        run([*command, "--groups", "1,2", "--groups", "3", "--flip", "1", "--out", str(out)]) == 0
+    )
     assert load_partial_csv(out, truth="truth").candidates.sum(axis=1).tolist() == [2, 2, 1]
 
 
@@ -137,21 +150,21 @@ def test_numbers_in_groups(tmp_path):
     [
         (
             ["--strategy", "fixed", "--flip", "0.5"],
-            "--strategy fixed does not use --flip; it uses --n-false.",
+            "strategy='fixed' does not read flip_probability; it reads n_false.",
         ),
-        (["--flip", "1.5"], "--flip 1.5 is no probability"),
-        (["--strategy", "hierarchical"], "--strategy hierarchical needs --group"),
+        (["--flip", "1.5"], "flip_probability=1.5 is no probability"),
+        (["--strategy", "hierarchical"], "strategy='hierarchical' needs groups"),
         (
-            ["--strategy", "hierarchical", "--group", "cat"],
-            "--group names nothing for class 'car'",
+            ["--strategy", "hierarchical", "--groups", "cat"],
+            "groups names nothing for class 'car'",
         ),
-        (["--strategy", "hierarchical", "--group", "a,b", "--group", "a"], "a is in several gr"),
-        (["--min-candidates", "9"], "--min-candidates 9 cannot be had"),
-        (["--strategy", "unifrom"], "is not one of 'uniform'"),
-        (["--truth", "species"], "no column 'species'"),
-        (["--separator", "a"], "contains the separator 'a'"),
-        (["--separator", ""], "separator"),
-        (["--seed", "-1"], "is not in the range"),
+        (["--strategy", "hierarchical", "--groups", "a,b", "--groups", "a"], "in several groups"),
+        (["--min-candidates", "9"], "min_candidates=9 cannot be had"),
+        (["--strategy", "unifrom"], "Did you mean 'uniform'?"),
+        (["--truth", "species"], "no column 'species' (truth)"),
+        (["--separator", "a"], "separator='a' is part of class 'car'"),
+        (["--separator", ""], "separator=''"),
+        (["--random-state", "-1"], "is not in the range"),
     ],
 )
 def test_mistakes_end_with_2_and_write_nothing(animals, tmp_path, options, message, capsys):
@@ -167,11 +180,11 @@ def test_mistakes_end_with_2_and_write_nothing(animals, tmp_path, options, messa
 @pytest.mark.parametrize(
     ("source", "text", "message"),
     [
-        ("digit", None, "is neither a CSV file nor one of digits"),
+        ("digit", None, "there is no file 'digit'"),
         ("none.csv", None, "there is no file"),
-        ("own.csv", "truth\na\n", "has no column of numbers"),
         ("own.csv", "x,candidates,truth\n1,a,a\n", "has a column 'candidates' already"),
-        ("own.csv", "x,truth\n1,a\n2\n", "line 3: 1 cells"),
+        ("own.csv", "x,truth\n1,a\n2\n3,c\n", "line 3"),
+        ("own.csv", "x,truth\n1,a\n2,\n3,c\n", "no truth in row 1"),
     ],
 )
 def test_sources_that_do_not_serve(tmp_path, monkeypatch, source, text, message, capsys):
@@ -183,6 +196,63 @@ def test_sources_that_do_not_serve(tmp_path, monkeypatch, source, text, message,
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_what_is_written_is_csv_or_npz(animals, capsys):
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl", "json"])
+def test_the_name_says_the_format(animals, tmp_path, ending):
+    out = tmp_path / f"out.{ending}"
+    assert run(["generate", "--from", str(animals), "--flip", "1", "--out", str(out)]) == 0
+    table = read_table(out)
+    assert table.kind == {"tsv": "csv", "jsonl": "json"}.get(ending, ending)
+    assert table.names == ["width", "note", "truth", "candidates"]
+    assert table.data.column("candidates").to_pylist() == ["car|cat|cow|dog"] * 4
+    again = tmp_path / f"again.{ending}"
+    assert run(["generate", "--from", str(out), "--out", str(again)]) == 2  # has candidates
+
+
+def test_other_formats_are_refused(animals, capsys):
     assert run(["generate", "--from", str(animals), "--out", "out.xlsx"]) == 2
-    assert "name a .csv or .npz file" in capsys.readouterr().err
+    assert "a name that ends in '.csv'" in capsys.readouterr().err
+
+
+def test_only_an_earlier_result_is_replaced(animals, tmp_path, capsys):
+    """0.1 wrote over any file, the input included."""
+    command = ["generate", "--from", str(animals), "--out"]
+    assert run([*command, str(animals)]) == 2
+    assert "is the table that is read" in capsys.readouterr().err
+    assert animals.read_text() == ANIMALS
+    for name in ("mine.csv", "mine.npz"):
+        mine = tmp_path / name
+        mine.write_text("precious\n1\n")
+        assert run([*command, str(mine)]) == 2
+        assert "no earlier result" in capsys.readouterr().err
+        assert mine.read_text() == "precious\n1\n"
+    for name in ("out.csv", "out.npz"):
+        options = ["--features", "width"]
+        assert run([*command, str(tmp_path / name), *options]) == 0
+        first = (tmp_path / name).read_bytes()
+        assert run([*command, str(tmp_path / name), *options, "--random-state", "1"]) == 0
+        assert (tmp_path / name).read_bytes() != first
+
+
+def test_formulas_are_neutralised(tmp_path):
+    (tmp_path / "f.csv").write_text("x,note,truth\n1,=cmd(),a\n2,@SUM(A1),b\n3,-1.5,=c\n")
+    out = tmp_path / "out.csv"
+    command = ["generate", "--from", str(tmp_path / "f.csv"), "--flip", "1", "--out", str(out)]
+    assert run(command) == 0
+    rows = list(csv.reader(out.read_text().splitlines()))
+    assert rows[1:] == [
+        ["1", "'=cmd()", "a", "'=c|a|b"],
+        ["2", "'@SUM(A1)", "b", "'=c|a|b"],
+        ["3", "-1.5", "'=c", "'=c|a|b"],
+    ]
+    data = load_partial_csv(out, truth="truth", features="x")
+    assert data.class_names.tolist() == ["=c", "a", "b"]
+    assert data.y_true.tolist() == [1, 2, 0]
+
+
+def test_categories_and_gaps_confuse_too(tmp_path, capsys):
+    rows = [f"{i % 5 if i % 7 else ''},{'ns'[i % 2]},{'ab'[i % 2]}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,site,truth", *rows]))
+    command = ["generate", "--from", str(tmp_path / "t.csv"), "--strategy", "instance_dependent"]
+    assert run([*command, "--out", str(tmp_path / "out.csv")]) == 0
+    assert run([*command, "--out", str(tmp_path / "out.npz")]) == 2
+    assert "hold numbers only" in capsys.readouterr().err

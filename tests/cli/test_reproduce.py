@@ -15,6 +15,7 @@ from appellate.cli.app import run
 from appellate.experiments import problems, store
 from appellate.experiments.reproduction import file_names
 from appellate.experiments.tables import TABLES
+from appellate.tables import write_table
 from tests.experiments.small import make_problem
 
 load_problem = problems.load_problem
@@ -90,7 +91,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
     assert run(["reproduce", *arguments, "--out", str(tmp_path / "o"), *QUICK]) == 0
     said = capsys.readouterr()
     assert "left out: msrcv2 is not in the data home" in said.err
-    assert "4/4 done · 0 running · 0 left" in said.err
+    assert "4/4 · " in said.err
     assert "4 runs: 0 were stored, 4 computed now." in said.out
     assert "a page with correction-ratio: " in said.out
     assert "does not have" not in said.out
@@ -103,6 +104,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["test-acuracy"], "unknown table 'test-acuracy'. Did you mean 'test-accuracy'?"),
+        (["all", "--datasets", ""], "unknown data set ''"),
         (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
         (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),
         (["all", "--datasets", "msrcv2"], "none of the data sets that this needs is there"),
@@ -147,7 +149,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, capsys):
     taken = tmp_path / "taken"
     taken.write_text("a file")
     assert run(["reproduce", "all", "--out", str(taken / "out")]) == 2
-    assert "is a file, not a folder" in capsys.readouterr().err
+    assert "a file is where a folder would have to be" in capsys.readouterr().err
 
 
 def test_a_store_in_a_folder_that_is_a_file(tmp_path, capsys):
@@ -256,6 +258,14 @@ def test_compare_on_own_data(table, tmp_path, capsys):
     assert "right verdicts broken" in (out / "index.html").read_text()
 
 
+def test_a_file_name_is_neither_mathematics_nor_markup(table, tmp_path, capsys):
+    """0.1 failed in matplotlib after all the work."""
+    strange = table.rename(table.with_name("a$b^$[red].csv"))
+    arguments = ["--truth", "label", "--methods", "knn", "--splits", "1", "--n-jobs", "1"]
+    assert run(["compare", str(strange), *arguments, "--out", str(tmp_path / "out")]) == 0
+    assert "Comparison on a$b^$[red]" in capsys.readouterr().out
+
+
 def test_compare_over_one_split(table, tmp_path, capsys):
     """Base and coupled may score the same there."""
     arguments = ["--truth", "label", "--methods", "sure", "--splits", "1", "--n-jobs", "1"]
@@ -280,8 +290,9 @@ def test_compare_without_truth(table, tmp_path, capsys):
         (["--methods", "sure:rounds=3"], "rounds"),
         (["--methods", "sure:3"], "parameter=value"),
         (["--truth", "lable"], "label"),
-        ([], "If the column is no feature, name it with --ids, --truth or --ignore."),
-        (["--truth", "label", "--ignore", "a", "--ignore", "b"], "fewer out with --ignore"),
+        (["--truth", "label", "--ignore", "a,b"], "has no column to learn from"),
+        (["--candidates", "a", "--truth", "a"], "A column has one role"),
+        (["--no-scaling", "--features", "label"], "only if all are numbers"),
     ],
 )
 def test_mistakes_of_compare(arguments, message, table, tmp_path, capsys):
@@ -291,26 +302,61 @@ def test_mistakes_of_compare(arguments, message, table, tmp_path, capsys):
     assert not out.exists()
 
 
-def test_compare_refuses_a_truth_of_numbers_as_a_feature(table, tmp_path, capsys):
-    text = table.read_text()
+def test_a_truth_of_numbers_is_no_feature(table):
+    """0.1 learned from it, or refused the table, unless it was named."""
+    text = table.read_text().replace("label", "kind")
     for number, name in enumerate(("ant", "bee", "cow")):
         text = text.replace(name, str(number))
     table.write_text(text)
-    assert run(["compare", str(table), "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert "column 'label' holds labels of this table. Name it with --truth" in said
+    assert list(problems.load_own(str(table)).X.columns) == ["a", "b"]
 
 
-@pytest.mark.parametrize("option", ["separator", "ids", "ignore"])
-def test_options_of_csv_files_are_refused_for_others(option, tmp_path, capsys):
+def test_compare_reads_any_table(tmp_path, capsys):
+    """Categories and gaps were refused in 0.1, as were answers of people."""
+    rows = [
+        {
+            "size": None if i % 9 == 0 else i % 3 + i / 100,
+            "site": "nse"[i % 3],
+            "w1": "abc"[i % 3],
+            "w2": "abc"[(i + (i % 4 == 0)) % 3],
+            "w3": None if i % 2 else "abc"[i % 3],
+            "gold": "" if i % 5 == 0 else "abc"[i % 3],
+        }
+        for i in range(40)
+    ]
+    write_table(rows, tmp_path / "crowd.parquet")
+    command = ["compare", str(tmp_path / "crowd.parquet"), "--annotators", "w*", "--truth", "gold"]
+    out = tmp_path / "out"
+    assert run([*command, "--methods", "jury,sure", "--out", str(out), *QUICK, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    scores = {row["method"]: row["our_mean"] for row in found["table"]}
+    assert scores["jury"] > 0.8
+    assert scores["SURE-PLCP"] > 0.8
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "40 samples, 2 features, 3 classes" in page
+    command += ["--no-scaling", "--out", str(out)]
+    assert run(command) == 2
+    assert "only if all are numbers and none is missing" in capsys.readouterr().err
+
+
+def test_equal_problems_have_equal_fingerprints(table):
+    """The store must not take one table for another, or forget a run for nothing."""
+    first, again = (problems.load_own(str(table), truth="label") for _ in range(2))
+    assert first.fingerprint() == again.fingerprint()
+    table.write_text(table.read_text().replace("0.", "0.0", 1))
+    assert problems.load_own(str(table), truth="label").fingerprint() != first.fingerprint()
+
+
+@pytest.mark.parametrize("option", ["separator", "id", "ignore"])
+def test_options_of_tables_are_refused_for_others(option, tmp_path, capsys):
     assert run(["compare", "own.mat", f"--{option}", ";", "--out", str(tmp_path / "out")]) == 2
-    assert f"--{option} is for CSV files" in capsys.readouterr().err
+    assert f"{option} is for tables" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.csv"], "nowhere.csv"),
+        (["nowhere.csv"], "there is no file 'nowhere.csv'"),
         (["iris.parquet"], "there is no file 'iris.parquet'"),
         (["data/lost"], "there is no file 'data/lost'"),
         (["labelme"], "'labelme' cannot be compared by its name"),

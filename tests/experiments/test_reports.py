@@ -10,14 +10,13 @@ import pytest
 
 from appellate.experiments.figures import draw_table
 from appellate.experiments.methods import BASES, alone, coupled
-from appellate.experiments.page import render_page
 from appellate.experiments.paper import figures, inconsistent_corrections, lookup
 from appellate.experiments.problems import resolve
 from appellate.experiments.reports import Report, Sheet, p_value, report_table, share
 from appellate.experiments.results import Results, fill
 from appellate.experiments.store import Store
 from appellate.experiments.tables import COLUMNS, TABLES, Column, Line, Table, make_table
-from appellate.experiments.writing import to_csv, to_latex, to_markdown
+from appellate.experiments.writing import to_csv, to_latex, to_markdown, write_page
 
 TABLE = Table(
     "small",
@@ -114,16 +113,12 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_escapes_everything():
+def test_the_page_escapes_everything(tmp_path):
     bad = "<script>alert('&')</script>"
     sheet = Sheet(bad, (bad,), ((bad,),))
-    page = render_page(
-        [Report(bad, bad, bad, (sheet, sheet), (), (bad,))],
-        {},
-        title=bad,
-        lead=bad,
-        missing=[bad],
-    )
+    reports = [Report(bad, bad, bad, (sheet, sheet), (), (bad,))]
+    write_page(reports, tmp_path, title=bad, lead=bad, missing=[bad])
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "<script" not in page
     reader = Reader()
     reader.feed(page)

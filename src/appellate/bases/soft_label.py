@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from appellate._compat import Interval, fit_context
@@ -143,12 +144,14 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
             Confidence to start from.
         **params
             ``sample_weight``, shape (n,): the weight of every row, which its pairs share. With
-            scikit-learn's metadata routing it is there if the classifier requests it.
+            scikit-learn's metadata routing it is taken if the classifier requests it.
 
         Returns
         -------
         self
         """
+        if params and get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).estimator.fit
         weights = params.pop("sample_weight", None)
         if params:
             raise TypeError(

@@ -324,10 +324,21 @@ def _read(y: Any, layout: str, separator: str | None, names: Names) -> Candidate
 def check_length(sets: CandidateSets | Answers, n_samples: int) -> None:
     """Check that there is one candidate set for every row of X.
 
+    Parameters
+    ----------
+    sets : CandidateSets or Answers
+        What was said of the rows.
+    n_samples : int
+        Rows of X.
+
     Raises
     ------
     ValueError
         If the numbers differ.
+
+    Examples
+    --------
+    >>> check_length(as_candidates(["cat|dog", "dog"]), 2)
     """
     if len(sets) != n_samples:
         raise ValueError(
@@ -338,6 +349,15 @@ def check_length(sets: CandidateSets | Answers, n_samples: int) -> None:
 
 def name_rows(rows: Sequence[int] | NDArray[np.intp]) -> str:
     """Name row numbers for a message, five of them at most.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        The numbers, as they are to be printed.
+
+    Returns
+    -------
+    str
 
     Examples
     --------

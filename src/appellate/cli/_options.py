@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from appellate.cli.errors import UserError, user_errors
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -108,3 +110,76 @@ set_option: Callable[[Command], Command] = click.option(
 json_option: Callable[[Command], Command] = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON, nothing else."
 )
+STORE = "runs.sqlite"
+
+
+def _number(name: str, least: int, most: int, default: int, help: str) -> Any:
+    return click.option(
+        f"--{name}",
+        type=click.IntRange(least, most),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=help,
+    )
+
+
+def run_options(folder: str) -> Callable[[Command], Command]:
+    """Add the options that say how runs are computed and where results are kept."""
+    options = (
+        out_option(
+            "Folder for tables, figures and index.html; made if it does not exist.",
+            metavar="DIR",
+            default=folder,
+            show_default=True,
+        ),
+        _number("splits", 1, 1000, 10, "Number of random 50/50 splits."),
+        _number("seed", 0, 2**31, 0, "Seed of the first split; the next follow it."),
+        _number("n-jobs", 1, 1024, 2, "Worker processes, one thread each."),
+        click.option(
+            "--backend",
+            type=click.Choice(["loky", "dask"]),
+            default="loky",
+            show_default=True,
+            help="Processes of this machine, or a Dask cluster.",
+        ),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Dask scheduler to use; without it a local cluster is started.",
+        ),
+        click.option(
+            "--store",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help=f"File that keeps finished runs.  [default: {STORE} in --out]",
+        ),
+        json_option,
+    )
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def check_run_options(out: Path, backend: str, scheduler: str | None) -> None:
+    """Refuse before the work what would fail after it."""
+    from importlib.util import find_spec
+
+    from appellate._files import check_writable
+
+    if scheduler is not None and backend != "dask":
+        raise UserError("--scheduler is for the Dask backend; add --backend dask.")
+    wanted = {"matplotlib": "plot", "jinja2": "report"}
+    wanted |= {"distributed": "dask"} if backend == "dask" else {}
+    missing = {name: extra for name, extra in wanted.items() if find_spec(name) is None}
+    if missing:
+        raise UserError(
+            f"this needs {' and '.join(missing)}: pip install 'appellate"
+            f"[{','.join(missing.values())}]'"
+        )
+    with user_errors():
+        check_writable(out / "index.html")

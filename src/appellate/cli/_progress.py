@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from appellate.cli.errors import outside_errors
+
+if TYPE_CHECKING:
+    from appellate.experiments.problems import Problem
+    from appellate.experiments.protocol import Outcome, Run
+    from appellate.experiments.reports import Report
+    from appellate.experiments.results import Results
+    from appellate.experiments.runner import Summary
 
 _LINES = 20  # plain lines in all, about
 _SECONDS = 30.0  # between plain lines, at most
@@ -144,7 +154,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def _printable(text: str) -> str:
-    from appellate.tables.cells import printable
+    from appellate._text import printable
 
     return printable(text)
 
@@ -160,3 +170,79 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def compute_runs(
+    runs: Sequence[Run],
+    problems: Mapping[str, Problem],
+    splits: Sequence[int],
+    path: Path,
+    n_jobs: int,
+    backend: Any,
+    scheduler: str | None,
+) -> tuple[Summary, Results]:
+    """Compute what the store does not have, and show how far it is."""
+    from appellate.experiments.results import Results
+    from appellate.experiments.runner import run_all
+    from appellate.experiments.store import Store
+
+    means: dict[str, dict[str, list[float]]] = {}
+    with outside_errors(), Store(path) as store:
+        with progress() as shown:
+
+            def report(run: Run, outcome: Outcome) -> None:
+                if outcome.error is not None:
+                    shown.fail(f"{run}: {outcome.error}")
+                    return
+                score = outcome.scores.get("test", outcome.scores.get("covering"))
+                if score is not None:
+                    found = means.setdefault(run.dataset, {})
+                    found.setdefault(run.method.title, []).append(score)
+                shown.done(_best(means))
+
+            summary = run_all(
+                runs,
+                problems,
+                store,
+                n_jobs=n_jobs,
+                backend=backend,
+                scheduler=scheduler,
+                begin=shown.begin,
+                report=report,
+            )
+        return summary, Results(store, problems, splits)
+
+
+def _best(means: dict[str, dict[str, list[float]]]) -> str:
+    """Say which method is the best so far, by data set."""
+    best = {
+        name: max((sum(scores) / len(scores), title) for title, scores in found.items())
+        for name, found in means.items()
+    }
+    said = (f"{name} {score:.3f} {title}" for name, (score, title) in best.items())
+    return f"best so far {', '.join(said)}" if best else ""
+
+
+def show_reports(reports: Iterable[Report]) -> None:
+    """Print the first sheet of every report."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for report in reports:
+        sheet = report.sheets[0]
+        table = Table(
+            title=escape(report.title),
+            title_justify="left",
+            caption=escape(report.caption),
+            caption_justify="left",
+            box=None,
+            pad_edge=False,
+        )
+        for name in map(escape, sheet.header):
+            table.add_column(name, overflow="fold")
+        for row in sheet.rows:
+            table.add_row(*map(escape, row), style="dim" if "paper" in row[:3] else None)
+        console.print(table)
+        console.print()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from appellate.cli.errors import UserError
+from appellate.cli._options import json_option
+from appellate.cli.errors import user_errors
 
 if TYPE_CHECKING:
     from appellate.datasets.catalogue import KnownDataset
@@ -27,7 +28,6 @@ _home = click.option(
     metavar="DIR",
     help="Folder of the data sets; by default APPELLATE_DATA_HOME, or else one in your cache.",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 
 
 @click.group(epilog=_EPILOG, short_help="List, describe and fetch data sets.")
@@ -41,7 +41,7 @@ def datasets() -> None:
 
 @datasets.command("list", short_help="What is known, and what is in the data home.")
 @_home
-@_json
+@json_option
 def list_datasets(home: Path | None, as_json: bool) -> None:
     """List the known data sets and say which are in the data home."""
     from appellate.datasets.catalogue import known_datasets
@@ -58,7 +58,7 @@ def list_datasets(home: Path | None, as_json: bool) -> None:
 @datasets.command(short_help="Size, files, terms of use and citation of one.")
 @click.argument("name")
 @_home
-@_json
+@json_option
 def info(name: str, home: Path | None, as_json: bool) -> None:
     """Say what is known of a data set, and check the files of it that are there."""
     from appellate.datasets.home import get_data_home
@@ -81,18 +81,16 @@ def info(name: str, home: Path | None, as_json: bool) -> None:
 @datasets.command(short_help="Show the terms of use, then download.")
 @click.argument("name")
 @_home
-@_json
+@json_option
 def fetch(name: str, home: Path | None, as_json: bool) -> None:
     """Show the terms of use of a data set, then download what the data home lacks of it."""
     from appellate.datasets.download import fetch_dataset
 
     entry = _find(name)
-    try:
+    with user_errors():
         paths = fetch_dataset(
             entry.name, data_home=home, announce=lambda text: click.echo(text, err=True)
         )
-    except (ImportError, OSError, ValueError) as error:
-        raise UserError(str(error)) from error
     if as_json:
         files = {path: str(place) for path, place in paths.items()}
         click.echo(json.dumps({"name": entry.name, "files": files}, indent=2))
@@ -104,10 +102,8 @@ def fetch(name: str, home: Path | None, as_json: bool) -> None:
 def _find(name: str) -> KnownDataset:
     from appellate.datasets.catalogue import find_dataset
 
-    try:
+    with user_errors():
         return find_dataset(name)
-    except ValueError as error:
-        raise UserError(str(error)) from error
 
 
 def _status(entry: KnownDataset, folder: Path) -> dict[str, Any]:
@@ -147,12 +143,11 @@ def _file_status(entry: KnownDataset, folder: Path, path: str) -> dict[str, Any]
 
 
 def _show_list(folder: Path, rows: list[dict[str, Any]]) -> None:
-    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("name", no_wrap=True)
     for heading in ("samples", "features", "classes", "candidates"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -171,7 +166,7 @@ def _presence(row: dict[str, Any]) -> str:
         return f"yes, {_size(row['bytes'])}"
     if row["files_present"]:
         return f"{row['files_present']} of {row['files_needed']} files"
-    return "no" if row["can_be_fetched"] else "no, get it by hand"
+    return "no" if row["can_be_fetched"] else "no, by hand"
 
 
 def _show_info(entry: KnownDataset, folder: Path, row: dict[str, Any]) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from appellate._files import WriteError, check_writable, write_file
 from appellate.cli.errors import UserError
-from appellate.cli.files import check_folder, staged, write_csv
 
 if TYPE_CHECKING:
     from appellate.deep.configuration import Configuration
@@ -221,8 +221,8 @@ def train(
     with opened_group(device):
         if rank() == 0:
             try:
-                check_folder(folder, [runs.RECORD, runs.LOG, runs.CHECKPOINT, DOCKET])
                 with _mistakes():
+                    check_writable(folder / runs.RECORD)
                     runs.check_new(folder)
                     told: Any = {"flip": flip, "seed": seed, "device": device, "smoke": smoke}
                     record, data = runs.make_record(
@@ -325,11 +325,13 @@ def table(folders: tuple[Path, ...], heads: bool, target: Path | None, as_json: 
                 f"cannot write '{target}': name a file with --out that ends in "
                 f"{', '.join(ENDINGS)}."
             )
-        check_folder(target.parent, [target.name])
+        with _mistakes():
+            check_writable(target)
     report = _make_report(folders, all_heads=heads)
     document = {"table": list(report.records), "notes": list(report.notes)}
     if target is not None:
-        _write_report(report, document, target)
+        with _mistakes():
+            _write_report(report, document, target)
     if as_json:
         click.echo(json.dumps(document, indent=2, allow_nan=False))
         return
@@ -363,8 +365,8 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
         return INTERRUPTED
     truth = None if data.truth is None else data.class_names[data.truth]
     with _mistakes():
-        with staged(folder) as stage:
-            write_csv(model.docket(truth=truth, output="docket").columns(), stage / DOCKET)
+        docket = model.docket(truth=truth, output="docket").columns()
+        _write_csv({name: column.tolist() for name, column in docket.items()}, folder / DOCKET)
         runs.finish(record, model, data, folder)
     _tell(_describe(record))
     names = [runs.RECORD, runs.MODEL, DOCKET, runs.LOG, runs.CHECKPOINT]
@@ -378,7 +380,7 @@ def _mistakes() -> Iterator[None]:
     """Tell what the library refuses in one message."""
     try:
         yield
-    except (FileNotFoundError, ValueError) as error:
+    except (FileNotFoundError, WriteError, ValueError) as error:
         raise UserError(str(error)) from error
 
 
@@ -593,21 +595,22 @@ def _show_report(report: Report) -> None:
 def _write_report(report: Report, document: Record, target: Path) -> None:
     """Write the report in the format that the ending of the file names."""
     from appellate.experiments.writing import to_latex, to_markdown
+
+    if target.suffix == ".csv":
+        names = report.records[0]
+        _write_csv({name: [r[name] for r in report.records] for name in names}, target)
+    elif target.suffix == ".json":
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        write_file(target, f"{text}\n")
+    else:
+        write_file(target, to_markdown(report) if target.suffix == ".md" else to_latex(report))
+
+
+def _write_csv(columns: dict[str, list[Any]], target: Path) -> None:
     from appellate.tables import write_table
 
-    with staged(target.parent) as stage:
-        path = stage / target.name
-        if target.suffix == ".csv":
-            names = list(report.records[0])
-            added = {name: [r[name] for r in report.records] for name in names[1:]}
-            first = {names[0]: [r[names[0]] for r in report.records]}
-            write_table(first, path, added=added, digits=6)
-        elif target.suffix == ".json":
-            text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-            path.write_text(f"{text}\n", encoding="utf-8")
-        else:
-            text = to_markdown(report) if target.suffix == ".md" else to_latex(report)
-            path.write_text(text, encoding="utf-8")
+    (name, first), *rest = columns.items()
+    write_table({name: first}, target, added=dict(rest), digits=6)
 
 
 def _as_table(sheet: Sheet) -> Any:

@@ -1,167 +1,134 @@
-"""``appellate demo``: the whole of PLCP on embedded data, in a few seconds."""
+"""``appellate demo``: the practitioner's journey, on handwritten digits with pictures."""
 
 from __future__ import annotations
 
-import math
+import json
+import shlex
+import struct
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from appellate.cli.files import check_folder, staged, write_csv
-from appellate.cli.progress import steps
+from appellate.cli._options import json_option, out_option, random_state_option
+from appellate.cli._progress import progress, say
+from appellate.cli.errors import user_errors
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    from appellate.cli.digits import Comparison, Digits
-    from appellate.plcp import PLCPClassifier
-
-FILES = {"docket": "docket.csv", "trajectories": "trajectories.png"}
-_N_SHOWN = 5
-_N_DRAWN = 4
-_N_STEPS = 6  # compile, two fits for each of two methods, write
+_TABLE, _PICTURES, _NEW = "digits.csv", "pictures", "new.csv"
+_ZOOM = 6  # points of a picture a pixel
 
 _EPILOG = """\b
 Examples:
   appellate demo
-  appellate demo --out here --seed 3    another folder, split and candidates
-  appellate demo --base sure            the appeals of SURE instead of PL-KNN
-  appellate demo --json > demo.json     the numbers alone
+  appellate demo --out here --random-state 3    other folder and candidates
+  appellate demo --json > demo.json             the numbers alone
 """
 
 
-def _check_flip(_: click.Context, __: click.Parameter, value: float) -> float:
-    if math.isnan(value):
-        raise click.BadParameter("nan is no probability; give one in [0, 1).")
-    return value
-
-
-@click.command(epilog=_EPILOG, short_help="See what appeals change, on handwritten digits.")
-@click.option(
-    "--out",
-    "folder",
-    type=click.Path(path_type=Path),
+@click.command(epilog=_EPILOG, short_help="See the whole journey, on handwritten digits.")
+@out_option(
+    "Folder for the table, its pictures and the result; made if it does not exist.",
     metavar="DIR",
     default="appellate-demo",
     show_default=True,
-    help="Folder for docket.csv and trajectories.png; made if it does not exist.",
 )
+@random_state_option
 @click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed of the split and of the candidate sets.",
-)
-@click.option(
+    "--flip-probability",
     "--flip",
     type=click.FloatRange(0, 1, max_open=True),
-    callback=_check_flip,
     metavar="Q",
     default=0.7,
     show_default=True,
     help="Probability with which a false digit becomes a candidate, in [0, 1).",
 )
-@click.option(
-    "--base",
-    type=click.Choice(["pl-knn", "sure"]),
-    default="pl-knn",
-    show_default=True,
-    help="Whose appeals are shown and written; both bases are in the table.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON, nothing else.")
-def demo(folder: Path, seed: int, flip: float, base: str, as_json: bool) -> None:
-    """Train on handwritten digits with ambiguous labels and show what appeals change.
+@json_option
+def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -> None:
+    """Write a table of handwritten digits with ambiguous labels, and rectify it.
 
-    PL-KNN and SURE are trained alone and coupled with a partner (PLCP) on half of
-    scikit-learn's digits, whose labels are hidden in random candidate sets. Nothing is
-    downloaded. The environment variable NO_COLOR turns colours off.
+    Half of scikit-learn's digits get random candidate sets and become a table with pictures;
+    rectify finds their labels, and the model that it leaves labels the other half. Nothing is
+    downloaded.
     """
-    check_folder(folder, list(FILES.values()))
-    with steps(_N_STEPS) as begin:
-        begin("loading and compiling")
-        from appellate.cli import digits
+    from appellate._files import check_writable
 
-        data = digits.load(flip_probability=flip, seed=seed)
-        digits.compile_loops(data)
-        comparisons = digits.compare(data, seed=seed, begin=begin)
-        begin("writing docket and figure")
-        files = _write(folder, comparisons[base.upper()].model, data)
-    setting = {"seed": seed, "flip_probability": flip, "base": base.upper()}
+    with user_errors():
+        check_writable(out / _TABLE)
+        with progress(3) as shown:
+            shown.step("writing the table and its pictures")
+            import appellate
+
+            truth = _write(out, flip_probability, random_state)
+            shown.step("rectifying it")
+            columns = {"candidates": "labels", "truth": "truth", "image": "image"}
+            run = appellate.rectify(out / _TABLE, **columns, random_state=random_state)
+            shown.step("writing the result, labelling the other half")
+            run.save(out)
+            labels = run.predict(out / _NEW)["label"].astype(str).tolist()
+    right = sum(a == b for a, b in zip(labels, truth, strict=True)) / len(truth)
     if as_json:
-        click.echo(_as_json(setting, comparisons, data, files))
-    else:
-        _show(setting, comparisons, data, files)
+        setting = {"random_state": random_state, "flip_probability": flip_probability}
+        document = {"setting": setting, "scores": run.scores, "test_accuracy": right}
+        click.echo(json.dumps(document | {"out": str(out)}, indent=2))
+        return
+    table, place = (shlex.quote(str(path)) for path in (out / _TABLE, out))
+    say(
+        f"{out / _TABLE}: {len(run.docket)} handwritten digits. Each false digit is a candidate "
+        f"with probability {flip_probability:g}.\n\n{run.summary()}\n\n"
+        f"Of {len(truth)} digits that it has not seen, the model labels {right:.1%} rightly.\n\n"
+        "The same, step by step:\n\n"
+        f"    appellate check {table}\n"
+        f"    appellate rectify {table} --candidates labels --truth truth --image image "
+        f"--out {place}\n"
+        f"    appellate predict {place} {shlex.quote(str(out / _NEW))}\n\n"
+        f"Look at the rows, and decide some by hand: open {out / 'docket.html'}, or\n\n"
+        f"    appellate serve {place}"
+    )
 
 
-def _write(folder: Path, model: PLCPClassifier, data: Digits) -> dict[str, Path]:
-    """Write docket and figure; the figure only where matplotlib is installed."""
-    from appellate.plotting import save_trajectories
-
-    docket = model.docket(ids=data.ids, truth=data.truth, output="dict")
-    names = dict(FILES)
-    with staged(folder) as stage:
-        write_csv(docket, stage / names["docket"])
-        try:
-            save_trajectories(
-                stage / names["trajectories"],
-                model,
-                _rows_to_draw(docket),
-                truth=data.truth,
-                ids=data.ids,
-            )
-        except ImportError as error:
-            click.echo(f"{names.pop('trajectories')} is not written. {error}", err=True)
-    return {key: folder / name for key, name in names.items()}
-
-
-def _rows_to_draw(docket: dict[str, NDArray[Any]]) -> NDArray[np.intp]:
-    """Overturned verdicts by margin; if too few, then upheld ones, the closest first."""
+def _write(out: Path, flip_probability: float, random_state: int) -> list[str]:
+    """Write half of the digits with candidates, the other without; return its true labels."""
     import numpy as np
+    from scipy.ndimage import zoom
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
 
-    from appellate.cli.show import pick_appeals
+    from appellate._files import whole_folder
+    from appellate.datasets import make_partial_labels
+    from appellate.tables import write_table
 
-    contested = docket["n_candidates"] > 1
-    upheld = np.flatnonzero((docket["outcome"] == "upheld") & contested)
-    closest = upheld[np.argsort(docket["margin"][upheld], kind="stable")]
-    uncontested = np.flatnonzero(~contested)
-    return np.concatenate([pick_appeals(docket), closest, uncontested])[:_N_DRAWN]
-
-
-def _as_json(
-    setting: dict[str, Any],
-    comparisons: dict[str, Comparison],
-    data: Digits,
-    files: dict[str, Path],
-) -> str:
-    import json
-
-    document = {
-        "setting": setting | {"n_train": len(data.train), "n_test": len(data.test)},
-        "table": [row for comparison in comparisons.values() for row in comparison.rows()],
-        "files": {key: str(path) for key, path in files.items()},
-    }
-    return json.dumps(document, indent=2, allow_nan=False)
+    X, y = load_digits(return_X_y=True)
+    halves = train_test_split(np.arange(len(y)), test_size=0.5, random_state=random_state)
+    sets = make_partial_labels(
+        y[halves[0]], flip_probability=flip_probability, random_state=random_state
+    )
+    cells = ["|".join(map(str, np.flatnonzero(row))) for row in sets]
+    known: dict[str, Any] = {"labels": cells, "truth": y[halves[0]]}
+    with whole_folder(out, owned=[_TABLE, _PICTURES, _NEW]) as stage:
+        (stage / _PICTURES).mkdir()
+        for rows, name, beside in zip(halves, (_TABLE, _NEW), (known, {}), strict=True):
+            pixels = {f"pixel{j}": X[rows, j] for j in range(X.shape[1])}
+            images = [f"{_PICTURES}/{i}.png" for i in rows]
+            write_table({"image": images} | pixels | beside, stage / name)
+        for i in halves[0]:
+            grey = zoom(16 - X[i].reshape(8, 8), _ZOOM, order=1, mode="nearest", grid_mode=True)
+            (stage / _PICTURES / f"{i}.png").write_bytes(_png(grey / 16))
+    return [str(label) for label in y[halves[1]]]
 
 
-def _show(
-    setting: dict[str, Any],
-    comparisons: dict[str, Comparison],
-    data: Digits,
-    files: dict[str, Path],
-) -> None:
-    from rich.console import Console
+def _png(grey: NDArray[Any]) -> bytes:
+    """Write a picture with values in [0, 1], from black to white, as PNG."""
+    rows = (grey.clip(0, 1) * 255).round().astype("uint8")
 
-    from appellate.cli import show
+    def part(name: bytes, body: bytes) -> bytes:
+        check = zlib.crc32(name + body)
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", check)
 
-    console = Console(highlight=False)
-    base = setting["base"]
-    model = comparisons[base].model
-    show.show_setting(console, data, setting["flip_probability"], setting["seed"])
-    show.show_results(console, comparisons.values(), len(data.train))
-    rows = show.pick_appeals(model.docket(output="dict"))[:_N_SHOWN]
-    show.show_appeals(console, base, model, data, rows)
-    show.show_files(console, files)
+    head = struct.pack(">IIBBBBB", rows.shape[1], rows.shape[0], 8, 0, 0, 0, 0)
+    lines = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+    start = b"\x89PNG\r\n\x1a\n"
+    return start + part(b"IHDR", head) + part(b"IDAT", lines) + part(b"IEND", b"")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ class UserError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Write the message to the standard error."""
-        from appellate.tables.cells import printable
+        from appellate._text import printable
 
         text = "\n".join(map(printable, self.format_message().splitlines()))
         click.echo(f"appellate: {text}", file=file, err=True)
@@ -47,14 +47,10 @@ def user_errors() -> Iterator[None]:
         warnings.showwarning = shown
 
 
-def in_options(message: str, words: Mapping[str, str]) -> str:
-    """Name the options of the command line where a message of the library names parameters.
-
-    Examples
-    --------
-    >>> in_options("name a cache_dir.", {"cache_dir": "--cache-dir"})
-    'name a --cache-dir.'
-    """
-    for there, here in words.items():
-        message = message.replace(there, here)
-    return message
+@contextmanager
+def outside_errors() -> Iterator[None]:
+    """Tell what went wrong outside of this program: files, the store, workers, the cluster."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(str(error)) from error

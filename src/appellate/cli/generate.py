@@ -2,74 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import re
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import click
 
-from appellate.cli.errors import UserError, in_options
-from appellate.cli.files import check_folder, staged
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from appellate.datasets.plans import Strategy
+from appellate.cli._options import (
+    json_option,
+    out_option,
+    random_state_option,
+    table_options,
+)
+from appellate.cli.errors import UserError, user_errors
 
 _EPILOG = """\b
 Examples:
   appellate generate --from digits --flip 0.3 --out digits.csv
   appellate generate --from digits --strategy noisy --eta 0.1 --out digits.npz
   appellate generate --from my.csv --truth species --strategy hierarchical \\
-      --group cat,dog --group car,bus --out ambiguous.csv
+      --groups cat,dog --groups car,bus --out ambiguous.csv
 """
 
-_OPTIONS = {
-    "flip_probability": "--flip",
-    "n_false": "--n-false",
-    "epsilon": "--epsilon",
-    "eta": "--eta",
-    "groups": "--group",
-    "min_candidates": "--min-candidates",
-}
+_ARRAYS = ["X", "candidates", "y_true", "class_names"]
 _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
-_STRATEGIES = (
-    "uniform",
-    "fixed",
-    "cooccurring",
-    "pairwise",
-    "instance_dependent",
-    "hierarchical",
-    "noisy",
-)
-
-
-@dataclass(frozen=True)
-class Source:
-    """Features and true labels to start from.
-
-    Attributes
-    ----------
-    columns : dict of str to list of str
-        All columns of the table as they are to be written, but for the labels.
-    X : ndarray, shape (n, q)
-        The features.
-    y : ndarray, shape (n,)
-        The true labels.
-    truth : str
-        Title of the column of true labels.
-    """
-
-    columns: dict[str, list[str]]
-    X: NDArray[np.float64]
-    y: NDArray[Any]
-    truth: str
 
 
 @click.command(epilog=_EPILOG, short_help="Hide known labels in candidate sets.")
@@ -78,34 +37,26 @@ class Source:
     "source",
     required=True,
     metavar="NAME|FILE",
-    help=f"One of {', '.join(_BUILT_IN)}, or a CSV file.",
+    help=f"One of {', '.join(_BUILT_IN)}, or a table.",
 )
-@click.option(
-    "--truth",
-    metavar="COL",
-    default="truth",
-    show_default=True,
-    help="True labels in the CSV file.",
-)
-@click.option(
-    "--out",
-    "target",
+@table_options("truth", "features", "ignore", "delimiter", "encoding")
+@out_option(
+    "What to write: a table (.csv, .tsv, .parquet, .jsonl, .json) with a column 'candidates', "
+    "or arrays (.npz).",
     required=True,
-    type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What to write: .csv with columns 'candidates' and truth, or .npz.",
 )
 @click.option(
     "--strategy",
-    type=click.Choice(_STRATEGIES),
     metavar="NAME",
     default="uniform",
     show_default=True,
-    help=f"How false labels are chosen: {', '.join(_STRATEGIES)}.",
+    help="How false labels are chosen: uniform, fixed, cooccurring, pairwise, "
+    "instance_dependent, hierarchical, noisy, set_first.",
 )
 @click.option(
+    "--flip-probability",
     "--flip",
-    "flip_probability",
     type=float,
     metavar="Q",
     help="Probability with which a false label joins (all but fixed and cooccurring).",
@@ -113,9 +64,10 @@ class Source:
 @click.option("--n-false", type=int, metavar="R", help="False labels a row (fixed).")
 @click.option("--epsilon", type=float, metavar="E", help="Chance of the partner (cooccurring).")
 @click.option("--eta", type=float, metavar="P", help="Chance that the truth is left out (noisy).")
+@click.option("--bag-size", type=int, metavar="N", help="Rows that share a set (set_first).")
+@click.option("--n-distractors", type=int, metavar="N", help="Further labels a bag (set_first).")
 @click.option(
-    "--group",
-    "groups",
+    "--groups",
     multiple=True,
     metavar="A,B,...",
     help="Classes of one super-class (hierarchical); several times.",
@@ -128,168 +80,153 @@ class Source:
     show_default=True,
     help="Fewest candidates of a row; 2 forbids sets of one.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed of the candidate sets.",
-)
+@random_state_option
 @click.option("--separator", default="|", show_default=True, help="Between candidates in a cell.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+@json_option
 def generate(
     source: str,
-    truth: str,
-    target: Path,
-    strategy: str,
+    out: Path,
+    strategy: Any,
     groups: tuple[str, ...],
     min_candidates: int,
-    seed: int,
+    random_state: int,
     separator: str,
     as_json: bool,
+    truth: str | None,
+    features: Any,
+    ignore: Any,
+    delimiter: str | None,
+    encoding: str | None,
     **options: Any,
 ) -> None:
     """Hide known labels in candidate sets and write features, candidates and truth.
 
     What was realised (mean size, singletons, truth coverage) is printed.
     """
-    if target.suffix not in (".csv", ".npz"):
-        raise UserError(f"cannot write '{target}': name a .csv or .npz file with --out.")
-    check_folder(target.parent, [target.name])
+    from appellate._files import check_writable
     from appellate.datasets.generators import make_partial_labels
+    from appellate.tables import check_ending, find_roles, read_labels, read_table, write_table
 
-    _check_used(strategy, options | {"groups": groups or None})
-    try:
-        start = _built_in(source) if source in _BUILT_IN else _read(Path(source), truth)
-        candidates, summary = make_partial_labels(
-            start.y,
-            strategy=cast("Strategy", strategy),
+    with user_errors():
+        arrays = out.suffix.lower() == ".npz"
+        if not arrays:
+            check_ending(out)
+        check_writable(out)
+        given = _built_in(source) if source in _BUILT_IN else source
+        table = read_table(given, delimiter=delimiter, encoding=encoding)
+        name = table.find([truth or "truth"], "truth")[0]
+        _refuse_to_replace(out, source, [*table.names, "candidates"], arrays)
+        if "candidates" in table.names:
+            raise ValueError(f"{table.source} has a column 'candidates' already. Rename it.")
+        others = {"features": features, "ignore": ignore, "id": False, "truth": False}
+        roles = find_roles(table, candidates=name, separator="", **others)
+        read = read_labels(table, roles)
+        _refuse_gaps(read)
+        y = read.class_names[read.labels]
+        if strategy == "instance_dependent":
+            options["X"] = _encoded(table, roles)
+        sets, summary = make_partial_labels(
+            y,
+            strategy=strategy,
             min_candidates=min_candidates,
-            groups=_groups(groups),
-            X=start.X if strategy == "instance_dependent" else None,
+            groups=_read_groups(groups),
+            classes=read.class_names,
             return_summary=True,
-            random_state=seed,
+            random_state=random_state,
             **options,
         )
-        cells = _cells(candidates, start.y, separator)
-    except (OSError, TypeError, ValueError) as error:
-        raise UserError(_in_options(str(error))) from error
-    with staged(target.parent) as stage:
-        if target.suffix == ".csv":
-            _write_csv(stage / target.name, start, cells)
+        if arrays:
+            _write_npz(out, table, roles, sets, read)
         else:
-            _write_npz(stage / target.name, start, candidates)
+            cells = _cells(sets, read.class_names.tolist(), separator)
+            write_table(table, out, added={"candidates": cells})
     if as_json:
-        setting = {"from": source, "strategy": strategy, "seed": seed}
-        document = setting | {"file": str(target), "summary": summary.to_dict()}
+        setting = {"from": source, "strategy": strategy, "random_state": random_state}
+        document = setting | {"file": str(out), "summary": summary.to_dict()}
         click.echo(json.dumps(document, indent=2))
         return
-    click.echo(f"wrote {target}: {summary}.")
-    if target.suffix == ".csv":
-        click.echo(f"Look at it with: appellate check '{target}'")
+    click.echo(f"wrote {out}: {summary}.")
+    if not arrays:
+        click.echo(f"Look at it with: appellate check {shlex.quote(str(out))}")
 
 
-def _check_used(strategy: str, options: dict[str, Any]) -> None:
-    """Refuse an option that the strategy does not use."""
-    from appellate.datasets.plans import OPTIONS
-
-    own = [_OPTIONS[name] for name in OPTIONS[strategy] if name in _OPTIONS]
-    for name, value in options.items():
-        if value is not None and _OPTIONS[name] not in own:
-            raise UserError(
-                f"--strategy {strategy} does not use {_OPTIONS[name]}; it uses {', '.join(own)}."
-            )
-
-
-def _in_options(message: str) -> str:
-    """Name the options of the command line where the generator names its parameters."""
-    message = re.sub(r"groups=\{.*\}", "--group cat,cow --group car", message)
-    message = re.sub(r"strategy='(\w+)'", r"--strategy \1", message)
-    words = {f"{name}=": f"{option} " for name, option in _OPTIONS.items()}
-    return in_options(
-        message, words | {"needs groups": "needs --group", "groups names": "--group names"}
-    )
-
-
-def _built_in(name: str) -> Source:
+def _built_in(name: str) -> dict[str, Any]:
     import sklearn.datasets
 
     data = getattr(sklearn.datasets, f"load_{name}")()
     y = data.target if name == "digits" else data.target_names[data.target]
     titles = [str(title).replace(" ", "_") for title in data.feature_names]
-    columns = {t: [repr(v) for v in data.data[:, j].tolist()] for j, t in enumerate(titles)}
-    return Source(columns, data.data, y, "truth")
+    return dict(zip(titles, data.data.T, strict=True)) | {"truth": y}
 
 
-def _read(path: Path, truth: str) -> Source:
-    """Read a CSV file; columns of text are kept, columns of numbers are the features."""
+def _refuse_to_replace(out: Path, source: str, names: list[str], arrays: bool) -> None:
+    """Replace an earlier result only: a file with the very columns that would be written."""
     import numpy as np
 
-    from appellate.datasets.textfiles import (
-        check_titles,
-        is_number,
-        read_columns,
-        read_header,
-        to_numbers,
-    )
+    from appellate.tables import TableError, read_table
 
-    if not path.suffix:
-        known = ", ".join(_BUILT_IN)
-        raise ValueError(f"'{path}' is neither a CSV file nor one of {known}.")
-    header = read_header(path)
-    columns = read_columns(path, header)
-    check_titles([truth], header.titles, path.name)
-    if "candidates" in columns:
-        raise ValueError(f"'{path}' has a column 'candidates' already. Rename or remove it.")
-    y = np.array([cell.strip() for cell in columns.pop(truth)])
-    numeric = [title for title, cells in columns.items() if all(map(is_number, cells))]
-    if not numeric:
-        raise ValueError(f"'{path}' has no column of numbers beside '{truth}'.")
-    X = np.stack([to_numbers(columns[t], t, path.name) for t in numeric], axis=1)
-    return Source(columns, X, y, truth)
+    if not out.exists():
+        return
+    if Path(source).exists() and out.samefile(source):
+        raise UserError(f"'{out}' is the table that is read. Name another file with --out.")
+    try:
+        if arrays:
+            with np.load(out) as file:
+                own = [*file] == _ARRAYS
+        else:
+            own = read_table(out).names == names
+    except (TableError, OSError, ValueError):
+        own = False
+    if not own:
+        raise UserError(
+            f"'{out}' is there already and is no earlier result of this. Remove it, or name "
+            "another file with --out."
+        )
 
 
-def _groups(groups: Sequence[str]) -> dict[Any, int] | None:
+def _refuse_gaps(read: Any) -> None:
+    import numpy as np
+
+    from appellate.tables.cells import name_rows
+
+    empty = np.flatnonzero(np.bincount(read.rows, minlength=read.n_rows) == 0)
+    if len(empty):
+        raise ValueError(f"no truth in {name_rows(empty)}. Fill the cells or drop the rows.")
+
+
+def _encoded(table: Any, roles: Any) -> Any:
+    from appellate.tables import features, make_encoder
+
+    frame = features(table, roles)
+    return make_encoder(frame, text=roles.text).fit_transform(frame)
+
+
+def _read_groups(groups: Sequence[str]) -> dict[str, int] | None:
     if not groups:
         return None
     members = [(name.strip(), i) for i, group in enumerate(groups) for name in group.split(",")]
     twice = {name for name, _ in members if [m for m, _ in members].count(name) > 1}
     if twice:
         raise ValueError(f"class {', '.join(sorted(twice))} is in several groups.")
-    return {key: i for name, i in members for key in _spellings(name)}
+    return dict(members)
 
 
-def _spellings(name: str) -> list[Any]:
-    """Return a class name as typed and, if it is one, as a whole number."""
-    return [name, int(name)] if name.lstrip("-").isdecimal() else [name]
-
-
-def _cells(candidates: NDArray[np.bool_], y: NDArray[Any], separator: str) -> list[str]:
-    import numpy as np
-
-    names = [str(name) for name in np.unique(y)]
+def _cells(sets: Any, names: list[str], separator: str) -> list[str]:
     if not separator or any(separator in name for name in names):
         name = next((name for name in names if separator in name), "")
-        raise ValueError(
-            f"class {name!r} contains the separator {separator!r}. Choose another one with "
-            "--separator."
-        )
-    return [separator.join(compress(names, row)) for row in candidates.tolist()]
+        raise ValueError(f"separator={separator!r} is part of class {name!r}. Choose another one.")
+    return [separator.join(compress(names, row)) for row in sets.tolist()]
 
 
-def _write_csv(path: Path, start: Source, cells: list[str]) -> None:
-    columns = start.columns | {"candidates": cells, start.truth: [str(v) for v in start.y]}
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-
-
-def _write_npz(path: Path, start: Source, candidates: NDArray[np.bool_]) -> None:
+def _write_npz(out: Path, table: Any, roles: Any, sets: Any, read: Any) -> None:
     import numpy as np
 
-    names, codes = np.unique(start.y, return_inverse=True)
-    np.savez_compressed(
-        path, X=start.X, candidates=candidates, y_true=codes, class_names=names.astype(str)
-    )
+    from appellate._files import whole_file
+    from appellate.tables import features
+
+    frame = features(table, roles)
+    if any(dtype.kind != "f" for dtype in frame.dtypes):
+        raise ValueError("arrays (.npz) hold numbers only. Name such features, or write a table.")
+    arrays = (frame.to_numpy(), sets, read.labels, read.class_names)
+    with whole_file(out) as stage, stage.open("wb") as file:
+        np.savez_compressed(file, **dict(zip(_ARRAYS, arrays, strict=True)))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         load_sentence_polarity,
     )
     from appellate.datasets.crowds import make_crowd
-    from appellate.datasets.diagnosis import diagnose_csv
     from appellate.datasets.download import fetch_dataset
     from appellate.datasets.generators import make_partial_labels
     from appellate.datasets.home import get_data_home
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CandidateSummary",
-    "diagnose_csv",
     "fetch_dataset",
     "get_data_home",
     "load_birdsong",
@@ -70,36 +68,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "crowd": (
-        "load_cifar10h",
-        "load_cifar10n",
-        "load_labelme",
-        "load_music_genre",
-        "load_plcifar10",
-        "load_rte",
-        "load_sentence_polarity",
-    ),
-    "crowds": ("make_crowd",),
-    "diagnosis": ("diagnose_csv",),
-    "download": ("fetch_dataset",),
-    "generators": ("make_partial_labels",),
-    "home": ("get_data_home",),
-    "images": ("load_cifar10", "load_cifar100", "load_fashion_mnist"),
-    "matfiles": ("load_partial_mat",),
-    "realworld": (
-        "load_birdsong",
-        "load_fgnet",
-        "load_lost",
-        "load_mirflickr",
-        "load_msrcv2",
-        "load_soccer_player",
-        "load_yahoo_news",
-    ),
-    "summary": ("CandidateSummary", "summarize_candidates"),
-    "synthetic": ("make_ambiguous_classification", "make_long_tailed"),
-    "tables": ("load_partial_csv",),
+    "crowd": "load_cifar10h load_cifar10n load_labelme load_music_genre load_plcifar10 load_rte "
+    "load_sentence_polarity",
+    "crowds": "make_crowd",
+    "download": "fetch_dataset",
+    "generators": "make_partial_labels",
+    "home": "get_data_home",
+    "images": "load_cifar10 load_cifar100 load_fashion_mnist",
+    "matfiles": "load_partial_mat",
+    "realworld": "load_birdsong load_fgnet load_lost load_mirflickr load_msrcv2 "
+    "load_soccer_player load_yahoo_news",
+    "summary": "CandidateSummary summarize_candidates",
+    "synthetic": "make_ambiguous_classification make_long_tailed",
+    "tables": "load_partial_csv",
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

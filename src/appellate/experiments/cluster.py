@@ -18,7 +18,7 @@ _RETRIES = 3
 _TIMEOUT = 10  # seconds until a scheduler must have answered
 
 
-class ClusterError(Exception):
+class ClusterError(OSError):
     """A cluster that cannot be used; the message says why."""
 
 

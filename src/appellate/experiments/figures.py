@@ -46,10 +46,10 @@ def draw_table(result: TableResult) -> Figure:
         for line, y in zip(lines, places, strict=True):
             _draw_cell(panel, y, result, line, column)
         panel.locator_params(axis="x", nbins=4)
-        panel.set_title(column.title, size=9.5, color=_INK, weight="bold")
+        panel.set_title(column.title, size=9.5, color=_INK, weight="bold", parse_math=False)
         _dress(panel, "x")
         panel.tick_params(left=False)
-    panels[0].set_yticks(places, [line.title for line in lines])
+    panels[0].set_yticks(places, [line.title for line in lines], parse_math=False)
     panels[0].set_ylim(max(places, default=0) + 0.6, -0.6)
     figure.supxlabel(_label({line.score for line in lines}), size=9, color=_INK)
     _draw_legend(figure, paper=any(cell.paper is not None for cell in result.cells.values()))

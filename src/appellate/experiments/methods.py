@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["base", "plcp", "partner", "ridge", "random", "lowest"]
+Kind = Literal["base", "plcp", "jury", "partner", "ridge", "random", "lowest"]
 Settings = tuple[tuple[str, Any], ...]
 
 # The paper's names of its six bases, in the order of its tables.
@@ -32,12 +33,13 @@ class Method:
     title : str
         Name to print; it is no part of the configuration.
     kind : str
-        A base alone, a base coupled by PLCP, or a control: the partner alone, ridge
+        A base alone, a base coupled by PLCP, the jury, or a control: the partner alone, ridge
         regression on the uniform confidence, a random or the lowest-numbered candidate.
     base : str or None
         Registered name of the base.
     base_settings, settings : tuple of (str, value)
-        Parameters of the base, and of PLCP or the control, where they are not the default.
+        Parameters of the base, and of PLCP, the jury or the control, where they are not the
+        default.
     start : {"own", "graph"}
         Initial confidence of the base: its own, or that of the neighbour graph.
     trace : bool
@@ -85,6 +87,10 @@ class Method:
             from appellate.partner import PartnerClassifier
 
             return PartnerClassifier(**dict(self.settings))
+        if self.kind == "jury":
+            from appellate.jury import JuryClassifier
+
+            return JuryClassifier(**{"random_state": seed} | dict(self.settings))
         if self.kind == "ridge":
             from appellate.experiments.controls import RidgeControl
 
@@ -201,6 +207,36 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
             )
         settings[key.strip()] = _value(value.strip())
     return name.strip(), settings
+
+
+def read_methods(texts: Iterable[str]) -> list[Method]:
+    """Read methods, separated by commas; every base stands alone and then coupled.
+
+    Raises
+    ------
+    ValueError, ImportError
+        If a method is not known, or cannot be made with its settings.
+
+    Examples
+    --------
+    >>> [method.title for method in read_methods(["jury", "knn:n_neighbors=5"])]
+    ['jury', 'PL-KNN (n_neighbors=5)', 'PL-KNN (n_neighbors=5)-PLCP']
+    """
+    parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
+    found: list[Method] = []
+    for part in filter(None, map(str.strip, parts)):
+        name, settings = parse_method(part)
+        if name == "jury":
+            chosen = [Method(_title(name, settings), "jury", settings=_settings(settings))]
+        else:
+            chosen = [alone(name, **settings), coupled(name, base_settings=settings)]
+        try:
+            for method in chosen:
+                method.build(0)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        found += chosen
+    return list(dict.fromkeys(found))
 
 
 def _value(text: str) -> Any:

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.datasets.catalogue import known_datasets
+from appellate.datasets.home import simplify
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -20,30 +23,41 @@ class Problem:
     ----------
     name, title : str
         Short name, and the one to print.
-    X : ndarray, shape (n, q)
-        Features, scaled if the data set's authors did so.
+    X : ndarray, shape (n, q), or data frame
+        Features, scaled if the data set's authors did so; or columns of a table, encoded by
+        the training rows of each split.
     candidates : ndarray of bool, shape (n, l)
         Candidate sets.
     truth : ndarray of int, shape (n,), or None
-        Column of each true label, where known.
+        Column of each true label, -1 where it is not known; None if none is.
     tolerances : tuple of int
         Differences of ordered labels that count as right in further scores.
     standardize : bool
         Shift and scale every feature by the training rows of each split.
+    text : tuple of str
+        Columns of prose in a data frame.
     """
 
     name: str
     title: str
-    X: NDArray[Any]
+    X: Any
     candidates: NDArray[np.bool_]
     truth: NDArray[np.intp] | None
     tolerances: tuple[int, ...] = ()
     standardize: bool = False
+    text: tuple[str, ...] = ()
 
     def features(
         self, train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the features of training and test rows, scaled by the former if asked for."""
+        """Return the features of training and test rows, encoded or scaled by the former."""
+        if not isinstance(self.X, np.ndarray):
+            from appellate.tables import make_encoder
+
+            frame = self.X.iloc[train].reset_index(drop=True)
+            encoder = make_encoder(frame, text=self.text)
+            numbers = encoder.fit_transform(frame)
+            return numbers, encoder.transform(self.X.iloc[test].reset_index(drop=True))
         X, X_test = self.X[train], self.X[test]
         if not self.standardize:
             return X, X_test
@@ -52,11 +66,16 @@ class Problem:
     def fingerprint(self) -> str:
         """Hash of features, candidates and truth, in hexadecimal."""
         digest = hashlib.sha256()
-        for array in (self.X, self.candidates, self.truth):
+        frame = not isinstance(self.X, np.ndarray)
+        for name in self.X if frame else ():
+            column = self.X[name].to_numpy()
+            column = column if column.dtype.kind in "fM" else column.astype(str)
+            digest.update(f"{name}\0{column.dtype.kind}".encode() + column.tobytes())
+        for array in (None if frame else self.X, self.candidates, self.truth):
             if array is not None:
                 digest.update(f"{array.dtype.str}{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(repr((self.tolerances, self.standardize)).encode())
+        digest.update(repr((self.tolerances, self.standardize, *self.text)).encode())
         return digest.hexdigest()
 
 
@@ -84,7 +103,7 @@ DATASETS = {
 }
 
 
-class UnavailableError(Exception):
+class UnavailableError(OSError):
     """A data set that is not there; the message says why and where to get it."""
 
 
@@ -136,59 +155,41 @@ def load_problems(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]
     return found, missing
 
 
-def problem_from(data: Any, name: str, *, scale: bool = True) -> Problem:
-    """Make a problem of a loaded data set (`X`, `candidates`, maybe `y_true`).
+def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
+    """Load a user's data: a table, a ``.mat`` file, or the name of one of the paper's data sets.
 
     Parameters
     ----------
-    data : Bunch
-        What the loaders of `appellate.datasets` return; `y_true` may be missing or None, and
-        holds columns of `candidates` or names of `class_names`.
-    name : str
-        Name to print.
+    source : str
+        What `appellate.datasets.load_partial_csv` takes, a ``.mat`` file, or a name.
     scale : bool, default=True
-        Standardise the features, by the training rows of every split.
-    """
-    X = np.asarray(data.X, dtype=np.float64)
-    truth = getattr(data, "y_true", None)
-    if truth is not None:
-        truth = np.asarray(truth)
-        if truth.dtype.kind not in "iu":
-            position = {label: j for j, label in enumerate(np.asarray(data.class_names).tolist())}
-            truth = np.array([position[label] for label in truth.tolist()])
-        truth = truth.astype(np.intp)
-    return Problem(
-        name=name,
-        title=name,
-        X=X,
-        candidates=np.asarray(data.candidates, dtype=bool),
-        truth=truth,
-        standardize=scale,
-    )
-
-
-def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
-    """Load a user's data: a ``.mat`` or table file, or the name of one of the paper's data sets.
+        Standardise the features by the training rows of every split; those of a table are
+        encoded as by `appellate.rectify`. Without it they must be numbers, and none missing.
+    **options
+        Columns of a table, see `appellate.tables.find_roles`; or variables of a ``.mat`` file.
 
     Raises
     ------
-    FileNotFoundError, ValueError
-        If there is no such file or data set, or if columns are named of a data set.
+    ValueError, OSError
+        If there is no such data, it cannot be learned from, or columns are named of a data set.
     """
     from appellate import datasets
-    from appellate.datasets.catalogue import known_datasets
 
     path = Path(source)
-    if path.suffix.lower() == ".mat" or path.exists():
-        mat = path.suffix.lower() == ".mat"
-        load = datasets.load_partial_mat if mat else datasets.load_partial_csv
-        return problem_from(load(path, **options), path.stem, scale=scale)
-    if path.suffix or len(path.parts) > 1:
-        raise FileNotFoundError(f"there is no file '{source}'.")
+    if path.suffix.lower() == ".mat":
+        strange = options.keys() - {"candidates", "truth"}
+        if strange:
+            raise ValueError(f"{min(strange)} is for tables, but '{source}' is none.")
+        data = datasets.load_partial_mat(path, **options)
+        X = np.asarray(data.X, dtype=np.float64)
+        truth = data.y_true
+        return Problem(path.stem, path.stem, X, data.candidates, truth, standardize=scale)
+    if source == "-" or path.exists() or path.suffix or len(path.parts) > 1:
+        return _from_table(datasets.load_partial_csv(source, **options), path.stem, scale)
     if simplify(source) in {simplify(name) for name in known_datasets().keys() - DATASETS.keys()}:
         raise ValueError(
-            f"'{source}' cannot be compared by its name. Give a CSV or .mat file, or one of the "
-            f"paper's data sets: {', '.join(DATASETS)}."
+            f"'{source}' cannot be compared by its name. Give a table, a .mat file, or one of "
+            f"the paper's data sets: {', '.join(DATASETS)}."
         )
     name = resolve(source, list(DATASETS), "data set")
     if options:
@@ -199,9 +200,16 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
     return load_problem(name)
 
 
-def simplify(name: str) -> str:
-    """Letters and digits of a name, in lower case."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+def _from_table(data: Any, name: str, scale: bool) -> Problem:
+    X = data.frame if scale else data.X
+    if not scale and (not isinstance(X, np.ndarray) or np.isnan(X).any()):
+        raise ValueError(
+            "features can be left as they are only if all are numbers and none is missing. Leave "
+            "out --no-scaling, or name the features."
+        )
+    truth = data.y_true
+    known = truth is not None and bool((truth >= 0).any())
+    return Problem(name, name, X, data.candidates, truth if known else None, text=data.text)
 
 
 def resolve(name: str, known: list[str], what: str) -> str:

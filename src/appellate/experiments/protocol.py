@@ -43,6 +43,10 @@ class Run:
     split: int
     seed: int
 
+    def __str__(self) -> str:
+        """Name the run."""
+        return f"{self.method.title} on {self.dataset}, split {self.split}"
+
     def config(self) -> dict[str, Any]:
         """All that decides the result apart from data and code, as plain data."""
         return {
@@ -186,24 +190,31 @@ def _true_scores(
     unmasked_verdict: NDArray[np.intp] | None,
     tolerance: int,
 ) -> dict[str, float]:
-    """Scores with truth, labels within the tolerance counting as right.
+    """Scores of rows whose truth is known, labels within the tolerance counting as right.
 
     "unmasked" takes the best of all labels of a training row, candidate or not.
     """
-    right = np.abs(_transduce(model, candidates) - truth) <= tolerance
-    unmasked = np.abs(np.argmax(model.training_output_, axis=1) - truth) <= tolerance
+    known, tested = truth >= 0, expected >= 0
+    if not known.any() or not tested.any():
+        raise ValueError("training or test rows of this split are all without truth.")
+
+    def is_right(labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+        return (np.abs(labels - truth) <= tolerance)[known]
+
+    right = is_right(_transduce(model, candidates))
+    unmasked = is_right(np.argmax(model.training_output_, axis=1))
     scores = {
-        "test": float(np.mean(np.abs(predicted - expected) <= tolerance)),
+        "test": float(np.mean((np.abs(predicted - expected) <= tolerance)[tested])),
         "transductive": float(right.mean()),
         "unmasked": float(unmasked.mean()),
     }
     if hasattr(model, "verdict_"):
-        before = np.abs(np.asarray(model.verdict_).astype(np.intp) - truth) <= tolerance
-        everywhere = np.ones(len(truth), dtype=bool)
+        before = is_right(np.asarray(model.verdict_).astype(np.intp))
+        everywhere = np.ones(len(right), dtype=bool)
         scores["corrected"] = correction_ratio(everywhere, before, right)
         scores["broken"] = broken_ratio(everywhere, before, right)
         if unmasked_verdict is not None:
-            before = np.abs(unmasked_verdict - truth) <= tolerance
+            before = is_right(unmasked_verdict)
             scores["corrected unmasked"] = correction_ratio(everywhere, before, unmasked)
             scores["broken unmasked"] = broken_ratio(everywhere, before, unmasked)
     suffix = f"@{tolerance}" if tolerance else ""

@@ -57,6 +57,10 @@ class Report:
     notes: tuple[str, ...] = ()
     figures: tuple[str, ...] = field(default=())
 
+    def plain(self) -> list[dict[str, Any]]:
+        """Return the records with None for what is not a number."""
+        return [{k: None if v != v else v for k, v in each.items()} for each in self.records]
+
 
 def report_table(result: TableResult, results: Results, missing: Mapping[str, str]) -> Report:
     """Report one of the five tables over data sets."""

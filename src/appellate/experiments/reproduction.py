@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appellate.experiments.methods import Method, coupled
-from appellate.experiments.problems import Problem
-from appellate.experiments.protocol import Run, split_rows
+from appellate._files import whole_folder
+from appellate.experiments.methods import BASES, Method
+from appellate.experiments.problems import DATASETS, Problem, load_problems, resolve
+from appellate.experiments.protocol import Run
 from appellate.experiments.reports import Report, report_table
-from appellate.experiments.results import Results, fill
-from appellate.experiments.studies import BASE, DATASET, sensitivity_methods, trace_methods
-from appellate.experiments.study_reports import report_sensitivity, report_trajectories
-from appellate.experiments.tables import TABLES, make_table, plan
-from appellate.experiments.writing import to_csv, to_latex, to_markdown
+from appellate.experiments.results import Results, TableResult, fill
+from appellate.experiments.studies import DATASET, STUDIES
+from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
+from appellate.experiments.writing import write_page, write_texts
 
-STUDIES = ("sensitivity", "trajectories")  # on Lost alone
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
 
@@ -54,21 +53,19 @@ class Reproduction:
             and (DATASET in self.problems if name in STUDIES else self.problems)
         )
 
-    def impossible(self) -> dict[str, str]:
-        """Tables that cannot be made, and why."""
+    def left_out(self) -> list[str]:
+        """Data sets that are not there and tables that cannot be made, and why."""
         lost = f"it is made of Lost: {self.missing.get(DATASET, 'which is not among --datasets')}"
-        return {
-            name: lost if name in STUDIES else "no data set is there"
+        return [*self.missing.values()] + [
+            f"{name}: {lost if name in STUDIES else 'no data set is there'}"
             for name in self.tables
             if name not in self.possible()
-        }
+        ]
 
     def methods(self, table: str) -> list[Method]:
         """Methods of a table."""
-        if table == "sensitivity":
-            return sensitivity_methods()
-        if table == "trajectories":
-            return list(trace_methods().values())
+        if table in STUDIES:
+            return list(STUDIES[table].methods())
         return make_table(table, self.bases).methods()
 
     def runs(self) -> list[Run]:
@@ -80,8 +77,42 @@ class Reproduction:
         return list(found)
 
 
-def file_names(tables: Sequence[str]) -> list[str]:
-    """Names of the files that `write_reports` makes, if there is something to draw."""
+def request(
+    table: str, datasets: Iterable[str], bases: Iterable[str], splits: Iterable[int]
+) -> Reproduction:
+    """Understand names, separated by commas and however spelled, and load the data.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known, or no table can be made; it says what to do.
+    """
+
+    def choose(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:
+        names = [name.strip() for each in given for name in each.split(",")]
+        return list(dict.fromkeys(resolve(n, list(known), what) for n in names or known))
+
+    (name,) = choose([table], [*TABLES, "all"], "table")
+    known = choose(datasets, DATASETS, "data set")
+    chosen = tuple(choose(bases, BASES, "base classifier"))
+    problems, missing = load_problems(known)
+    tables = TABLES if name == "all" else (name,)
+    what = Reproduction(tables, chosen, problems, tuple(splits), missing)
+    if {*tables} <= {*STUDIES} and DATASET not in known:
+        raise ValueError(
+            f"{', '.join(tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "
+            f"--datasets {','.join([*known, DATASET])}"
+        )
+    if not what.possible():
+        raise ValueError(
+            "none of the data sets that this needs is there. Name the folder that has them with "
+            "the environment variable APPELLATE_DATA_HOME."
+        )
+    return what
+
+
+def file_names(tables: Iterable[str]) -> list[str]:
+    """Names of the files that are written of some tables, if there is something to draw."""
     return [f"{table}.{ending}" for table in tables for ending in ENDINGS] + ["index.html"]
 
 
@@ -93,20 +124,36 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
     ImportError
         If matplotlib (extra ``plot``) or jinja2 (extra ``report``) is missing.
     """
-    from appellate.experiments.page import render_page
+    with whole_folder(folder, owned=file_names(what.possible())) as stage:
+        reports = {table: _write_one(what, table, results, stage) for table in what.possible()}
+        methods = dict.fromkeys(m for table in reports for m in what.methods(table))
+        write_page(
+            reports.values(),
+            stage,
+            title="PLCP: the paper's tables, reproduced",
+            lead="Every figure that the paper prints stands beside the one computed here, on "
+            f"{len(what.splits)} random 50/50 splits of each data set.",
+            missing=list(what.missing.values()),
+            rows=results.used(methods),
+        )
+    return reports
 
-    reports = {table: _write_one(what, table, results, folder) for table in what.possible()}
-    rows = results.used(dict.fromkeys(m for table in reports for m in what.methods(table)))
-    page = render_page(
-        list(reports.values()),
-        {stem: folder / f"{stem}.png" for report in reports.values() for stem in report.figures},
-        title="PLCP: the paper's tables, reproduced",
-        lead="Every figure that the paper prints stands beside the one computed here, on "
-        f"{len(what.splits)} random 50/50 splits of each data set.",
-        missing=list(what.missing.values()),
-        rows=rows,
-    )
-    (folder / "index.html").write_text(page, encoding="utf-8")
+
+def write_comparison(
+    tables: Sequence[Table], problem: Problem, results: Results, folder: Path
+) -> list[Report]:
+    """Write the tables of `make_comparison` into a folder, as `write_reports` does."""
+    with whole_folder(folder, owned=file_names(["comparison", "training-rows"])) as stage:
+        columns = [Column(problem.title, problem.name)]
+        reports = [_write_table(fill(t, results, columns), results, {}, stage) for t in tables]
+        write_page(
+            reports,
+            stage,
+            title=tables[0].title,
+            lead=f"{len(problem.X)} samples, {problem.X.shape[1]} features, "
+            f"{problem.candidates.shape[1]} classes.",
+            rows=results.used(tables[0].methods()),
+        )
     return reports
 
 
@@ -114,43 +161,23 @@ def _write_one(what: Reproduction, table: str, results: Results, folder: Path) -
     """Write the files of one table and return its report."""
     from appellate.experiments import figures
 
-    if table == "sensitivity":
-        report = report_sensitivity(results)
-        figures.save(figures.draw_sensitivity(results), folder, table)
-    elif table == "trajectories":
-        report = report_trajectories(results)
-        _draw_trajectories(what.problems[DATASET], results, folder)
-    else:
+    if table not in STUDIES:
         filled = fill(make_table(table, what.bases), results)
-        report = report_table(filled, results, what.missing)
-        figures.save(figures.draw_table(filled), folder, table)
+        return _write_table(filled, results, what.missing, folder)
+    report = STUDIES[table].report(results)
+    figure = STUDIES[table].draw(what.problems[DATASET], results)
+    if figure is not None:
+        figures.save(figure, folder, table)
     write_texts(report, folder)
     return report
 
 
-def write_texts(report: Report, folder: Path) -> None:
-    """Write the Markdown, CSV and LaTeX files of a report."""
-    texts = {"md": to_markdown(report), "csv": to_csv(report), "tex": to_latex(report)}
-    for ending, text in texts.items():
-        (folder / f"{report.name}.{ending}").write_text(text, encoding="utf-8")
-
-
-def _draw_trajectories(problem: Problem, results: Results, folder: Path) -> None:
-    """Fit PL-AGGD-PLCP on the first split again and draw two samples of each error."""
+def _write_table(
+    filled: TableResult, results: Results, missing: Mapping[str, str], folder: Path
+) -> Report:
     from appellate.experiments import figures
 
-    split = results.splits[0]
-    row = results.row(DATASET, trace_methods()["PL-AGGD"], split)
-    if row is None or row.details is None or problem.truth is None:
-        return
-    train, _ = split_rows(len(problem.X), split)
-    model = coupled(BASE, settings={"keep_confidences": True}).build(split)
-    model.fit(problem.X[train], problem.candidates[train])
-    kinds = {
-        example["position"]: kind
-        for kind in ("starts high", "rises")
-        for example in row.details["examples"][kind]
-    }
-    if kinds:
-        figure = figures.draw_trajectories(model, kinds, problem.truth[train], train)
-        figures.save(figure, folder, "trajectories")
+    report = report_table(filled, results, missing)
+    figures.save(figures.draw_table(filled), folder, report.name)
+    write_texts(report, folder)
+    return report

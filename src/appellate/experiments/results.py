@@ -37,7 +37,7 @@ class Results:
         self.datasets = list(problems)
         self.splits = list(splits)
         self._prints = {name: problem.fingerprint() for name, problem in problems.items()}
-        self._rows = store.rows(store.keys())
+        self._rows = store.rows()
         self._version = code_version()
 
     def row(self, dataset: str, method: Method, split: int) -> Row | None:

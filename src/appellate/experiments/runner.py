@@ -23,7 +23,7 @@ Report = Callable[[Run, Outcome], None]
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl")
 
 
-class WorkerError(Exception):
+class WorkerError(OSError):
     """Worker processes that died; the message says what to do."""
 
 
@@ -199,18 +199,43 @@ def environment() -> dict[str, Any]:
     }
 
 
-# Modules of this package that decide a score; the others plan, store and print.
-_SCORING = {("controls.py",), ("methods.py",), ("protocol.py",)}
+# What no score depends on: it reads data (whose fingerprint is in every key), writes or shows
+# results, or is of other experiments. All else counts, a new module too; and so do some within.
+_PASSIVE = {
+    *(
+        "__init__",
+        "__main__",
+        "_docs",
+        "_files",
+        "_palette",
+        "_text",
+        "cli",
+        "datasets",
+        "deep",
+        "docket",
+    ),
+    *("experiments", "io", "model_selection", "plotting", "rectification", "report", "review"),
+    *("tables", "testing"),
+}
+_SCORING = {
+    *("experiments/controls.py", "experiments/methods.py", "experiments/problems.py"),
+    *("experiments/protocol.py", "experiments/traces.py", "tables/encoding.py"),
+}
+
+
+def scoring_files() -> list[str]:
+    """Return the modules that decide a score, relative to the package."""
+    home = Path(__file__).parents[1]
+    names = sorted(path.relative_to(home).as_posix() for path in home.rglob("*.py"))
+    homes = (name.split("/")[0].removesuffix(".py") for name in names)
+    return [n for n, h in zip(names, homes, strict=True) if n in _SCORING or h not in _PASSIVE]
 
 
 @cache
 def _source_hash() -> str:
-    """Hash of the modules that compute scores: all but the terminal's and the reports'."""
+    """Hash of the modules that decide a score."""
     home = Path(__file__).parents[1]
-    passive = {"cli", "experiments", "report", "deep", "datasets"}
     digest = hashlib.sha256()
-    for path in sorted(home.rglob("*.py")):
-        parts = path.relative_to(home).parts
-        if parts[0] not in passive or parts[1:] in _SCORING:
-            digest.update("/".join(parts).encode() + path.read_bytes())
+    for name in scoring_files():
+        digest.update(name.encode() + (home / name).read_bytes())
     return digest.hexdigest()[:16]

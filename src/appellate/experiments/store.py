@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS runs (
 """
 
 
-class StoreError(Exception):
+class StoreError(OSError):
     """A store that cannot be used; the message says why and what to do."""
 
 
@@ -92,6 +92,13 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write the store '{path}': {error.strerror or error}. Name another file "
+                "with --store."
+            ) from error
         _check_file(path)
         with self._explained():
             self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
@@ -156,27 +163,19 @@ class Store:
             )
         return cursor.rowcount == 1
 
-    def rows(self, keys: Iterable[str]) -> dict[str, Row]:
-        """Return the rows of some keys; those that are not there are left out."""
-        wanted = set(keys)
+    def rows(self) -> dict[str, Row]:
+        """Return all rows by their keys."""
         query = (
-            "SELECT key, scores, details, fit_seconds + predict_seconds, memory_mb, environment "
-            "FROM runs"
+            "SELECT key, scores, coalesce(details, 'null'), fit_seconds + predict_seconds, "
+            "memory_mb, environment FROM runs"
         )
+        load = json.loads
         with self._explained():
             return {
-                key: Row(
-                    key,
-                    json.loads(scores),
-                    None if details is None else json.loads(details),
-                    seconds,
-                    memory,
-                    json.loads(environment),
-                )
+                key: Row(key, load(scores), load(details), seconds, memory, load(environment))
                 for key, scores, details, seconds, memory, environment in (
                     self._connection.execute(query)
                 )
-                if key in wanted
             }
 
     def _prepare(self) -> None:

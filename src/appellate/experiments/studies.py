@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from appellate.experiments.methods import Method, alone, coupled
+from appellate.experiments.paper import REPRESENTATIVE_ERRORS
+from appellate.experiments.problems import Problem
+from appellate.experiments.protocol import split_rows
+from appellate.experiments.reports import FIXED, MARKS, Report, Sheet, mean_text, p_value, share
+from appellate.experiments.results import Results, finite, spread
+from appellate.experiments.traces import KINDS
+from appellate.metrics import paired_comparison
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DATASET = "lost"
 BASE = "aggd"
@@ -90,3 +102,215 @@ def trace_methods() -> dict[str, Method]:
         for base, title in (("sure", "SURE"), ("lalo", "LALO"))
     }
     return own | graph
+
+
+def report_sensitivity(results: Results) -> Report:
+    """Report the four curves over lambda, alpha, gamma and k on Lost."""
+    reference = results.scores(DATASET, coupled(BASE), "test")
+    sheets, records = [], []
+    for curve in CURVES:
+        rows = []
+        for value in curve.values:
+            found = {
+                score: results.scores(DATASET, curve.method(value), score)
+                for score in ("test", "transductive")
+            }
+            test, training = found["test"], found["transductive"]
+            if test is None or training is None or reference is None:
+                continue
+            pair = paired_comparison(test, reference)
+            default = value == curve.default
+            rows.append(
+                (
+                    f"{value:g}{' (the paper)' if default else ''}",
+                    mean_text(float(test.mean()), spread(test)),
+                    "" if default else share(pair.difference, sign=True),
+                    "" if default else p_value(pair.t_pvalue),
+                    "" if default else MARKS[pair.outcome()],
+                    mean_text(float(training.mean()), spread(training)),
+                )
+            )
+            records.append(
+                {
+                    "parameter": curve.parameter,
+                    "symbol": curve.symbol,
+                    "value": value,
+                    "default": default,
+                    "test_mean": float(test.mean()),
+                    "test_std": spread(test),
+                    "transductive_mean": float(training.mean()),
+                    "transductive_std": spread(training),
+                    "gain_over_default": pair.difference,
+                    "p_paired_t": finite(pair.t_pvalue),
+                }
+            )
+        header = (
+            curve.symbol,
+            "test accuracy",
+            "against the default",
+            "p",
+            "mark",
+            "transductive accuracy",
+        )
+        sheets.append(Sheet(f"{curve.symbol}, {curve.meaning}", header, tuple(rows)))
+    base = results.scores(DATASET, alone(BASE), "test")
+    notes = [
+        f"{len(results.splits)} splits of Lost. The paper draws these curves without giving "
+        "numbers, so there is nothing of its own to print beside ours.",
+        "A bullet (•) or circle (○) means that the value is significantly better or worse than "
+        "the paper's choice (paired t-test at 0.05).",
+    ]
+    if base is not None:
+        notes.append(f"PL-AGGD alone: test accuracy {share(float(base.mean()))}.")
+    return Report(
+        "sensitivity",
+        "Sensitivity of PL-AGGD-PLCP on Lost",
+        "Test accuracy when one parameter is varied and the others are the paper's.",
+        (_stack(sheets), *sheets),
+        tuple(records),
+        tuple(notes),
+        ("sensitivity",),
+    )
+
+
+def _stack(sheets: list[Sheet]) -> Sheet:
+    """All curves in one sheet."""
+    rows = [
+        (sheet.header[0], row[0], row[1], row[-1], row[4])
+        for sheet in sheets
+        for row in sheet.rows
+    ]
+    header = ("parameter", "value", "test accuracy", "transductive accuracy", "mark")
+    return Sheet("Overview", header, tuple(rows))
+
+
+def report_trajectories(results: Results) -> Report:
+    """Report the errors that appeals correct: false labels that start high, or rise."""
+    examples, counts, records = [], [], []
+    for title, method in trace_methods().items():
+        rows = {split: results.row(DATASET, method, split) for split in results.splits}
+        found = {s: row.details for s, row in rows.items() if row is not None and row.details}
+        if not found:
+            continue
+        counts.append(_count_row(title, list(found.values())))
+        base, _, graph = title.partition(",")
+        for kind in ("rises", "starts high"):
+            if (base, kind) in REPRESENTATIVE_ERRORS and bool(graph) == (kind == "starts high"):
+                printed = _arrows(*REPRESENTATIVE_ERRORS[base, kind])
+                examples.append((base, kind, "paper", "", *printed))
+            split = next((s for s in found if found[s]["examples"][kind]), None)
+            if split is None:
+                continue
+            first = found[split]["examples"][kind][0]
+            arrows = _arrows(first["false_confidence"], first["true_confidence"])
+            examples.append((title, kind, "ours", f"{first['row']} (split {split})", *arrows))
+            records += [_record(title, kind, split, e) for e in found[split]["examples"][kind]]
+    header = (
+        "base",
+        "error",
+        "source",
+        "row",
+        "false label alone",
+        "true label alone",
+        "false label with PLCP",
+        "true label with PLCP",
+    )
+    return Report(
+        "trajectories",
+        "Representative errors on Lost (the paper's Fig. 2 and its table of errors)",
+        "Confidence in the false label of the verdict and in the true label, from the start to "
+        "the end of the base alone, and from there to the appeal. "
+        + " ".join(f"'{kind}': {text}." for kind, text in KINDS.items()),
+        (
+            Sheet("Overview", header, tuple(examples)),
+            Sheet(
+                f"How often, mean over {len(results.splits)} splits",
+                ("base", "wrong verdicts", "corrected", *KINDS),
+                tuple(counts),
+            ),
+        ),
+        tuple(records),
+        (
+            "The clearest sample of each kind in the first split that has one; the figure shows "
+            f"two of each for PL-AGGD in split {results.splits[0]}. 'Graph start' begins with the "
+            "confidence of the neighbour graph, as PL-AGGD does, instead of equal shares. "
+            + FIXED,
+        ),
+        ("trajectories",) if any(record["base"] == "PL-AGGD" for record in records) else (),
+    )
+
+
+def _arrows(false: Any, true: Any) -> tuple[str, str, str, str]:
+    return (
+        f"{false[0]:.4f} → {false[1]:.4f}",
+        f"{true[0]:.4f} → {true[1]:.4f}",
+        f"{false[1]:.4f} → {false[2]:.4f}",
+        f"{true[1]:.4f} → {true[2]:.4f}",
+    )
+
+
+def _count_row(title: str, found: list[Any]) -> tuple[str, ...]:
+    n = len(found)
+    numbers = [sum(each[name] for each in found) / n for name in ("mislabeled", "corrected")]
+    numbers += [sum(each["counts"][kind] for each in found) / n for kind in KINDS]
+    return (title, *(f"{number:.1f}" for number in numbers))
+
+
+def _record(title: str, kind: str, split: int, example: dict[str, Any]) -> dict[str, Any]:
+    names = ("start", "alone", "coupled")
+    false = {f"false_{n}": v for n, v in zip(names, example["false_confidence"], strict=True)}
+    true = {f"true_{n}": v for n, v in zip(names, example["true_confidence"], strict=True)}
+    labels = {key: example[key] for key in ("row", "false_label", "true_label")}
+    return {"base": title, "error": kind, "split": split, **labels, **false, **true}
+
+
+def _draw_sensitivity(_: Problem, results: Results) -> Figure:
+    from appellate.experiments.figures import draw_sensitivity
+
+    return draw_sensitivity(results)
+
+
+def _draw_trajectories(problem: Problem, results: Results) -> Figure | None:
+    """Fit PL-AGGD-PLCP on the first split again and draw two samples of each error."""
+    from appellate.experiments.figures import draw_trajectories
+
+    split = results.splits[0]
+    row = results.row(DATASET, trace_methods()["PL-AGGD"], split)
+    if row is None or row.details is None or problem.truth is None:
+        return None
+    train, _ = split_rows(len(problem.X), split)
+    model = coupled(BASE, settings={"keep_confidences": True}).build(split)
+    model.fit(problem.X[train], problem.candidates[train])
+    kinds = {
+        example["position"]: kind
+        for kind in ("starts high", "rises")
+        for example in row.details["examples"][kind]
+    }
+    return draw_trajectories(model, kinds, problem.truth[train], train) if kinds else None
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment on Lost alone.
+
+    Attributes
+    ----------
+    methods : callable
+        Returns what is run.
+    report : callable
+        Returns the report of the results.
+    draw : callable
+        Returns its figure for the data and the results; None if there is nothing to draw.
+    """
+
+    methods: Callable[[], Iterable[Method]]
+    report: Callable[[Results], Report]
+    draw: Callable[[Problem, Results], Figure | None]
+
+
+STUDIES = {
+    "sensitivity": Study(sensitivity_methods, report_sensitivity, _draw_sensitivity),
+    "trajectories": Study(
+        lambda: trace_methods().values(), report_trajectories, _draw_trajectories
+    ),
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from appellate.experiments.methods import (
@@ -16,7 +17,7 @@ from appellate.experiments.methods import (
     alone,
     coupled,
 )
-from appellate.experiments.problems import DATASETS
+from appellate.experiments.problems import DATASETS, Problem
 from appellate.experiments.protocol import Run
 
 TABLES = (
@@ -252,6 +253,55 @@ def _collaborative_term(_: Sequence[str]) -> Table:
             Line(full.title, full, "test", full.title, (full, aggressive)),
         ),
     )
+
+
+def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
+    """Declare what is compared on a user's data: test rows, and training rows if there is truth.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    methods : sequence of Method
+        A coupled base is compared with the base, which stands before it.
+    """
+    score = "covering" if problem.truth is None else "test"
+    pairs = [(m.title, m, n) for m, n in pairwise(methods) if n.kind == "plcp"]
+    against = {after: (after, before) for _, before, after in pairs}
+    controls = [
+        Line(f"control: {method.title}", method, score) for method in (PARTNER_ALONE, RIDGE)
+    ]
+    measure = "Accuracy on held-out rows"
+    if problem.truth is None:
+        measure = "Share of held-out rows whose prediction is among their candidates"
+    marks = _MARKS.format(first="B-PLCP", second="B")
+    tables = [
+        Table(
+            "comparison",
+            f"Comparison on {problem.title}",
+            f"{measure}, mean and standard deviation over splits. {marks}",
+            "",
+            (*(Line(m.title, m, score, None, against.get(m)) for m in methods), *controls),
+            pairs=tuple(pairs),
+        )
+    ]
+    if problem.truth is None:
+        return tables
+    lines = []
+    for method in methods:
+        lines.append(Line(method.title, method, "transductive", None, against.get(method)))
+        if method.kind != "base":
+            lines += [
+                Line(f"{method.title}, wrong verdicts corrected", method, "corrected"),
+                Line(f"{method.title}, right verdicts broken", method, "broken"),
+            ]
+    caption = (
+        "Share of training rows whose label, the best of their candidates, is true, mean and "
+        "standard deviation over splits; then the share of wrong verdicts whose appeal is right, "
+        f"and of right verdicts whose appeal is wrong. {marks}"
+    )
+    last = ("training-rows", "Training rows", caption, "", tuple(lines))
+    return [*tables, Table(*last, pairs=tuple(pairs))]
 
 
 _MAKERS = {

@@ -1,12 +1,17 @@
-"""Reports as Markdown, CSV and LaTeX."""
+"""Reports as Markdown, CSV, LaTeX and as a page."""
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 
 from appellate.experiments.reports import Report, Sheet
+from appellate.experiments.store import Row
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -26,6 +31,59 @@ _ESCAPES = {
     "○": r"$\circ$",
     "→": r"$\rightarrow$",
 }
+
+
+def write_texts(report: Report, folder: Path) -> None:
+    """Write the Markdown, CSV and LaTeX files of a report."""
+    texts = {"md": to_markdown(report), "csv": to_csv(report), "tex": to_latex(report)}
+    for ending, text in texts.items():
+        (folder / f"{report.name}.{ending}").write_text(text, encoding="utf-8")
+
+
+def write_page(
+    reports: Collection[Report],
+    folder: Path,
+    *,
+    title: str,
+    lead: str,
+    missing: Sequence[str] = (),
+    rows: Sequence[Row] = (),
+) -> None:
+    """Write ``index.html``, a page that needs no other file, script or network.
+
+    Parameters
+    ----------
+    reports : collection of Report
+        In the order of the page; their figures are PNG files in the folder.
+    folder : Path
+        Where it is written.
+    title, lead : str
+        Heading and first sentence.
+    missing : sequence of str
+        Reasons for data sets that are not there.
+    rows : sequence of Row
+        The runs behind the numbers, for what is said of time and versions.
+    """
+    if find_spec("jinja2") is None:
+        raise ImportError("The page needs jinja2: pip install 'appellate[report]'")
+    from jinja2 import Environment, StrictUndefined
+
+    text = files("appellate.experiments").joinpath("page.html").read_text(encoding="utf-8")
+    machine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    stems = [stem for report in reports for stem in report.figures]
+    drawn = {stem: folder / f"{stem}.png" for stem in stems}
+    page = machine.from_string(text).render(
+        title=title,
+        lead=lead,
+        reports=reports,
+        pictures={
+            stem: base64.b64encode(file.read_bytes()).decode() if file.exists() else ""
+            for stem, file in drawn.items()
+        },
+        missing=list(missing),
+        facts=_facts(rows),
+    )
+    (folder / "index.html").write_text(page, encoding="utf-8")
 
 
 def to_markdown(report: Report) -> str:
@@ -109,3 +167,20 @@ def _escape(text: str) -> str:
 def _pipe_table(sheet: Sheet) -> str:
     rows = [sheet.header, tuple("---" for _ in sheet.header), *sheet.rows]
     return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
+
+
+def _facts(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return ["No runs."]
+    seconds = sum(row.seconds for row in rows)
+    memory = max((row.memory for row in rows if row.memory is not None), default=None)
+    facts = [f"{len(rows)} runs, {seconds:.0f} seconds of training and prediction in all."]
+    if memory is not None:
+        facts.append(f"Largest resident memory of a worker: {memory:.0f} MB.")
+    for where in {repr(row.environment): row.environment for row in rows}.values():
+        packages = ", ".join(f"{name} {number}" for name, number in where["packages"].items())
+        facts.append(
+            f"Python {where['python']} on {where['system']} {where['machine']}, {packages}; "
+            f"source {where['source']}."
+        )
+    return facts

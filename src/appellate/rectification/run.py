@@ -223,19 +223,14 @@ class Rectification:
         ``accuracy`` of all of them where the truth is known, ``signal`` (whether features inform
         the labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at
         random), ``moved`` (by decisions), and ``notes``: what must be known of these.
-    _case, _hearing, _suggested
-        What the methods go on from; a run that was loaded has the last alone.
 
     Examples
     --------
     >>> import appellate
-    >>> sizes = [1.0, 1.1, 1.2, 1.3, 5.0, 5.1, 5.2, 5.3]
-    >>> names = ["cat|dog", "cat", "cat", "cat|dog", "dog", "dog", "cat|dog", "dog"]
-    >>> run = appellate.rectify({"size": sizes, "names": names}, candidates="names")
-    >>> run.scores["outcomes"]
-    {'upheld': 8}
-    >>> run.decide({0: None}).scores["outcomes"]
-    {'excluded': 1, 'upheld': 7}
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> run = appellate.rectify(table, candidates="names")
+    >>> run.docket["appeal"].tolist()[:4]
+    ['cat', 'cat', 'dog', 'dog']
     """
 
     labels: Any
@@ -398,14 +393,13 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
 
     Examples
     --------
-    >>> import tempfile
+    >>> from tempfile import TemporaryDirectory
     >>> import appellate
-    >>> table = {"size": [1.0, 1.1, 5.0, 5.1], "names": ["cat", "cat|dog", "dog", "cat|dog"]}
-    >>> run = appellate.rectify(table, candidates="names")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     same = appellate.load(run.save(f"{folder}/animals"))
-    >>> same.labels["label"].tolist() == run.labels["label"].tolist()
-    True
+    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = appellate.rectify(table, candidates="names").save(f"{folder}/run")
+    ...     appellate.load(f"{folder}/run").labels["label"].tolist()[:4]
+    ['cat', 'cat', 'dog', 'dog']
     """
     home = Path(folder)
     finish_folder(home)

@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from appellate._text import printable as printable  # the one door for tables
+
 #: Words that stand for no number in a column of numbers; a label may be called so.
 NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 
@@ -65,30 +67,21 @@ def name_rows(rows: Sequence[int] | NDArray[Any], most: int = 5) -> str:
     return f"row{'' if len(rows) == 1 else 's'} {shown}{rest}"
 
 
-def printable(text: str) -> str:
-    r"""Make control characters, escape sequences and marks of direction visible.
-
-    Examples
-    --------
-    >>> print(printable("cat\x1b]0;title\x07\u202e\n"))
-    cat\x1b]0;title\x07\u202e\n
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        letter
-        if letter.isprintable() or unicodedata.category(letter) == "Zs"
-        else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
-
-
 def neutralize(cell: str) -> str:
     r"""Put an apostrophe before a text that a spreadsheet would take for a formula.
 
     Texts that start with ``= + - @``, tab or a line break get one; numbers such as ``-1.5`` or
     ``-1,5`` do not. A text that already starts with apostrophes followed by one of these gets
     one more, so that `restore` undoes it without loss.
+
+    Parameters
+    ----------
+    cell : str
+        A cell of a table.
+
+    Returns
+    -------
+    str
 
     Examples
     --------

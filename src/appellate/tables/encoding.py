@@ -99,7 +99,26 @@ def features(
 
 
 def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind]:
-    """Say what the columns of `features` are: number, date, text or category."""
+    """Say what the columns of `features` are: number, date, text or category.
+
+    Parameters
+    ----------
+    frame : data frame
+        What `features` returned.
+    text : sequence of str
+        Columns that hold prose.
+
+    Returns
+    -------
+    dict
+        The kind of every column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> feature_kinds(pd.DataFrame({"weight": [1.5, 2.0], "colour": ["red", "blue"]}))
+    {'weight': 'number', 'colour': 'category'}
+    """
     found: dict[str, FeatureKind] = {}
     for name, dtype in frame.dtypes.items():
         kind: FeatureKind = {"f": "number", "M": "date"}.get(dtype.kind, "category")  # type: ignore[assignment]
@@ -237,6 +256,8 @@ def make_encoder(
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn texts into a few numbers: TF-IDF of words and letters, reduced by truncated SVD.
 
+    Cost: linear in the length of all texts, and in rows times components.
+
     Parameters
     ----------
     n_components : int, default=100
@@ -248,6 +269,11 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     n_features_out_ : int
         Numbers a text became.
+
+    References
+    ----------
+    Deerwester, Dumais, Furnas, Landauer, Harshman. Indexing by latent semantic analysis. Journal
+    of the American Society for Information Science 41, 1990.
 
     Examples
     --------

@@ -148,7 +148,22 @@ def write_table(
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
-    """Return the ending of a file that a table can be written to, or raise a `TableError`."""
+    """Return the ending of a file that a table can be written to, or raise a `TableError`.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the table is to go.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> check_ending("labels.csv")
+    '.csv'
+    """
     ending = Path(path).suffix.lower()
     ending = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv", ".txt": ".csv"}.get(
         ending, ending
@@ -183,6 +198,13 @@ def write_csv(
     -------
     list of str
         The names that the added columns got.
+
+    Examples
+    --------
+    >>> import sys
+    >>> names = write_csv({"id": ["a"], "note": ["=1+1"]}, sys.stdout, added={"label": ["cat"]})
+    id,note,label
+    a,'=1+1,cat
     """
     table = read_table(data)
     names = free_names(table.names, added or {})
