@@ -50,10 +50,11 @@ FIT = (
 )
 USES = {
     "none": FIT,
-    "all": FIT + "import appellate.cli.app, appellate.io, appellate.review, appellate.plotting",
+    "all": FIT + "import appellate.io, appellate.review, appellate.plotting; "
+    "from appellate.cli.app import run; assert run(['demo', '--json', '--out', 'demo']) == 0",
     "bench": FIT + "import pyarrow.parquet, appellate.experiments",
     "cli": "from appellate.cli.app import run; assert run(['--version']) == 0; "
-    "assert run(['demo', '--json', '--out', 'demo']) == 0",
+    "assert run(['datasets', 'list']) == 0; assert run(['demo', '--out', 'demo']) == 2",
     "dask": FIT + "import dask, distributed",
     "data": "import h5py, pooch; from appellate.datasets import load_partial_mat",
     "deep": "from appellate.deep import PRODENClassifier; "

@@ -41,12 +41,11 @@ def test_version_without_an_installed_package(capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["dmeo"], "Did you mean 'demo'?"),
-        (["demo", "--sede", "1"], "'--seed'"),
-        (["demo", "--seed", "one"], "'one' is not a valid integer"),
-        (["demo", "--seed", "-1"], "-1 is not in the range"),
+        (["demo", "--random-sate", "1"], "'--random-state'"),
+        (["demo", "--random-state", "one"], "'one' is not a valid integer"),
+        (["demo", "--random-state", "-1"], "-1 is not in the range"),
         (["demo", "--flip", "1"], "1.0 is not in the range 0<=x<1"),
         (["demo", "--flip", "nan"], "nan is no probability"),
-        (["demo", "--base", "svm"], "'svm' is not one of 'pl-knn', 'sure'"),
         (["demo", "extra"], "unexpected extra argument"),
     ],
 )
@@ -96,4 +95,17 @@ def test_python_dash_m(tmp_path):
         [*command, "demo", "--out", str(tmp_path / "file")], capture_output=True, text=True
     )
     assert refused.returncode == 2
-    assert "is a file, not a folder" in refused.stderr
+    assert "a file is where a folder would have to be" in refused.stderr
+
+
+def test_without_tables_one_line_names_the_extra(tmp_path):
+    """A message of ours must not need what it says is missing."""
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from appellate.cli.app import run\n"
+        f"sys.exit(run(['demo', '--out', {str(tmp_path / 'out')!r}]))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.returncode == 2
+    assert "appellate[table]" in said.stderr
+    assert "Traceback" not in said.stderr

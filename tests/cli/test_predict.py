@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from appellate.cli.app import run
+from appellate.tables import read_table
 from tests.cli.tables import read_rows, write_rows, write_table
 from tests.cli.test_rectify import rectify
 
@@ -78,9 +79,9 @@ def test_labels_that_are_formulas_are_read_back(tmp_path, capsys):
         assert rectify(tmp_path / source, *options, "--out", tmp_path / out) == 0
         said = capsys.readouterr().out
         assert "3 labels ('=x', 'cow', 'dog')" in said
-        assert "accuracy    truth among candidates" in said
+        assert "rectified" in said
     one, two = (json.loads((tmp_path / d / "run.json").read_text()) for d in ("one", "two"))
-    assert one["result"]["accuracy"] == two["result"]["accuracy"]
+    assert one["scores"]["accuracy"] == two["scores"]["accuracy"]
 
 
 def test_the_standard_output_has_every_name_once(model, tmp_path, capsys):
@@ -105,7 +106,7 @@ def test_true_and_false_of_json_are_those_of_csv(tmp_path, capsys):
         assert [r["confidence"] for r in found] == [r["confidence"] for r in expected]
     write_rows(tmp_path / "new.csv", [row | {"flag": "maybe"} for row in rows])
     assert run(["predict", str(tmp_path / "o"), str(tmp_path / "new.csv")]) == 2
-    assert "learned from true and false there" in capsys.readouterr().err
+    assert "holds 'maybe', but numbers are expected" in capsys.readouterr().err
 
 
 def test_where_predict_writes(model, tmp_path, capsys, monkeypatch):
@@ -115,7 +116,35 @@ def test_where_predict_writes(model, tmp_path, capsys, monkeypatch):
     assert predicted(home / "o", home / "t.csv", capsys, "--out", "-")[0] == expected
     assert not any(tmp_path.iterdir())
     assert run(["predict", str(home / "o"), str(home / "t.csv"), "--out", str(tmp_path)]) == 2
-    assert "it is a folder. Name a file with --out" in capsys.readouterr().err
+    assert "a table is written to a name that ends in '.csv'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl"])
+def test_the_name_says_the_format(ending, model, tmp_path, capsys):
+    home, _ = model
+    expected, _ = predicted(home / "o", home / "t.csv", capsys)
+    out = tmp_path / f"p.{ending}"
+    for _ in range(2):  # a file of its own is written again
+        assert run(["predict", str(home / "o"), str(home / "t.csv"), "--out", str(out)]) == 0
+    table = read_table(out)
+    assert table.kind == {"tsv": "csv", "jsonl": "json"}.get(ending, ending)
+    assert table.texts("label").to_pylist() == [row["label"] for row in expected]
+
+
+def test_files_of_others_are_not_written_over(model, tmp_path, capsys):
+    home, rows = model
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
+    write_rows(tmp_path / "new.csv", rows)
+    for out, why in {
+        tmp_path / "mine.csv": "was not written by predict",
+        tmp_path / "new.csv": "is read",
+        home / "o" / "model" / "p.csv": "lies in the model's folder",
+    }.items():
+        arguments = [str(home / "o"), str(tmp_path / "new.csv"), "--out", str(out)]
+        assert run(["predict", *arguments]) == 2
+        assert why in capsys.readouterr().err
+    assert (tmp_path / "mine.csv").read_text() == "a,b\n1,2\n"
+    assert read_rows(tmp_path / "new.csv") == rows
 
 
 @pytest.mark.parametrize("number", ["1e308", "-1.7e308"])
@@ -133,7 +162,7 @@ def test_no_rows_to_label(model, tmp_path, capsys):
     home, rows = model
     (tmp_path / "new.csv").write_text(",".join(rows[0]) + "\n")
     assert run(["predict", str(home / "o"), str(tmp_path / "new.csv")]) == 2
-    assert "no rows. Give at least one row to label." in capsys.readouterr().err
+    assert "a header but no rows" in capsys.readouterr().err
 
 
 def test_embeddings_for_a_model_of_columns(model, tmp_path, capsys):

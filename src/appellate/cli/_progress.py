@@ -154,7 +154,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def _printable(text: str) -> str:
-    from appellate.tables.cells import printable
+    from appellate._text import printable
 
     return printable(text)
 

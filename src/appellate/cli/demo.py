@@ -24,7 +24,7 @@ _ZOOM = 6  # points of a picture a pixel
 _EPILOG = """\b
 Examples:
   appellate demo
-  appellate demo --out here --random-state 3    another folder, other candidates
+  appellate demo --out here --random-state 3    other folder and candidates
   appellate demo --json > demo.json             the numbers alone
 """
 

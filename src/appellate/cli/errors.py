@@ -17,7 +17,7 @@ class UserError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Write the message to the standard error."""
-        from appellate.tables.cells import printable
+        from appellate._text import printable
 
         text = "\n".join(map(printable, self.format_message().splitlines()))
         click.echo(f"appellate: {text}", file=file, err=True)

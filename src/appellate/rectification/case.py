@@ -29,6 +29,7 @@ LARGE = 12_000  # items from which on PL-AGGD's graph is slow
 _CATEGORIES = 40  # values of a column that are remembered, to know new ones
 _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
+_LARGEST = 1e30
 _UNKNOWN = "(nobody named)"
 
 
@@ -235,6 +236,10 @@ def understand(
         "method": method, "base": base, "cost": cost, "order": order,
         "random_state": random_state, **columns, **(settings or {}),
     }  # fmt: skip
+    if order is not None and not is_ordered(cost):
+        raise ValueError(
+            "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
+        )
     table = read_table(data, delimiter=delimiter, encoding=encoding)
     named = {name: value for name, value in columns.items() if value is not None}
     if groups is not None:
@@ -309,10 +314,6 @@ def _in_order(found: NDArray[Any], order: Any) -> NDArray[Any]:
 
 def _read_cost(cost: Any, names: list[str], order: Any) -> Any:
     """Return what the classifiers take as `cost`, checked."""
-    if order is not None and not is_ordered(cost):
-        raise ValueError(
-            "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
-        )
     if is_ordered(cost) and order is None and as_numbers(names) is None:
         raise ValueError(
             f"cost {cost!r} needs an order, and not all labels are numbers. Name all labels from "
@@ -366,10 +367,22 @@ def _features(
     wanted = embeddings is None or "features" in named or "text" in named
     if wanted and (roles.features or roles.text or method != "testimony"):
         frame = features(table, roles, rows=labels.first)
+        check_size(table, frame)
     if embeddings is None:
         return frame, 0
     numbers = read_embeddings(embeddings, labels.n_rows)
     return (numbers if frame is None else frame.join(numbers)), numbers.shape[1]
+
+
+def check_size(table: Table, frame: Any) -> None:
+    """Refuse numbers that are too large to compute with."""
+    for name, column in frame.select_dtypes("number").items():
+        wrong = np.flatnonzero(np.abs(column.to_numpy()) > _LARGEST)
+        if len(wrong):
+            raise TableError(
+                f"{table.source}, column {name_some([name])}: row {wrong[0]} holds a number too "
+                "large to compute with. Correct it, or leave the row out."
+            )
 
 
 def read_embeddings(embeddings: Any, n: int) -> Any:
@@ -511,7 +524,7 @@ def _pictures(case: Case) -> Iterator[str]:
     cells = [cell for cell in case.images() if cell]
     where = f"{case.table.source}, column {name_some([case.roles.image])} (image)"
     files = [cell for cell in cells if _is_file(cell)]
-    gone = [cell for cell in files if not (case.home / cell).is_file()]
+    gone = [cell for cell in files if not os.path.isfile(case.home / cell)]
     if gone:
         yield (
             f"{where}: {len(gone)} of {len(files)} picture files do not exist, e.g. "

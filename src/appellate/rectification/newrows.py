@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from appellate._files import finish_folder
-from appellate.rectification.case import read_embeddings
+from appellate.rectification.case import check_size, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import features
@@ -99,12 +98,8 @@ def label_rows(
     table = read_table(data, delimiter=delimiter, encoding=encoding)
     notes = list(table.notes)
     X = _new_features(table, settings, embeddings, notes)
-    with np.errstate(all="ignore"):
-        rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
-        _check_finite(rows, table)
-        probabilities = model[-1].predict_proba(rows)
-        _check_finite(probabilities, table)
-        labels = model[-1].predict(rows).tolist()
+    rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
+    probabilities, labels = model[-1].predict_proba(rows), model[-1].predict(rows).tolist()
     names = model.classes_.tolist()
     place = {name: j for j, name in enumerate(names)}
     sure = [float(row[place[label]]) for row, label in zip(probabilities, labels, strict=True)]
@@ -112,15 +107,6 @@ def label_rows(
     if proba:
         added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
     return table, added, notes
-
-
-def _check_finite(numbers: NDArray[Any], table: Table) -> None:
-    bad = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
-    if bad.size:
-        raise TableError(
-            f"{table.source}: row {bad[0]} holds a number too large to compute with. Correct it, "
-            "or leave the row out."
-        )
 
 
 def _new_features(
@@ -154,6 +140,7 @@ def _new_features(
         known = Roles(features=tuple(roles["features"]), text=tuple(roles["text"]),
                       missing=tuple(roles["missing"]))  # fmt: skip
         parts.append(features(own, known, kinds=kinds))
+        check_size(table, parts[0])
         notes += _unseen(table, parts[0], settings["features"])
     if n_embeddings:
         numbers = read_embeddings(embeddings, len(table))

@@ -301,7 +301,11 @@ class Rectification:
         step("judging with the decisions")
         hearing = fit(case, before.encoder, before.rows, found, audited)
         seconds = self.settings["seconds"] + time.perf_counter() - started
-        return _make_run(case, hearing, seconds, before, audited)
+        run = _make_run(case, hearing, seconds, before, audited)
+        names = item_names(case)
+        earlier = [names[i] for i in sorted(drawn)]
+        run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
+        return run
 
     def predict(
         self,
@@ -487,7 +491,7 @@ def _make_run(
         _frame(docket, backend),
         _frame(shown, backend) if shown else None,
         None if hearing.encoder is None else Pipeline(parts),
-        settings,
+        json.loads(json.dumps(settings)),
         score(case, hearing, docket, before, audited),
         case,
         hearing,

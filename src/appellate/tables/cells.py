@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from appellate._text import printable as printable  # the one door for tables
+
 #: Words that stand for no number in a column of numbers; a label may be called so.
 NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 
@@ -63,33 +65,6 @@ def name_rows(rows: Sequence[int] | NDArray[Any], most: int = 5) -> str:
     shown = ", ".join(str(int(row)) for row in rows[:most])
     rest = f" and {len(rows) - most} more" if len(rows) > most else ""
     return f"row{'' if len(rows) == 1 else 's'} {shown}{rest}"
-
-
-def printable(text: str) -> str:
-    r"""Make control characters, escape sequences and marks of direction visible.
-
-    Parameters
-    ----------
-    text : str
-        Anything that came from a file.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(printable("cat\x1b]0;title\x07\u202e\n"))
-    cat\x1b]0;title\x07\u202e\n
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        letter
-        if letter.isprintable() or unicodedata.category(letter) == "Zs"
-        else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
 
 
 def neutralize(cell: str) -> str:

@@ -1,0 +1,325 @@
+"""The practitioner's journey in Python: from a table to labels, people, a review and a model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import appellate
+from appellate.tables import write_table
+from tests.cli.tables import make_rows
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("skops")
+pytest.importorskip("jinja2")
+NAMES = np.array(["cat", "cow", "dog"])
+
+
+def make_table(n=80, seed=0):
+    X, candidates, truth = make_rows(n, seed, tuple(NAMES))
+    sets = ["|".join(NAMES[row]) for row in candidates]
+    columns = {f"x{j}": X[:, j] for j in range(3)}
+    return pd.DataFrame({"name": [f"i{i}" for i in range(n)], **columns, "maybe": sets}), truth
+
+
+def make_crowd(n=150, seed=0, people=(0.9, 0.75, 0.6, 0.45)):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=n)
+    X = rng.normal(size=(n, 2)) + 3 * np.eye(3)[truth][:, :2]
+    table = pd.DataFrame({"x": X[:, 0], "y": X[:, 1]})
+    for k, share in enumerate(people):
+        said = NAMES[np.where(rng.random(n) < share, truth, rng.integers(3, size=n))]
+        table[f"w{k}"] = np.where(rng.random(n) < 0.8, said, None)
+    return table, truth
+
+
+@pytest.fixture(scope="module")
+def plain():
+    table, truth = make_table()
+    return appellate.rectify(table, candidates="maybe"), table, truth
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    table, truth = make_crowd()
+    table["truth"] = NAMES[truth]
+    return appellate.rectify(table, annotators="w*"), table
+
+
+def test_labels_are_the_table_with_more(plain):
+    run, table, truth = plain
+    assert run.settings["method"] == "jury"
+    assert run.settings["roles"]["id"] == "name"
+    pd.testing.assert_frame_equal(run.labels[list(table)], table)
+    assert np.mean(run.labels["label"] == NAMES[truth]) > 0.85
+    for label, maybe in zip(run.labels["label"], table["maybe"], strict=True):
+        assert label in maybe.split("|")
+    sure = run.labels["confidence"]
+    assert ((sure > 0.3) & (sure <= 1 + 1e-9)).all()
+    other = run.labels["runner_up_confidence"].fillna(0)
+    assert (sure + other <= 1 + 1e-6).all()
+    assert "truth" not in run.docket
+    assert run.scores["accuracy"] is None
+    expected = float((1 - sure).sum())
+    assert run.scores["expected_wrong"] == pytest.approx(expected, abs=0.06)
+    json.dumps(run.settings, allow_nan=False)
+    json.dumps(run.scores, allow_nan=False)
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "dict", "csv", "parquet"])
+def test_every_kind_of_table_means_the_same(kind, plain, tmp_path):
+    run, table, _ = plain
+    columns = table.to_dict("list")
+    if kind == "polars":
+        source = pytest.importorskip("polars").DataFrame(columns)
+    elif kind == "arrow":
+        source = pytest.importorskip("pyarrow").table(columns)
+    else:
+        source = columns if kind == "dict" else write_table(columns, tmp_path / f"t.{kind}")
+    other = appellate.rectify(source, candidates="maybe")
+    labels = other.labels["label"]
+    found = labels.to_pylist() if kind == "arrow" else list(labels)
+    assert found == run.labels["label"].tolist()
+    if kind == "polars":
+        assert type(other.labels) is type(other.docket) is type(source)
+
+
+def test_a_run_that_is_saved_is_the_run(plain, tmp_path):
+    table, _ = make_table()
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run = appellate.rectify(tmp_path / "t.csv", candidates="maybe")
+    same = appellate.load(run.save(tmp_path / "o"))
+    pd.testing.assert_frame_equal(same.labels, run.labels, rtol=1e-5, check_dtype=False)
+    pd.testing.assert_frame_equal(same.docket, run.docket, check_dtype=False)
+    assert same.settings == run.settings
+    assert same.scores == run.scores
+    assert same.suggest(7)["id"].tolist() == run.suggest(7)["id"].tolist()
+    again, first = (each.predict(table, proba=True) for each in (same, run))
+    pd.testing.assert_frame_equal(again, first)
+    decided, expected = (each.decide({"i3": None}) for each in (same, run))
+    assert decided.labels["label"].tolist() == expected.labels["label"].tolist()
+    with pytest.raises(ValueError, match="holds no run"):
+        appellate.load(tmp_path)
+    (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text().replace("i3,", "j3,"))
+    with pytest.raises(ValueError, match="has changed since the run was made"):
+        same.decide({"i4": None})
+
+
+def test_decisions_are_certain_and_add_up(plain):
+    run, table, truth = plain
+    named = {f"i{i}": NAMES[truth[i]] for i in range(5)}
+    decided = run.decide(named)
+    assert decided.labels["label"].tolist()[:5] == list(named.values())
+    assert decided.labels["confidence"].tolist()[:5] == [1.0] * 5
+    assert set(decided.labels["outcome"][:5]) == {"reviewed"}
+    more = decided.decide({"i5": None, "i6": "owl"})
+    assert more.scores["outcomes"]["reviewed"] == 6
+    assert more.scores["outcomes"]["excluded"] == 1
+    assert more.labels["label"].isna().tolist()[:8] == [False] * 5 + [True, False, False]
+    assert more.labels["label"][6] == "owl"
+    assert not {f"i{i}" for i in range(7)} & {*more.suggest(80)["id"]}
+    assert run.labels["outcome"].isin(["upheld", "overturned"]).all(), "the first run is as it was"
+    with pytest.raises(ValueError, match="none of its 1 ids is in the table"):
+        run.decide({"nobody": "cat"})
+    with pytest.raises(ValueError, match="nothing can be learned"):
+        run.decide(dict.fromkeys(table["name"]))
+
+
+def test_decisions_on_a_table_that_has_changed_are_refused(tmp_path):
+    table, _ = make_table()
+    table = table.drop(columns="name")
+    run = appellate.rectify(table, candidates="maybe")
+    run.decide({3: None, 7: None}).save(tmp_path / "o")
+    decisions = tmp_path / "o" / "decisions.csv"
+    same = appellate.rectify(table, candidates="maybe", decisions=decisions)
+    assert same.labels["outcome"].tolist().count("excluded") == 2
+    with pytest.raises(ValueError, match="another version of the table"):
+        appellate.rectify(table[1:], candidates="maybe", decisions=decisions)
+
+
+def test_a_review_goes_on_over_runs(tmp_path):
+    table, truth = make_table(120)
+    run = appellate.rectify(table, candidates="maybe")
+    drawn = run.suggest(100).query("why == 'audit'")["id"].tolist()
+    assert drawn == run.settings["audit"]
+    assert len(drawn) >= 20
+    drawn = drawn[:20]
+    names = dict(zip(table["name"], NAMES[truth], strict=True))
+    first = run.decide({name: names[name] for name in drawn[:12]})
+    assert first.scores["audit"] is None, "too few"
+    first.save(tmp_path / "one")
+    with (tmp_path / "one" / "decisions.csv").open("a") as file:
+        file.writelines(f"{name},accept,{names[name]},,,,\n" for name in drawn[12:])
+    again = appellate.rectify(
+        table, candidates="maybe", decisions=tmp_path / "one" / "decisions.csv"
+    )
+    audit = again.scores["audit"]
+    labels = dict(zip(table["name"], run.labels["label"], strict=True))
+    right = sum(labels[name] == names[name] for name in drawn)
+    assert audit["rows"] == 20
+    assert audit["accuracy"] == pytest.approx(right / 20)
+    assert audit["low"] < audit["accuracy"] <= audit["high"] <= 1
+
+
+def test_people_are_weighed(crowd, tmp_path):
+    run, table = crowd
+    assert run.settings["method"] == "testimony"
+    scores = run.scores["accuracy"]
+    assert list(scores)[1:] == ["random candidate", "majority vote", "Dawid-Skene", "rectified"]
+    assert scores["rectified"] >= scores["majority vote"]
+    order = run.annotators.sort_values("accuracy", ascending=False)["person"].tolist()
+    assert order == ["w0", "w1", "w2", "w3"]
+    votes = run.labels["votes"][0]
+    counted = table.loc[0, ["w0", "w1", "w2", "w3"]].value_counts()
+    assert dict(v.split(":") for v in votes.split("|")) == {k: str(v) for k, v in counted.items()}
+    run.save(tmp_path / "o")
+    assert (tmp_path / "o" / "annotators.csv").is_file()
+
+
+def test_majority_is_scored_with_ties_at_random(crowd):
+    run, table = crowd
+    shares = []
+    for _, row in table.iterrows():
+        counts = row[["w0", "w1", "w2", "w3"]].value_counts()
+        top = [*counts[counts == counts.max()].index] or list(NAMES)
+        shares.append((row["truth"] in top) / len(top))
+    assert run.scores["accuracy"]["majority vote"] == pytest.approx(np.mean(shares), abs=1e-4)
+
+
+def test_layouts_of_answers_agree(crowd, tmp_path):
+    run, table = crowd
+    wide = table.assign(item=[f"i{i}" for i in range(len(table))])
+    long = wide.melt(["item", "x", "y"], [f"w{k}" for k in range(4)], "who", "answer").dropna()
+    other = appellate.rectify(long, long=["item", "answer", "who"])
+    by_item = dict(zip(other.labels["item"], other.labels["label"], strict=True))
+    same = [
+        by_item[item] == label
+        for item, label in zip(wide["item"], run.labels["label"], strict=True)
+        if item in by_item
+    ]
+    assert np.mean(same) > 0.98
+    counts = pd.DataFrame(
+        {f"n_{c}": (table[[f"w{k}" for k in range(4)]] == c).sum(axis=1) for c in NAMES}
+    )
+    counted = appellate.rectify(counts.assign(x=table["x"], y=table["y"]), counts="n_*")
+    assert counted.settings["labels"] == [f"n_{c}" for c in NAMES]
+    assert counted.annotators["person"].tolist() == ["everyone"]
+
+
+def test_answers_alone_leave_labels_and_no_model(crowd, tmp_path):
+    _, table = crowd
+    run = appellate.rectify(table.drop(columns=["x", "y"]), annotators="w*")
+    assert run.model is None
+    assert run.scores["signal"] is None
+    assert run.scores["accuracy"]["rectified"] == run.scores["accuracy"]["Dawid-Skene"]
+    saved = appellate.load(run.save(tmp_path / "o"))
+    for each in (run, saved):
+        with pytest.raises(ValueError, match="no model for new rows"):
+            each.predict(table)
+    with pytest.raises(ValueError, match="no column to learn from"):
+        appellate.rectify({"maybe": ["a|b", "b", "a|c"]}, candidates="maybe")
+
+
+@pytest.mark.parametrize("layout", ["sets", "answers"])
+def test_worthless_features_are_said(layout):
+    rng = np.random.default_rng(1)
+    table, _ = make_table(150) if layout == "sets" else make_crowd()
+    for name in [c for c in table if c in ("x", "y", "x0", "x1", "x2")]:
+        table[name] = rng.normal(size=len(table))
+    where = {"candidates": "maybe"} if layout == "sets" else {"annotators": "w*"}
+    run = appellate.rectify(table, **where)
+    assert run.scores["signal"] is False
+    assert run.scores["notes"][0].startswith("the features")
+    assert run.scores["notes"][0] in repr(run)
+
+
+def test_a_rival_that_is_better_is_named():
+    table, truth = make_table(60)
+    table["truth"] = NAMES[truth]
+    run = appellate.rectify(table, candidates="maybe", method="plcp", base="aggd")
+    scores = run.scores["accuracy"]
+    better = [n for n in ("random candidate", "base alone") if scores[n] > scores["rectified"]]
+    said = [note for note in run.scores["notes"] if "is better here" in note]
+    assert [note.split(" is better")[0] for note in said] == better
+    worse = appellate.rectify(table, candidates="maybe", features="x0", method="plcp", base="svm")
+    scores = worse.scores["accuracy"]
+    assert ("base alone is better" in repr(worse)) == (scores["base alone"] > scores["rectified"])
+
+
+def test_methods_bases_and_settings(plain):
+    _, table, truth = plain
+    table = table.assign(truth=NAMES[truth])
+    run = appellate.rectify(table, candidates="maybe", base="knn", max_rounds=2, bandwidth=2.0)
+    assert run.settings["method"] == "plcp"
+    classifier = run.model[-1]
+    assert classifier.max_rounds == 2
+    assert classifier.kernel.bandwidth == 2.0
+    assert "expected_wrong" not in run.scores, "its confidence is not calibrated"
+    chosen = appellate.rectify(table, candidates="maybe", base="auto")
+    assert "was chosen as base without the truth" in " ".join(chosen.settings["notes"])
+    light = appellate.rectify(table, candidates="maybe", method="jury", max_rounds=1)
+    assert light.model[-1].max_rounds == 1
+    for wrong, message in (
+        ({"method": "magic"}, "none of auto, jury"),
+        ({"base": "nope"}, "no base classifier 'nope'"),
+        ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
+        ({"colour": 3}, "Invalid parameter 'colour'"),
+        ({"order": "cat,dog"}, "order is for a cost"),
+        ({"cost": "absolute"}, "needs an order"),
+        ({"cost": "absolute", "order": "cat,dog"}, "lacks labels of the table: 'cow'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            appellate.rectify(table, candidates="maybe", **wrong)
+
+
+def test_embeddings_stand_alone_or_beside_columns(plain, tmp_path):
+    _, table, truth = plain
+    X = table[["x0", "x1", "x2"]].to_numpy()
+    np.save(tmp_path / "x.npy", X)
+    alone = appellate.rectify(
+        table.assign(x0=0.0, x1=1.0), candidates="maybe", embeddings=tmp_path / "x.npy"
+    )
+    assert alone.settings["n_embeddings"] == 3
+    assert alone.settings["features"] == []
+    assert np.mean(alone.labels["label"] == NAMES[truth]) > 0.85
+    both = appellate.rectify(table, candidates="maybe", features="x0", embeddings=X[:, 1:])
+    assert [each["name"] for each in both.settings["features"]] == ["x0"]
+    assert both.predict(table, embeddings=X[:, 1:])["label"].isin(NAMES).all()
+    with pytest.raises(ValueError, match="learned from embeddings"):
+        both.predict(table)
+    with pytest.raises(ValueError, match="3 columns, but the model learned from 2"):
+        both.predict(table, embeddings=X)
+
+
+def test_the_page_holds_what_the_run_knows(crowd, tmp_path):
+    from appellate.review.page import read_page
+
+    run, table = crowd
+    shown = table.assign(note=[f"a text of many words, number {i}" for i in range(len(table))])
+    run = appellate.rectify(shown, annotators="w*", text="note")
+    page = read_page(run.decide({3: None}).save(tmp_path / "o") / "docket.html")
+    assert page["answers"]["people"] == ["w0", "w1", "w2", "w3"]
+    assert [each["name"] for each in page["annotators"]] == ["w0", "w1", "w2", "w3"]
+    assert page["texts"][3] == "a text of many words, number 3"
+    assert page["table"] == f"sha256:{run.settings['sha256'][:32]}"
+    assert page["decisions"] == {"3": ["none", ""]}
+    assert {each["name"] for each in page["scores"]} == {*list(run.scores["accuracy"])[1:-1]}
+
+
+def test_a_notebook_shows_it(plain):
+    run, table, _ = plain
+    shown = run._repr_html_()
+    assert shown.count("<tr>") == 11
+    assert "<th>appeal</th>" in shown
+    hostile = table.assign(name=["<script>alert(1)</script>" + str(i) for i in range(len(table))])
+    assert "<script>" not in appellate.rectify(hostile, candidates="maybe")._repr_html_()
+
+
+def test_polluted_folders_are_left_alone(plain, tmp_path):
+    run, _, _ = plain
+    (tmp_path / "docket.csv").write_text("mine")
+    with pytest.raises(ValueError, match=r"has docket\.csv, not"):
+        run.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["docket.csv"]
