@@ -65,17 +65,17 @@ for place, (name, share) in enumerate(right.items()):
     color = BOTH["appeal" if name == "testimony" else "rival"]
     axes[0].plot(share, place, "o", color=color, markersize=9)
     axes[0].annotate(
-        f"{name}  {share:.3f}", (share, place), (0, 9), textcoords="offset points", ha="center"
+        f"{name}  {share:.3f}", (share, place), (-9, -3), textcoords="offset points", ha="right"
     )
 axes[0].axvline(1 - outside.mean(), color=BOTH["truth"], linestyle="--", linewidth=1)
 axes[0].set(xlabel="share of labels that are right", yticks=[], ylim=(-0.5, 3.7))
-axes[0].margins(x=0.6)
+axes[0].set_xlim(min(right.values()) * 1.9 - 0.9, 1)
 axes[1].plot([0, 1], [0, 1], color=BOTH["rival"], linewidth=0.8)
 axes[1].plot(true, np.asarray(people["agreement"])[busy], "x", color=BOTH["verdict"])
 axes[1].plot(true, np.asarray(people["accuracy"])[busy], "o", color=BOTH["appeal"], markersize=4)
 axes[1].set(xlabel="true accuracy of a person", ylabel="estimate")
-axes[1].text(0.03, 0.93, "agreement with the most", color=BOTH["verdict"], fontsize=9)
-axes[1].text(0.03, 0.85, "testimony", color=BOTH["appeal"], fontsize=9)
+axes[1].text(1, 0.1, "agreement with the most", color=BOTH["verdict"], fontsize=9, ha="right")
+axes[1].text(1, 0.02, "testimony", color=BOTH["appeal"], fontsize=9, ha="right")
 found = np.cumsum(outside[np.argsort(-model.suspicion_)]) / max(1, outside.sum())
 axes[2].plot(rows + 1, found, color=BOTH["appeal"])
 axes[2].plot([0, len(rows)], [0, 1], color=BOTH["rival"])
@@ -84,4 +84,5 @@ axes[2].text(0.35 * len(rows), 0.75, "by suspicion", color=BOTH["appeal"], fonts
 axes[2].text(0.6 * len(rows), 0.5, "at random", color=BOTH["rival"], fontsize=9)
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)
+axes[0].spines["left"].set_visible(False)
 plt.show()
