@@ -28,6 +28,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
+from appellate.bases import available_bases
 from appellate.candidates.names import scalars
 
 __all__ = ["ModelFileError", "load_model", "read_meta", "save_model"]
@@ -52,8 +53,10 @@ _SKRUB_TYPES = (
     "_drop_uninformative.DropUninformative",
     "_duration_to_float.DurationToFloat",
     "_string_encoder.StringEncoder",
+    "_table_vectorizer.PassThrough",
     "_table_vectorizer.ShortReprDict",
     "_table_vectorizer.TableVectorizer",
+    "_to_categorical.ToCategorical",
     "_to_datetime.ToDatetime",
     "_to_float.ToFloat",
     "_to_str.ToStr",
@@ -61,6 +64,7 @@ _SKRUB_TYPES = (
     "selectors._base.And",
     "selectors._base.Cols",
     "selectors._base.Filter",
+    "selectors._base.Or",
     "selectors._base.Sub",
 )
 _SKRUB_FUNCTIONS = (
@@ -78,38 +82,6 @@ _PLAIN_TYPES = {
     # Parts of skrub's encoders of tables, and functions that tell kinds of columns apart.
     **{f"skrub.{name}": ("ObjectNode",) for name in _SKRUB_TYPES},
     **{f"skrub.{name}": ("FunctionNode",) for name in _SKRUB_FUNCTIONS},
-}
-# What an encoder of a table is made of, in skrub.
-_ENCODER_TYPES = {
-    f"skrub.{name}"
-    for name in (
-        "_apply_to_each_col.ApplyToEachCol",
-        "_check_input.CheckInputDataFrame",
-        "_clean_categories.CleanCategories",
-        "_clean_null_strings.CleanNullStrings",
-        "_dataframe._common.is_any_date",
-        "_dataframe._common.is_categorical",
-        "_dataframe._common.is_numeric",
-        "_datetime_encoder.DatetimeEncoder",
-        "_drop_uninformative.DropUninformative",
-        "_duration_to_float.DurationToFloat",
-        "_string_encoder.StringEncoder",
-        "_table_vectorizer.PassThrough",
-        "_table_vectorizer.ShortReprDict",
-        "_table_vectorizer.TableVectorizer",
-        "_table_vectorizer._created_by_predicate",
-        "_to_categorical.ToCategorical",
-        "_to_datetime.ToDatetime",
-        "_to_float.ToFloat",
-        "_to_str.ToStr",
-        "selectors._base.All",
-        "selectors._base.And",
-        "selectors._base.Cols",
-        "selectors._base.Filter",
-        "selectors._base.Or",
-        "selectors._base.Sub",
-        "selectors._selectors._cardinality_below",
-    )
 }
 # They call what a file names; no model needs them.
 _CALLS = {"MethodNode", "OperatorFuncNode"}
@@ -388,7 +360,7 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
     if sum(unpacked.values()) > max_bytes:
         raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
     strange = set(skops.get_untrusted_types(data=content))
-    return sorted(strange - (own - others) - _ENCODER_TYPES - trusted)
+    return sorted(strange - (own - others) - trusted)
 
 
 def _protocol(skops: Any) -> int:
@@ -514,8 +486,10 @@ def _refusing(file: Path) -> Iterator[None]:
 
 
 def _names(trusted: Iterable[str | type]) -> set[str]:
+    """What the caller trusts, and the base classifiers that installed distributions register."""
     given = [trusted] if isinstance(trusted, str | type) else trusted
-    return {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
+    named = {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
+    return named | {home.replace(":", ".") for home in available_bases().values()}
 
 
 def _types(names: list[str]) -> str:
