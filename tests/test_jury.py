@@ -294,7 +294,7 @@ def test_an_earlier_round_is_heard_where_it_was_better():
     evidence = Evidence.of_sets(sets[:400])
     expected = estep(jury.training_output_, evidence, jury.ambiguity_)
     np.testing.assert_allclose(jury.confidence_, evidence.entries.scatter(expected), atol=1e-9)
-    late = [seat for seat in jury._seats if not seat.name.endswith("earlier")]
+    late = [seat for seat in jury._model.seats if not seat.name.endswith("earlier")]
     last = sum(each.weight * each.probabilities(X[400:]) for each in late)
     assert jury.score(X[400:], y[400:]) > np.mean(last.argmax(axis=1) == y[400:])
 

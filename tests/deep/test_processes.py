@@ -32,7 +32,7 @@ RUNS = {
 RESUMED = ("pico", {"partner": "non-candidate"})
 
 DRIVER = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 import torch
 import torch.distributed as dist
@@ -77,7 +77,9 @@ except StoppedError:
 estimator.RunFolder.close_epoch = close_epoch
 dist.barrier()
 keep("resumed", MAKERS[kind](**options, resume=True).fit(X, candidates))
+dist.barrier()
 dist.destroy_process_group()
+os._exit(0)  # threads of gloo may abort a process that takes its time to end
 """
 
 

@@ -27,7 +27,7 @@ def ran(tmp_path_factory):
     home = tmp_path_factory.mktemp("browser")
     write_table(home / "t.csv", n=300)
     options = ["--candidates", "labels", "--id", "item", "--truth", "truth", "--base", "sure"]
-    arguments = ["rectify", str(home / "t.csv"), *options, "--suggest", "8"]
+    arguments = ["rectify", str(home / "t.csv"), *options]
     assert run([*arguments, "--out", str(home / "o")]) == 0
     return home, arguments
 
@@ -93,7 +93,7 @@ def test_review_five_rows_by_keyboard_and_feed_them_back(ran, visit, tmp_path):
     home, arguments = ran
     page = visit(as_url(home / "o" / "docket.html"))
     chosen = {}
-    for key in ("a", "a", "1", "n", "2"):
+    for key in ("2", "a", "1", "n", "a"):  # the fifth row, drawn at random, may be certain
         row = selected(page)
         wanted = page.locator(".cands .name").nth(1 if key == "2" else 0).inner_text()
         chosen[row] = "" if key == "n" else wanted
@@ -120,7 +120,10 @@ def test_review_five_rows_by_keyboard_and_feed_them_back(ran, visit, tmp_path):
 
 
 def test_decisions_by_number_on_an_edited_table_are_refused(visit, tmp_path, capsys):
-    rows = write_table(tmp_path / "t.csv", n=40)
+    write_table(tmp_path / "t.csv", n=40)
+    lines = (tmp_path / "t.csv").read_text().splitlines(keepends=True)
+    unnamed = "".join(line.partition(",")[2] for line in lines)  # without the names of items
+    (tmp_path / "t.csv").write_text(unnamed)
     arguments = ["rectify", str(tmp_path / "t.csv"), "--candidates", "labels", "--base", "knn"]
     assert run([*arguments, "--out", str(tmp_path / "o")]) == 0
     page = visit(as_url(tmp_path / "o" / "docket.html"))
@@ -136,7 +139,6 @@ def test_decisions_by_number_on_an_edited_table_are_refused(visit, tmp_path, cap
     capsys.readouterr()
     assert run([*arguments, *more]) == 2
     assert "another version of the table" in capsys.readouterr().err
-    assert rows
 
 
 def test_a_label_outside_the_candidates_goes_round(visit, tmp_path):

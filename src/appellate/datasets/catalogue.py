@@ -36,10 +36,13 @@ class DataFile:
         """Return the file in the data home, or None.
 
         A file that belongs into a folder is found in any folder whose name begins like that
-        of the data set, so that a ``test.bin`` of something else is not taken.
+        folder's or that of the data set, so that a ``test.bin`` of something else is not taken.
         """
         folder, _, name = self.path.rpartition("/")
-        return find_file(home, (name, *self.aliases), dataset if folder else None)
+        names = (name, *self.aliases)
+        if not folder:
+            return find_file(home, names)
+        return find_file(home, names, dataset) or find_file(home, names, folder.partition("/")[0])
 
 
 @dataclass(frozen=True)

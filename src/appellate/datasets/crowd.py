@@ -373,7 +373,7 @@ def load_sentence_polarity(
         f"{folder}/polarity_test_lsa_topics.csv",
     )
     columns = "Input.id", "WorkerId", "Answer.sent"
-    return _load_tables("sentiment_polarity", names, columns, data_home, download_if_missing)
+    return _load_tables("sentence_polarity", names, columns, data_home, download_if_missing)
 
 
 def load_rte(*, data_home: PathLike | None = None, download_if_missing: bool = True) -> Bunch:

@@ -303,7 +303,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.weights_ = TfidfTransformer(sublinear_tf=True)
             matrix = self.weights_.fit_transform(counts[:, self.columns_])
             most = min(self.n_components, *matrix.shape)
-            with np.errstate(invalid="ignore"):  # all texts alike
+            with np.errstate(divide="ignore", invalid="ignore"):  # all texts alike
                 self.reduction_ = TruncatedSVD(most, random_state=self.random_state).fit(matrix)
             self.reduction_.components_ = self.reduction_.components_.astype(np.float32)
         found = self._reduce(counts)
