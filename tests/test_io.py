@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from appellate import GaussianKernel, PLCPClassifier
+from appellate import GaussianKernel, PLCPClassifier, bases
 from appellate.bases import available_bases, make_base
 from appellate.io import ModelFileError, load_model, read_meta, save_model
 from appellate.model_selection import (
@@ -504,3 +505,25 @@ def test_encoders_of_tables_are_saved_in_little_room(tmp_path):
     again = load_model(folder)
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     assert (folder / "model.skops").stat().st_size < 2**20
+
+
+class Prior(BaseEstimator):
+    """A third party's base: the shares of the labels, whatever the row."""
+
+    def fit(self, X, candidates, supervision=None):
+        weights = np.asarray(candidates if supervision is None else supervision, dtype=float)
+        self.shares_ = weights.sum(axis=0) / weights.sum()
+        self.training_output_ = self.predict_proba(X)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.shares_, (len(X), 1))
+
+
+def test_a_registered_base_needs_no_further_trust(rows, tmp_path, monkeypatch):
+    model = PLCPClassifier(Prior(), head="mean").fit(*rows)
+    with pytest.raises(ModelFileError, match="Prior"):
+        save_model(model, tmp_path / "stranger")
+    monkeypatch.setitem(bases._OURS, "prior", f"{__name__}:Prior")
+    again = load_model(save_model(model, tmp_path / "known"))
+    np.testing.assert_array_equal(again.predict_proba(rows[0]), model.predict_proba(rows[0]))
