@@ -323,3 +323,10 @@ def test_polluted_folders_are_left_alone(plain, tmp_path):
     with pytest.raises(ValueError, match=r"has docket\.csv, not"):
         run.save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["docket.csv"]
+
+
+def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("appellate.rectification.run.fit", None)
+    table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    with pytest.raises(ValueError, match="there is no file"):
+        appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")

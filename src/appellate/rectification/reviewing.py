@@ -36,7 +36,7 @@ def _reviewable(case: Case) -> NDArray[np.bool_]:
     return case.sets.matrix | ~case.sets.matrix.any(axis=1, keepdims=True)
 
 
-def read_decisions(case: Case, before: Hearing, decisions: Any) -> Decisions:
+def read_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisions:
     """Read a file of decisions, or add some to those that were made before."""
     options: dict[str, Any] = {
         "classes": case.classes.tolist(),
@@ -53,7 +53,7 @@ def read_decisions(case: Case, before: Hearing, decisions: Any) -> Decisions:
     table = _decision_table(case, decisions)
     with tempfile.TemporaryDirectory() as folder:
         found = review.read_decisions(write_table(table, f"{folder}/decisions.csv"), **options)
-    earlier = before.decisions
+    earlier = None if before is None else before.decisions
     if earlier is None:
         return found
     kept = ~np.isin(earlier.rows, found.rows)

@@ -184,6 +184,8 @@ def rectify(
 
 def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> Rectification:
     """Judge a case that was understood; `step` is told what begins."""
+    if decisions is not None:
+        read_decisions(case, None, decisions)  # their mistakes are said before any work
     started = time.perf_counter()
     encoder = rows = None
     if case.X is not None:
