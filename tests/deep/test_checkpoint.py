@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import save_file  # noqa: E402
 
-from appellate.deep import checkpoint, estimator  # noqa: E402
+from appellate.deep import checkpoint, hearing, settings  # noqa: E402
 from appellate.deep.checkpoint import CheckpointError, load_tree, save_tree  # noqa: E402
 from tests.deep.small import (  # noqa: E402
     MAKERS,
@@ -43,7 +43,7 @@ def stop_after(monkeypatch):
             if record["epoch"] == epoch:
                 raise StoppedError
 
-        monkeypatch.setattr(estimator, "_tell", tell)
+        monkeypatch.setattr(settings, "_tell", tell)
 
     return set_epoch
 
@@ -129,7 +129,7 @@ def test_every_step_may_be_the_last(tmp_path, monkeypatch):
     signs = [signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT]
     before = [signal.getsignal(sign) for sign in signs[:2]]
     whole = proden(**options | {"folder": None}).fit(X, candidates)
-    step = estimator.Trainer._step
+    step = hearing.Trainer._step
     done = []
 
     def interrupted(self, rows, x):
@@ -138,7 +138,7 @@ def test_every_step_may_be_the_last(tmp_path, monkeypatch):
         step(self, rows, x)  # the step is finished first
         done.append((self.epoch, self.batch))
 
-    monkeypatch.setattr(estimator.Trainer, "_step", interrupted)
+    monkeypatch.setattr(hearing.Trainer, "_step", interrupted)
     for number in range(5):
         with pytest.raises(KeyboardInterrupt):
             proden(**options, resume=number > 0).fit(X, candidates)
@@ -157,7 +157,7 @@ def test_second_signal_does_not_wait(tmp_path, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("the second one must end it")
 
-    monkeypatch.setattr(estimator.Trainer, "_step", impatient)
+    monkeypatch.setattr(hearing.Trainer, "_step", impatient)
     with pytest.raises(KeyboardInterrupt):
         proden(folder=tmp_path).fit(X, candidates)
     assert not (tmp_path / "checkpoint.safetensors").exists()
