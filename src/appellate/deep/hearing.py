@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
@@ -76,13 +78,41 @@ class Hearing:
     settings: dict[str, Any]
 
     def train(
-        self, start: NDArray[Any], n_epochs: int, seed: int, *, before: Method | None = None
+        self,
+        start: NDArray[Any],
+        n_epochs: int,
+        seed: int,
+        *,
+        tau: float = 0.0,
+        fixed: bool = False,
+        rows: Rows | None = None,
+        place: str = "",
+        before: Method | None = None,
     ) -> Heard:
-        """Train from a confidence, and from the weights of another method if they fit."""
+        """Train from a confidence.
+
+        Parameters
+        ----------
+        start : ndarray, shape (n, l)
+            The confidence.
+        n_epochs : int
+            Passes over the rows.
+        seed : int
+            Of all streams.
+        tau, fixed : float, bool
+            What becomes of the confidence, see `Plan`.
+        rows : ndarray of int or None
+            Rows to train on; None: all.
+        place : str
+            Folder of the checkpoint in that of the fit.
+        before : Method or None
+            Whose weights to start from, if they fit.
+        """
         device, streams = self.run.find_device(), Streams(seed)
         first = torch.from_numpy(np.asarray(start, dtype=np.float32))
+        plan = replace(self.plan, tau=tau, fixed=fixed)
         with isolated(device):
-            method = _take_over(self.plan.make(first, streams), before).to(device)
+            method = _take_over(plan.make(first, streams), before).to(device)
             held_out = self._hold_out(seed)
             trainer = Trainer(
                 method,
@@ -94,8 +124,9 @@ class Hearing:
                 views=[make_augmentation(name) for name in self.views],
                 scaling=self.scaling,
                 device=device,
+                rows=rows,
                 held_out=held_out,
-                folder=self._open_folder(first, seed),
+                folder=self._open_folder(place, [first, seed, n_epochs, tau, fixed, rows]),
                 listen=self.run.listener,
             )
             history = trainer.train()
@@ -116,20 +147,28 @@ class Hearing:
         )[1]
         return HeldOut(np.sort(rows), self.candidates, self.selection.selection, self.head)
 
-    def _open_folder(self, start: torch.Tensor, seed: int) -> RunFolder | None:
+    def _open_folder(self, place: str, more: list[Any]) -> RunFolder | None:
         if self.folder is None:
             return None
-        told = _plain([self.settings, seed, self.views, self.optimizer])
+        digest = self._digest.copy()
+        digest.update(json.dumps(_plain(more), sort_keys=True).encode())
+        every, resume = self.run.checkpoint_every, self.run.resume
+        folder, told = self.folder / place, digest.hexdigest()
+        return RunFolder(folder, told, checkpoint_every=every, resume=resume)
+
+    @cached_property
+    def _digest(self) -> Any:
+        """Fingerprint of the data and of all settings."""
+        told = _plain([self.settings, self.views, self.optimizer])
         digest = hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16)
-        digest.update(np.ascontiguousarray(self.candidates).tobytes() + start.numpy().tobytes())
+        digest.update(np.ascontiguousarray(self.candidates).tobytes())
         digest.update(str((len(self.inputs), self.inputs.row_shape)).encode())
         if isinstance(self.inputs, ArrayInputs):  # a dataset may be random
             for batch in self.inputs.batches(
                 in_order(len(self.inputs), 4096), torch.device("cpu")
             ):
                 digest.update(batch.contiguous().numpy().tobytes())
-        every, resume = self.run.checkpoint_every, self.run.resume
-        return RunFolder(self.folder, digest.hexdigest(), checkpoint_every=every, resume=resume)
+        return digest
 
 
 def _take_over(method: Method, before: Method | None) -> Method:
@@ -141,10 +180,10 @@ def _take_over(method: Method, before: Method | None) -> Method:
     return method
 
 
-def weights(method: Method) -> dict[str, torch.Tensor]:
-    """All weights and buffers but the confidence of the training rows."""
+def weights(method: nn.Module) -> dict[str, torch.Tensor]:
+    """All weights and buffers but what was learnt of the training rows' labels."""
     state = method.state_dict().items()
-    return {k: v for k, v in state if not k.endswith("confidence")}
+    return {k: v for k, v in state if not k.endswith(("confidence", "prior.shares"))}
 
 
 def _plain(value: Any) -> Any:
@@ -155,6 +194,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, Settings):
         value = value.get_params()
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

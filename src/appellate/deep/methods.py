@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -59,6 +60,37 @@ class Step(NamedTuple):
     logits: Tensor
 
 
+class ClassPrior(nn.Module):
+    """How frequent each label is among the targets, a moving average over batches.
+
+    Set-first candidates contain that already, so that it is divided out of a network's
+    probabilities: ``w = rownorm(y * g / (prior + .01 / l)^tau)``.
+
+    Parameters
+    ----------
+    start : Tensor, shape (n, l)
+        Confidence that the network starts from.
+    tau : float
+        Ambiguity, from 0 (label-first) to 1 (set-first).
+    """
+
+    shares: Tensor
+    _rate = 0.05  # of a batch in the average
+
+    def __init__(self, start: Tensor, tau: float) -> None:
+        super().__init__()
+        self.tau = tau
+        self.register_buffer("shares", start.mean(dim=0))
+
+    def logs(self) -> Tensor:
+        """Logarithm of what a label's probability is multiplied with, (l,)."""
+        return -self.tau * torch.log(self.shares + 0.01 / len(self.shares))
+
+    def move(self, confidence: Tensor) -> None:
+        """Take in the targets of a batch, (m, l)."""
+        self.shares.lerp_(confidence.mean(dim=0), self._rate)
+
+
 class Method(nn.Module, ABC):
     """What the trainer asks of a method.
 
@@ -69,6 +101,11 @@ class Method(nn.Module, ABC):
     """
 
     confidence: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prior: ClassPrior | None = None
+        self.fixed = False  # whether the confidence stays as it is
 
     @classmethod
     def make(cls, network: Network, shape: Shape, start: Tensor, options: Any) -> Self:
@@ -84,8 +121,17 @@ class Method(nn.Module, ABC):
         """Probabilities of new inputs, (m, l), by every network that can predict."""
 
     def _store(self, rows: Tensor, confidence: Tensor) -> None:
-        """Keep the confidence of a batch, in all processes."""
-        self.confidence[gather(rows)] = gather(confidence.to(self.confidence.dtype))
+        """Keep the confidence of a batch, in all processes, unless it is fixed."""
+        if self.fixed:
+            return
+        heard = gather(confidence.to(self.confidence.dtype))
+        self.confidence[gather(rows)] = heard
+        if self.prior is not None:
+            self.prior.move(heard)
+
+    def _divide(self, probabilities: Tensor) -> Tensor:
+        """``g_j / prior_j^tau``, where there is a prior."""
+        return probabilities if self.prior is None else probabilities * self.prior.logs().exp()
 
 
 class OneNetwork(Method):
@@ -109,8 +155,8 @@ class OneNetwork(Method):
         """Mean loss of a batch; `confidence` holds the targets of its rows."""
 
     def retarget(self, probabilities: Tensor, batch: Batch) -> Tensor:
-        """Confidence of a batch after its step: ``rownorm(y * g)``."""
-        return normalize_over(probabilities, batch.candidates)
+        """Confidence of a batch after its step: ``rownorm(y * g)``, a prior divided out."""
+        return normalize_over(self._divide(probabilities), batch.candidates)
 
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Return the loss, then set the next targets by the same probabilities."""
@@ -193,8 +239,11 @@ class Pico(Method):
         s = self.settings
         logits, embedding = self.query(batch.views[0])
         with torch.no_grad():
-            guess = _best_candidate(torch.softmax(logits, dim=1), batch.candidates)
-            nearest = _best_candidate(inner_products(embedding, self.prototypes), batch.candidates)
+            guess = _best_candidate(self._divide(torch.softmax(logits, dim=1)), batch.candidates)
+            nearness = inner_products(embedding, self.prototypes)
+            if self.prior is not None:
+                nearness = nearness / s.temperature + self.prior.logs()
+            nearest = _best_candidate(nearness, batch.candidates)
             self._update_prototypes(gather(embedding), gather(guess))
             self._update_key()
             keys = self.key(batch.views[1])[1]
@@ -311,10 +360,7 @@ class Coupled(Beside):
 class CoupledTwin(Coupled):
     """Ablation: the partner is an ordinary classifier with PRODEN's targets (the paper's "O")."""
 
-    partner: Proden
-
-    def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
-        super().__init__(base, Proden(partner, base.confidence), settings)
+    partner: Method
 
     def second_opinion(self, x: Tensor) -> Tensor:
         """Probabilities by the partner."""
@@ -343,6 +389,38 @@ class Ensemble(Beside):
         return self.second.heads(x)["base"]
 
 
+class Committee(nn.Module):
+    """Methods of one kind that were trained one by one; the first alone gives the verdict.
+
+    Parameters
+    ----------
+    members : sequence of Method
+        Trained.
+    others : bool
+        Whether the first is not among those whose mean predicts.
+    """
+
+    def __init__(self, members: Sequence[nn.Module], others: bool) -> None:
+        super().__init__()
+        self.members, self.others = nn.ModuleList(members), others
+
+    @property
+    def confidence(self) -> Tensor:
+        """Confidence of the first."""
+        return cast(Tensor, self.members[0].confidence)
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by the first, by each member, and their mean; and of the partners."""
+        said = [cast(Method, member).heads(x) for member in self.members]
+        judges = said[self.others :]
+        heads = {"base": said[0]["base"]}
+        if "partner" in judges[0]:
+            heads["partner"] = torch.stack([each["partner"] for each in judges]).mean(dim=0)
+        each = [one.get("mean", one["base"]) for one in judges]
+        heads |= {f"network {k}": one for k, one in enumerate(each, 1)}
+        return heads | {"mean": torch.stack(each).mean(dim=0)}
+
+
 def _best_candidate(scores: Tensor, candidates: Tensor) -> Tensor:
     """Label of the largest score among the candidates, (m,)."""
     return torch.where(candidates, scores, -torch.inf).argmax(dim=1)
@@ -368,6 +446,10 @@ class Plan:
         Constants of the method, such as `Contrast`.
     shape : tuple of int
         Of a row.
+    tau : float, default=0.0
+        Power of the class prior that is divided out of the targets.
+    fixed : bool, default=False
+        Whether the targets stay the confidence that a method starts from.
     """
 
     method: str
@@ -375,16 +457,30 @@ class Plan:
     coupling: Coupling
     options: Any
     shape: Shape
+    tau: float = 0.0
+    fixed: bool = False
 
     def make(self, start: Tensor, streams: Streams) -> Method:
         """Make the networks, each from a stream of its own, and a confidence to start from."""
-        parts = self.network, self.shape, start, self.options
         with streams.drawing("base"):
-            base = METHODS[self.method].make(*parts)
+            base = self._make_base(start)
         if self.coupling.partner is None:
             return base
         with streams.drawing("partner"):
             if self.coupling.partner == "independent":
-                return Ensemble(base, METHODS[self.method].make(*parts))
-            kind = Coupled if self.coupling.partner == "non-candidate" else CoupledTwin
-            return kind(base, self.network.make(self.shape, start.shape[1]), self.coupling)
+                return Ensemble(base, self._make_base(start))
+            network = self.network.make(self.shape, start.shape[1])
+            if self.coupling.partner == "non-candidate":
+                return Coupled(base, network, self.coupling)
+            return CoupledTwin(base, self._inform(Proden(network, start)), self.coupling)
+
+    def _make_base(self, start: Tensor) -> Method:
+        kind = METHODS[self.method]
+        return self._inform(kind.make(self.network, self.shape, start, self.options))
+
+    def _inform(self, method: Method) -> Method:
+        """Tell a method how candidate sets arise."""
+        method.fixed = self.fixed
+        if self.tau:
+            method.prior = ClassPrior(method.confidence, self.tau)
+        return method
