@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
@@ -24,25 +21,14 @@ from appellate._compat import Interval, StrOptions
 from appellate.base import AppealClassifier, Model, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
-from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
-from appellate.deep.folder import Record, RunFolder
+from appellate.deep.hearing import Hearing, weights
 from appellate.deep.methods import Method, Plan
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.processes import agreed
-from appellate.deep.selection import HeldOut
-from appellate.deep.settings import (
-    Contrast,
-    Coupling,
-    Network,
-    Optimizer,
-    Run,
-    Selection,
-    Settings,
-)
+from appellate.deep.settings import Coupling, Network, Optimizer, Run, Selection
 from appellate.deep.streams import Streams, isolated
-from appellate.deep.trainer import Trainer, predict
-from appellate.model_selection import candidate_train_test_split
+from appellate.deep.trainer import predict
 from appellate.numerics.entries import Values
 
 if TYPE_CHECKING:
@@ -66,11 +52,9 @@ class Networks(Model):
 
     def heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
         """Probabilities of new rows by every network that can predict, (m, l)."""
-        inputs = open_inputs(X)
-        device = next(self.method.parameters()).device
-        return predict(
-            self.method, inputs.batches(in_order(len(inputs), 1024), device), self.scaling
-        )
+        inputs, device = open_inputs(X), next(self.method.parameters()).device
+        batches = inputs.batches(in_order(len(inputs), 1024), device)
+        return predict(self.method, batches, self.scaling)
 
     def decision(self, X: Any) -> NDArray[np.float32]:
         """Probabilities of new rows by the head, (m, l)."""
@@ -110,9 +94,7 @@ class Networks(Model):
         self.__dict__.update(method=method, scaling=scaling, **kept)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """All weights and buffers but the confidence of the training rows."""
-        state = self.method.state_dict().items()
-        return {k: v.cpu().numpy() for k, v in state if not k.endswith("confidence")}
+        return {k: v.cpu().numpy() for k, v in weights(self.method).items()}
 
     def _with(self, weights: Mapping[str, NDArray[Any]], **changes: Any) -> Networks:
         other = object.__new__(Networks)
@@ -228,6 +210,7 @@ Selection, default="last"
         },
     }
     _image_views: ClassVar[tuple[str, ...]] = ("none",)
+    _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -250,54 +233,33 @@ Selection, default="last"
         """Train; `start` is the confidence to start from."""
         self._check_params()
         entries, run = problem.entries, Run.of(self.run)
-        inputs, device = open_inputs(problem.matrix, run.n_workers), run.find_device()
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        streams, plan = Streams(seed), self._plan(inputs.row_shape)
-        optimizer = Optimizer.of(self.optimizer).settled(self._usual, inputs.row_shape)
         initial = entries.uniform(np.float32) if start is None else start
-        first = torch.from_numpy(entries.scatter(np.asarray(initial, dtype=np.float32)))
-        views = self._views(inputs.row_shape)
-        scales = self.standardize and isinstance(inputs, ArrayInputs)
-        with isolated(device):
-            method = self._take_over(plan.make(first, streams)).to(device)
-            scaling = Scaling.of(inputs) if scales else Scaling.none()
-            held_out = self._hold_out(problem.candidates, seed)
-            trainer = Trainer(
-                method,
-                inputs,
-                torch.from_numpy(problem.candidates),
-                optimizer,
-                self.n_epochs,
-                streams=streams,
-                views=[make_augmentation(name) for name in views],
-                scaling=scaling,
-                device=device,
-                held_out=held_out,
-                folder=self._open_folder(run, inputs, problem, first, [seed, views, optimizer]),
-                listen=run.verbose if callable(run.verbose) else _tell if run.verbose else None,
-            )
-            history = trainer.train()
-            heads = trainer.predict()
-        output = heads.get(self.head, heads["base"])
-        networks = Networks(output, plan, method, scaling, self.head)
+        hearing = self._open_hearing(problem, run)
+        before = getattr(self, "_networks", None) if self.warm_start else None
+        heard = hearing.train(
+            entries.scatter(initial), self.n_epochs, seed, before=before and before.method
+        )
+        output = heard.heads.get(self.head, heard.heads["base"])
+        networks = Networks(output, hearing.plan, heard.method, hearing.scaling, self.head)
         confidences = [
-            normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
+            normalize_entries(entries.gather(each), entries)
+            for each in (heard.heads["base"], output)
         ]
-        details = {
-            "history_": history,
-            "best_epoch_": (0 if held_out is None else held_out.best_epoch) or trainer.epoch,
-            "input_shape_": inputs.row_shape,
-            **_appeal(problem, *confidences),
-        }
         self._networks, self._n_solved = networks, self._n_solved + 1
         return Result(
             initial=initial,
             confidence=confidences[1],
             output=entries.gather(output),
-            n_iter=len(history),
+            n_iter=len(heard.history),
             model=lambda: networks,
             ranking=confidences[1],
-            details=details,
+            details={
+                "history_": heard.history,
+                "best_epoch_": heard.best_epoch,
+                "input_shape_": hearing.inputs.row_shape,
+                **_appeal(problem, *confidences),
+            },
         )
 
     def _keep(self, problem: Problem, result: Result) -> None:
@@ -369,11 +331,9 @@ Selection, default="last"
 
     def _check_params(self) -> None:
         """Check what the settings inside are, and what two parameters together need."""
-        Network.of(self.network)
-        Coupling.of(self.partner)
+        self._plan(())
         Optimizer.of(self.optimizer)
         Selection.of(self.selection)
-        self._contrast()
         if Run.of(self.run).resume and self.random_state is None:
             raise ValueError("resume=True needs the random_state that the run was begun with.")
         if len(self._views((1, 1, 1))) != len(self._image_views):
@@ -382,14 +342,37 @@ Selection, default="last"
                 f"{len(self._image_views)} views."
             )
 
-    def _contrast(self) -> Contrast | None:
-        """Constants of PiCO."""
-        return None
-
     # -- parts of a fit -----------------------------------------------------------------
 
+    def _options(self) -> Any:
+        """Constants of the method."""
+        return None
+
     def _plan(self, shape: tuple[int, ...]) -> Plan:
-        return Plan(Network.of(self.network), Coupling.of(self.partner), self._contrast(), shape)
+        network, coupling = Network.of(self.network), Coupling.of(self.partner)
+        return Plan(self._method, network, coupling, self._options(), shape)
+
+    def _open_hearing(self, problem: Problem, run: Run) -> Hearing:
+        inputs = open_inputs(problem.matrix, run.n_workers)
+        shape, params = inputs.row_shape, self.get_params(deep=False)
+        scales = self.standardize and isinstance(inputs, ArrayInputs)
+        folder = None if run.folder is None else Path(run.folder)
+        if folder is not None and self._n_solved:
+            folder /= f"round-{self._n_solved + 1}"
+        return Hearing(
+            inputs,
+            problem.candidates,
+            self._plan(shape),
+            Optimizer.of(self.optimizer).settled(self._usual, shape),
+            self._views(shape),
+            Scaling.of(inputs) if scales else Scaling.none(),
+            Selection.of(self.selection),
+            self.head,
+            run,
+            folder,
+            {k: v for k, v in params.items() if k not in _SURROUNDINGS}
+            | {"class": type(self).__name__},
+        )
 
     def _views(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         """Name the augmentation of every view of rows of a shape."""
@@ -398,52 +381,6 @@ Selection, default="last"
         if isinstance(self.augmentation, str):
             return (self.augmentation,) * len(self._image_views)
         return tuple(self.augmentation)
-
-    def _take_over(self, method: Method) -> Method:
-        """With `warm_start`, give a method the weights of the last one, if they fit."""
-        before = getattr(self, "_networks", None)
-        if self.warm_start and before is not None:
-            kept, state = before.method.state_dict(), method.state_dict()
-            kept = {k: v for k, v in kept.items() if not k.endswith("confidence")}
-            if all(k in state and state[k].shape == v.shape for k, v in kept.items()):
-                method.load_state_dict({**state, **kept})
-        return method
-
-    def _hold_out(self, candidates: NDArray[np.bool_], seed: int) -> HeldOut | None:
-        selection = Selection.of(self.selection)
-        n, share = len(candidates), selection.fraction
-        if not share:
-            return None
-        if not 1 <= share * n <= n - 1:
-            raise ValueError(
-                f"validation_fraction={share:g} of {n} rows leaves no row to "
-                f"{'select' if share * n < 1 else 'train'} on: give it another value."
-            )
-        rows = candidate_train_test_split(
-            np.arange(n), candidates, test_size=share, random_state=seed
-        )[1]
-        return HeldOut(np.sort(rows), candidates, selection.selection, self.head)
-
-    def _open_folder(
-        self, run: Run, inputs: Inputs, problem: Problem, start: torch.Tensor, more: list[Any]
-    ) -> RunFolder | None:
-        if run.folder is None:
-            return None
-        params = self.get_params(deep=False)
-        told = {k: _plain(v) for k, v in params.items() if k not in _SURROUNDINGS}
-        told |= {"class": type(self).__name__, "settled": _plain(more)}
-        digest = hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16)
-        digest.update(np.ascontiguousarray(problem.candidates).tobytes() + start.numpy().tobytes())
-        digest.update(str((len(inputs), inputs.row_shape)).encode())
-        if isinstance(inputs, ArrayInputs):  # a dataset may be random
-            for batch in inputs.batches(in_order(len(inputs), 4096), torch.device("cpu")):
-                digest.update(batch.contiguous().numpy().tobytes())
-        folder = Path(run.folder)
-        if self._n_solved:
-            folder /= f"round-{self._n_solved + 1}"
-        return RunFolder(
-            folder, digest.hexdigest(), checkpoint_every=run.checkpoint_every, resume=run.resume
-        )
 
 
 def _appeal(problem: Problem, verdict: Values, appeal: Values) -> dict[str, Any]:
@@ -457,31 +394,3 @@ def _appeal(problem: Problem, verdict: Values, appeal: Values) -> dict[str, Any]
         "verdict_confidence_": entries.scatter(verdict),
         "label_history_": np.array(labels),
     }
-
-
-def _plain(value: Any) -> Any:
-    """Describe a parameter for the fingerprint of a run."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str | int | float | bool | None):
-        return value
-    if isinstance(value, Settings):
-        value = value.get_params()
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if callable(value):
-        name = getattr(value, "__qualname__", type(value).__qualname__)
-        return f"{getattr(value, '__module__', '')}.{name}"
-    return str(value)
-
-
-def _tell(record: Record) -> None:
-    """One line an epoch on the standard error."""
-    left = record["seconds_left"]
-    sys.stderr.write(
-        f"epoch {record['epoch']}: loss {record['loss']:.4f}, labels changed "
-        f"{record['changed']:.1%}, {record['rows_per_second']:.0f} rows/s, "
-        f"{left / 60:.1f} min left\n"
-    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -386,6 +387,13 @@ class Run(Settings):
         if self.resume and self.folder is None:
             raise ValueError("resume=True needs the folder that holds the checkpoint.")
 
+    @property
+    def listener(self) -> Listener | None:
+        """Who hears of every epoch."""
+        if callable(self.verbose):
+            return self.verbose
+        return _tell if self.verbose else None
+
     def find_device(self) -> torch.device:
         """Find the device that is meant."""
         if str(self.device) != "auto":
@@ -403,3 +411,12 @@ class Run(Settings):
         folder = None if self.folder is None else os.fspath(self.folder)
         told = {"folder": folder, "device": str(self.device), "verbose": self.verbose is True}
         return {**super().__getstate__(), **told}
+
+
+def _tell(record: dict[str, Any]) -> None:
+    """One line an epoch on the standard error."""
+    sys.stderr.write(
+        f"epoch {record['epoch']}: loss {record['loss']:.4f}, labels changed "
+        f"{record['changed']:.1%}, {record['rows_per_second']:.0f} rows/s, "
+        f"{record['seconds_left'] / 60:.1f} min left\n"
+    )
