@@ -128,7 +128,7 @@ class Trials:
             given = reading + [o for o in options if o.startswith("--emb")]
             code, _, said = self.command("predict", "o", table.name, *given, "--out", "p.csv")
             expect(code == 0, "its own rows were refused:", said)
-            if table.rows and table.name.endswith((".csv", ".txt", ".dat", "t")):
+            if table.rows and not table.name.startswith(("t.j", "t.p")):
                 expect_cells(read_csv(Path("p.csv"), table.mark), table)
         return "read"
 
