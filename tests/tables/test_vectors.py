@@ -121,9 +121,7 @@ def test_no_model():
     find_spec("sentence_transformers") is not None, reason="sentence-transformers is installed"
 )
 def test_without_the_library_the_extra_is_named():
-    with pytest.raises(
-        ImportError, match=r"sentence-transformers: pip install '.*\[text\]"
-    ):
+    with pytest.raises(ImportError, match=r"sentence-transformers: pip install '.*\[text\]"):
         embed_texts(["a"], "all-MiniLM-L6-v2")
 
 
