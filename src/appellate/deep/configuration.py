@@ -50,12 +50,23 @@ _SMOKE_NETWORKS: dict[str, dict[str, Any]] = {
 }
 #: Parameters that the command sets itself.
 _RESERVED = (
-    *("device", "folder", "n_workers", "random_state", "resume", "run", "verbose", "warm_start"),
+    *(
+        "device",
+        "folder",
+        "n_jobs",
+        "n_workers",
+        "random_state",
+        "resume",
+        "run",
+        "verbose",
+        "warm_start",
+    ),
 )
 #: Parameters that are settings objects; a configuration names their fields alone.
 _GROUPS = {
     **{"network": "Network", "partner": "Coupling", "optimizer": "Optimizer"},
     **{"selection": "Selection", "contrast": "Contrast", "run": "Run"},
+    "ambiguity": "Ambiguity",
 }
 _KEYS = ("extends", "title", "method", "dataset", "classifier", "flip")
 _MAY_BE_NONE = ("blur", "partner")

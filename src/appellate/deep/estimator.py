@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -22,11 +22,12 @@ from appellate.base import AppealClassifier, Model, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
+from appellate.deep.evidence import Panel
 from appellate.deep.hearing import Hearing, weights
-from appellate.deep.methods import Method, Plan
+from appellate.deep.methods import Committee, Method, Plan
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.processes import agreed
-from appellate.deep.settings import Coupling, Network, Optimizer, Run, Selection
+from appellate.deep.settings import Ambiguity, Coupling, Network, Optimizer, Run, Selection
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import predict
 from appellate.numerics.entries import Values
@@ -46,7 +47,7 @@ class Networks(Model):
     """
 
     plan: Plan
-    method: Method
+    method: Method | Committee
     scaling: Scaling
     head: str = "mean"
 
@@ -86,7 +87,7 @@ class Networks(Model):
         """Make the networks anew and give them their weights back."""
         l, rest = state["n_labels"], ("training_output", "plan", "head")
         with isolated(torch.device("cpu")):
-            method = state["plan"].make(torch.full((1, l), 1 / l), Streams(0))
+            method = state["plan"].make_all(torch.full((1, l), 1 / l), Streams(0))
         weights = {k: torch.from_numpy(np.array(v)) for k, v in state["weights"].items()}
         method.load_state_dict({**method.state_dict(), **weights})
         scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in state["scaling"]))
@@ -111,9 +112,18 @@ class DeepClassifier(AppealClassifier):
     partner : {"non-candidate", "candidate", "independent"}, Coupling or None, \
 default=None
         A second network; `Coupling` says what the words mean and how both hear each other.
+    ambiguity : {"label-first", "set-first", "auto"}, float or Ambiguity, default="label-first"
+        How candidate sets arise. Label-first is the method as published. A number divides that
+        power of a moving class prior out of the targets. ``"auto"`` trains networks on folds,
+        and chooses by what they say of rows that they did not see between label-first, that
+        correction (0.5) and rounds of targets from networks that did not see the row. `Ambiguity`
+        has the details. With a partner every network has one beside it.
+    n_networks : int or None, default=None
+        Networks whose mean predicts, and with ``"auto"`` also the number of folds. None: one,
+        with ``"auto"`` five.
     head : {"base", "partner", "mean"}, default="mean"
-        Who predicts, if there is a partner; read at prediction. Training labels and docket
-        are those of the head at the time of fitting.
+        Who predicts, if there is a partner or more than one network; read at prediction.
+        Training labels and docket are those of the head at the time of fitting.
     n_epochs : int, default=@n_epochs@
         Passes over the data.
     optimizer : {"auto", "adam", "sgd"} or Optimizer, default="auto"
@@ -157,10 +167,17 @@ Selection, default="last"
     transduction_ : ndarray, shape (n,)
         Label of every training row: its most probable candidate.
     verdict_, verdict_confidence_, overturned_ : ndarray
-        Label and confidence by the base, and where the head says otherwise.
+        Label and confidence by the base, the first network taken label-first, and where the
+        head says otherwise.
+    ambiguity_ : float
+        How the sets were taken: 0 label-first to 1 set-first.
+    targets_ : {"label-first", "in-sample", "honest"}
+        Whose output the targets were made of.
+    criterion_ : dict
+        What the networks on folds proved about the sets, by step; empty if nothing was asked.
     history_ : list of dict
-        A record for every epoch: losses, learning rate, share of labels that changed, mean
-        confidence, agreement with the partner, scores of the rows kept aside, rows a second.
+        A record for every epoch of the first network: losses, learning rate, share of labels
+        that changed, mean confidence, agreement with the partner, scores of the rows kept aside, rows a second.
     best_epoch_ : int
         Epoch that was kept, counted from 1.
     input_shape_ : tuple of int
@@ -172,6 +189,8 @@ Selection, default="last"
     network: str | NetworkFactory | Network = "mlp"
     _: KW_ONLY
     partner: str | Coupling | None = None
+    ambiguity: str | float | Ambiguity = "label-first"
+    n_networks: int | None = None
     head: str = "mean"
     n_epochs: int = 100
     optimizer: str | Optimizer = "auto"
@@ -187,6 +206,8 @@ Selection, default="last"
         **AppealClassifier._parameter_constraints,
         "network": [str, callable, Network],
         "partner": [StrOptions({"non-candidate", "candidate", "independent"}), Coupling, None],
+        "ambiguity": [str, Real, Ambiguity],
+        "n_networks": [Interval(Integral, 1, None, closed="left"), None],
         "head": [StrOptions({"base", "partner", "mean"})],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions({"auto", "adam", "sgd"}), Optimizer],
@@ -237,26 +258,30 @@ Selection, default="last"
         initial = entries.uniform(np.float32) if start is None else start
         hearing = self._open_hearing(problem, run)
         before = getattr(self, "_networks", None) if self.warm_start else None
-        heard = hearing.train(
-            entries.scatter(initial), self.n_epochs, seed, before=before and before.method
-        )
-        output = heard.heads.get(self.head, heard.heads["base"])
-        networks = Networks(output, hearing.plan, heard.method, hearing.scaling, self.head)
+        ambiguity, start_matrix = Ambiguity.of(self.ambiguity), entries.scatter(initial)
+        panel = Panel(hearing, start_matrix, self.n_epochs, seed, ambiguity, self.n_networks)
+        judgement = panel.judge(before and before.method)
+        first, heads = judgement.heard[0], judgement.heads()
+        output = heads.get(self.head, heads["base"])
+        plan = replace(hearing.plan, n_members=len(judgement.heard), others=judgement.others)
+        networks = Networks(output, plan, judgement.method, hearing.scaling, self.head)
         confidences = [
-            normalize_entries(entries.gather(each), entries)
-            for each in (heard.heads["base"], output)
+            normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]
+        if judgement.confidence is not None and self.head != "base":
+            confidences[1] = entries.gather(judgement.confidence)
         self._networks, self._n_solved = networks, self._n_solved + 1
         return Result(
             initial=initial,
             confidence=confidences[1],
             output=entries.gather(output),
-            n_iter=len(heard.history),
+            n_iter=len(first.history),
             model=lambda: networks,
             ranking=confidences[1],
             details={
-                "history_": heard.history,
-                "best_epoch_": heard.best_epoch,
+                "history_": first.history,
+                "best_epoch_": first.best_epoch,
+                **judgement.details,
                 "input_shape_": hearing.inputs.row_shape,
                 **_appeal(problem, *confidences),
             },
@@ -282,7 +307,8 @@ Selection, default="last"
         Returns
         -------
         dict of str to ndarray, shape (m, l)
-            ``"base"``, and with a partner ``"partner"`` and ``"mean"``.
+            ``"base"``, with a partner ``"partner"``, with more than one network ``"network 1"``
+            and so on, and ``"mean"``.
         """
         check_is_fitted(self)
         return self._fitted.heads(self._check_rows(X, reset=False))
@@ -336,6 +362,16 @@ Selection, default="last"
         Selection.of(self.selection)
         if Run.of(self.run).resume and self.random_state is None:
             raise ValueError("resume=True needs the random_state that the run was begun with.")
+        tau = Ambiguity.of(self.ambiguity).tau
+        targets = Ambiguity.of(self.ambiguity).targets
+        folds = tau is None or (tau > 0 and targets == "honest")
+        if folds and self.n_networks == 1:
+            raise ValueError(
+                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
+                "ambiguity a number."
+            )
+        if self.warm_start and (folds or (self.n_networks or 1) > 1):
+            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
         if len(self._views((1, 1, 1))) != len(self._image_views):
             raise ValueError(
                 f"augmentation={self.augmentation!r} must be one word, or a word for each of "

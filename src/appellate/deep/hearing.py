@@ -19,7 +19,7 @@ from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
 from appellate.deep.folder import Record, RunFolder
 from appellate.deep.methods import Method, Plan
 from appellate.deep.selection import HeldOut
-from appellate.deep.settings import Optimizer, Run, Selection, Settings
+from appellate.deep.settings import Listener, Optimizer, Run, Selection, Settings
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import Trainer
 from appellate.model_selection import candidate_train_test_split
@@ -127,11 +127,18 @@ class Hearing:
                 rows=rows,
                 held_out=held_out,
                 folder=self._open_folder(place, [first, seed, n_epochs, tau, fixed, rows]),
-                listen=self.run.listener,
+                listen=self._listener(place),
             )
             history = trainer.train()
             best_epoch = (0 if held_out is None else held_out.best_epoch) or trainer.epoch
             return Heard(method, history, best_epoch, trainer.predict())
+
+    def _listener(self, place: str) -> Listener | None:
+        """Who hears of every epoch, and of what it is an epoch."""
+        listener = self.run.listener
+        if listener is None or not place:
+            return listener
+        return lambda record: listener({**record, "part": place})
 
     def _hold_out(self, seed: int) -> HeldOut | None:
         n, share = len(self.candidates), self.selection.fraction

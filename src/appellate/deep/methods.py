@@ -107,11 +107,6 @@ class Method(nn.Module, ABC):
         self.prior: ClassPrior | None = None
         self.fixed = False  # whether the confidence stays as it is
 
-    @classmethod
-    def make(cls, network: Network, shape: Shape, start: Tensor, options: Any) -> Self:
-        """Make the method with fresh networks for rows of a shape."""
-        return cls(network.make(shape, start.shape[1]), start)
-
     @abstractmethod
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Return the loss on a batch, and learn from it what is not learnt by gradient."""
@@ -149,6 +144,11 @@ class OneNetwork(Method):
         super().__init__()
         self.network = network
         self.register_buffer("confidence", confidence.clone())
+
+    @classmethod
+    def make(cls, network: Network, shape: Shape, start: Tensor, options: Any) -> Self:
+        """Make the method with fresh networks for rows of a shape."""
+        return cls(network.make(shape, start.shape[1]), start)
 
     @abstractmethod
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
@@ -427,7 +427,7 @@ def _best_candidate(scores: Tensor, candidates: Tensor) -> Tensor:
 
 
 #: Every method by its name: a new one is a class, and a line here.
-METHODS: dict[str, type[Method]] = {"PRODEN": Proden, "PiCO": Pico}
+METHODS: dict[str, type[OneNetwork | Pico]] = {"PRODEN": Proden, "PiCO": Pico}
 
 
 @dataclass(frozen=True)
@@ -450,6 +450,10 @@ class Plan:
         Power of the class prior that is divided out of the targets.
     fixed : bool, default=False
         Whether the targets stay the confidence that a method starts from.
+    n_members : int, default=1
+        Networks of a `Committee`.
+    others : bool, default=False
+        Whether its first is not among those that predict.
     """
 
     method: str
@@ -459,6 +463,13 @@ class Plan:
     shape: Shape
     tau: float = 0.0
     fixed: bool = False
+    n_members: int = 1
+    others: bool = False
+
+    def make_all(self, start: Tensor, streams: Streams) -> Method | Committee:
+        """Make all networks that a fit has left, for saved weights."""
+        members = [self.make(start, streams) for _ in range(self.n_members)]
+        return members[0] if self.n_members == 1 else Committee(members, self.others)
 
     def make(self, start: Tensor, streams: Streams) -> Method:
         """Make the networks, each from a stream of its own, and a confidence to start from."""

@@ -209,7 +209,7 @@ class Trainer:
 
 
 @torch.inference_mode()
-def predict(method: Method, batches: Any, scaling: Scaling) -> dict[str, NDArray[np.float32]]:
+def predict(method: Any, batches: Any, scaling: Scaling) -> dict[str, NDArray[np.float32]]:
     """Probabilities of batches of inputs by every head, (m, l), in evaluation mode."""
     method.eval()
     parts: dict[str, list[Tensor]] = {}
