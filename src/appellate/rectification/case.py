@@ -21,7 +21,7 @@ from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
 from appellate.costs import WORDS, as_numbers, cost_matrix, is_ordered
 from appellate.tables import Labels, Roles, Table, TableError, find_roles, read_labels, read_table
-from appellate.tables.cells import as_number, name_rows, name_some
+from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
 
 METHODS = ("auto", "jury", "plcp", "testimony")
@@ -398,15 +398,18 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
     """
     where = "embeddings"
     if isinstance(embeddings, (str, os.PathLike)):
-        where = f"'{os.fspath(embeddings)}'"
+        where = f"'{printable(os.fspath(embeddings))}'"
         try:
             with open(embeddings, "rb") as file:
                 embeddings = np.load(file, allow_pickle=False)
+            if not isinstance(embeddings, np.ndarray):
+                raise ValueError("it holds several arrays")
         except FileNotFoundError:
             raise TableError(f"there is no file {where}. Check the path.") from None
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # a damaged file raises what zip, tokens and memory raise
+            said = printable(str(error).partition("\n")[0])
             raise TableError(
-                f"{where} is no file of numpy ({error}). Write one with numpy.save(path, X)."
+                f"{where} is no file of numpy ({said}). Write one with numpy.save(path, X)."
             ) from error
     try:
         matrix = np.asarray(embeddings, dtype=np.float64)
@@ -420,9 +423,12 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
         )
     if np.isnan(matrix).all():
         raise TableError(f"{where} holds no number.")
-    wrong = np.flatnonzero(np.isinf(matrix).any(axis=1))
+    wrong = np.flatnonzero((np.abs(matrix) > _LARGEST).any(axis=1))
     if len(wrong):
-        raise TableError(f"{where}: {name_rows(wrong)}: infinite numbers. Correct them.")
+        what = (
+            "infinite numbers" if np.isinf(matrix).any() else "numbers too large to compute with"
+        )
+        raise TableError(f"{where}: {name_rows(wrong)}: {what}. Correct them.")
     return pa.table({f"embedding_{j}": column for j, column in enumerate(matrix.T)}).to_pandas()
 
 
