@@ -51,10 +51,16 @@ class RunError(ValueError):
 # -- before a run ---------------------------------------------------------------------------
 
 
-def choose_flip(configuration: Configuration, source: str, flip: float | None) -> float | None:
-    """Return the flip probability; None for data that have candidate sets."""
+def choose_flip(
+    configuration: Configuration, source: str, flip: float | None, bag_size: int | None = None
+) -> float | None:
+    """Return the flip probability; None for data that have candidate sets, and for bags."""
+    if flip is not None and bag_size is not None:
+        raise RunError("give a flip probability or the size of bags, not both.")
+    if bag_size is not None and needs_flips(source):
+        return None
     if not needs_flips(source):
-        if flip is not None:
+        if flip is not None or bag_size is not None:
             raise RunError(f"'{Path(source).name}' has candidate sets of its own: leave flip out.")
         return None
     if flip is not None:
@@ -109,6 +115,7 @@ def make_record(
     home: Path | None = None,
     *,
     flip: float | None = None,
+    bag_size: int | None = None,
     seed: int = 0,
     device: str = "auto",
     smoke: bool = False,
@@ -134,6 +141,7 @@ def make_record(
             "source": source,
             "home": str(get_data_home(home).absolute()),
             "flip": flip,
+            "bag_size": bag_size,
             "most_rows": configurations.SMOKE_ROWS if smoke else None,
             "most_test_rows": configurations.SMOKE_TEST_ROWS if smoke else None,
         },
@@ -176,7 +184,9 @@ def load_data(record: Record, home: Path | None = None) -> RunData:
     recorded = Path(told["home"])
     data = load(told["source"], home or (recorded if recorded.is_dir() else None))
     streams = Streams(record["seed"])
-    if needs_flips(told["source"]):
+    if told.get("bag_size") is not None:
+        data = data.bagged(told["bag_size"], streams.seed("candidates"))
+    elif needs_flips(told["source"]):
         data = data.flipped(told["flip"], streams.seed("candidates"))
     if told["most_rows"] is not None:
         n, m = len(data.X), 0 if data.X_test is None else len(data.X_test)
