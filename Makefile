@@ -24,7 +24,7 @@ UNIT := tests/bases tests/candidates tests/metrics tests/model_selection tests/n
 	tests/test_estimators.py tests/test_examples.py tests/test_large.py \
 	tests/test_out_of_core.py, $(wildcard tests/test_*.py))
 
-.PHONY: help demo check test test-slow test-real data-home coverage lint bench docs dist clean
+.PHONY: help demo check test test-slow test-real fuzz crash data-home coverage lint bench docs dist clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,6 +48,12 @@ test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in AP
 
 test-slow: $(VENV)/.stamp-dev ## only the tests of minutes: a cluster, rows on disk, the gallery, kills
 	$(BIN)/python -m pytest -m "slow and not realdata"
+
+fuzz: $(VENV)/.stamp-dev ## 10,000 hostile tables, models, decisions and requests; CASES=n for others
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(or $(CASES),10000)
+
+crash: $(VENV)/.stamp-dev ## kill writers before every change of the disk, and a sweep 100 times
+	$(BIN)/python -m pytest -m "slow or not slow" tests/crash tests/experiments/test_kill.py
 
 coverage: $(VENV)/.stamp-dev ## how much the tests cover, and the functions they cover least
 	$(PYTEST) --cov=appellate --cov-branch --cov-report=

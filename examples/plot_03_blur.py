@@ -26,11 +26,15 @@ temperatures = (-6, -3, -1, 0, 1, 2)
 
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 shades = plt.colormaps["viridis"](np.linspace(0.05, 0.85, len(temperatures)))
-ax.plot(range(5), confidence[0], "k--", marker="o", label="as it was")
-for temperature, shade in zip(temperatures, shades, strict=True):
+ax.scatter(np.arange(5) - 0.32, confidence[0], marker="_", s=90, color="k", label="as it was")
+for i, (temperature, shade) in enumerate(zip(temperatures, shades, strict=True)):
     softened = blur(confidence, everything, temperature)[0]
-    ax.plot(range(5), softened, marker="o", color=shade, label=f"blur = {temperature}")
+    beside = np.arange(5) - 0.2 + 0.1 * i
+    ax.vlines(beside, 0, softened, color=shade, linewidth=1)
+    ax.scatter(beside, softened, s=22, color=shade, label=f"blur = {temperature}")
 ax.set(xlabel="candidate", ylabel="confidence handed on", xticks=range(5), ylim=(0, None))
+ax.set_xticklabels(["first", "second", "third", "fourth", "fifth"])
+ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize=8)
 
 # %%

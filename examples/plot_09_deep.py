@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from appellate._palette import BOTH
+from appellate._palette import BOTH, LIGHT
 from appellate.datasets import load_fashion_mnist, make_partial_labels
 from appellate.deep import Network, PRODENClassifier
 
@@ -44,7 +44,7 @@ for name, model in models.items():
 
 # %%
 # Confidence in the true label of every training image, and the twelve least sure images. A title
-# says what the coupled model takes the image for; red ones are wrong.
+# says what the coupled model takes the image for; where it is wrong, it begins with *not*.
 
 figure = plt.figure(figsize=(10, 4.2), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
@@ -61,6 +61,11 @@ unsure = np.argsort(coupled.confidence_.max(axis=1))[:12]
 for panel, row in zip(right.subplots(3, 4).ravel(), unsure, strict=True):
     panel.imshow(images[train][row], cmap="gray_r")
     label = coupled.transduction_[row]
-    panel.set_title(names[label], fontsize=8, color="black" if label == labels[row] else "#B00020")
+    right_label = label == labels[row]
+    panel.set_title(
+        names[label] if right_label else f"not: {names[label]}",
+        fontsize=8,
+        color="black" if right_label else LIGHT["bad"],
+    )
     panel.set_axis_off()
 plt.show()

@@ -23,19 +23,23 @@ ROOT = Path(__file__).parents[2]
 def raised(tmp_path_factory):
     """What the nursery told, and the folder of its stores."""
     folder = tmp_path_factory.mktemp("stores")
+    return raise_and_kill(folder, 20), folder
+
+
+def raise_and_kill(folder, n_kills):
     modules = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": modules}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.experiments.nursery", str(folder), "20"],
+        [sys.executable, "-m", "tests.experiments.nursery", str(folder), str(n_kills)],
         cwd=ROOT,
         env=os.environ | one,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=550,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), folder
+    return json.loads(done.stdout)
 
 
 def test_undisturbed(raised):
@@ -45,9 +49,17 @@ def test_undisturbed(raised):
 
 
 def test_twenty_kills_change_nothing(raised):
-    told, folder = raised
+    check_kills(*raised, 20)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_change_nothing(tmp_path):
+    check_kills(raise_and_kill(tmp_path, 100), tmp_path, 100)
+
+
+def check_kills(told, folder, n_kills):
     killed = told["kill"]
-    assert killed["killed"] == 20
+    assert killed["killed"] == n_kills
     assert killed["found"] + killed["computed"] == told["undisturbed"]
     assert killed["counts"] == sorted(killed["counts"])  # nothing was ever lost
     assert killed["found"] > 0

@@ -157,7 +157,13 @@ def test_appending_to_what_a_spreadsheet_saved(path, before):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("before", [HEAD + "a,acc", HEAD + 'a,"acc\n', "x,y\n1,2\n", "\xff"])
+def test_a_line_that_a_killed_server_left_torn_is_left_out(path):
+    path.write_text(HEAD + as_line(record("a")) + "b,acc")
+    assert DecisionFile(path).append(record("c"))
+    assert [r["id"] for r in parse(path.read_bytes(), "it")] == ["a", "c"]
+
+
+@pytest.mark.parametrize("before", [HEAD + "a,acc\n", HEAD + 'a,"acc\n', "x,y\n1,2\n", "\xff"])
 def test_a_file_that_cannot_be_read_is_never_touched(path, before):
     path.write_bytes(before.encode("latin-1"))
     with pytest.raises(DecisionError):

@@ -85,7 +85,7 @@ def rectify(data: str, out: Path, as_json: bool, decisions: str | None, **given:
             run.save(out)
         if as_json:
             document = {"settings": run.settings, "scores": run.scores}
-            click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+            click.echo(json.dumps(document, indent=2, allow_nan=False))
             return
         say(run.summary())
         worth = run.suggest(5)["id"]

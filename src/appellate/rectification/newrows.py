@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +71,7 @@ def read_document(folder: Path) -> dict[str, Any] | None:
 
 def open_model(folder: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Return the model of a run and what is known of its columns."""
-    from appellate.io import load_model, read_meta
+    from appellate.io import ModelFileError, load_model, read_meta
 
     home = Path(folder)
     finish_folder(home)
@@ -81,7 +82,27 @@ def open_model(folder: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     meta, model = read_meta(home), load_model(home)
     if "features" not in meta:
         raise ValueError(f"'{folder}' was not written by rectify; load it in Python.")
+    if not _is_described(meta):
+        raise ModelFileError(f"'{home}' does not say what its columns are: it is damaged.")
     return model, meta
+
+
+def _is_described(meta: Mapping[str, Any]) -> bool:
+    """Tell whether a description has all that is asked of it, in the types that are expected."""
+
+    def texts(values: Any) -> bool:
+        return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+    roles, columns = meta.get("roles"), meta["features"]
+    return (
+        isinstance(roles, dict)
+        and all(texts(roles.get(name)) for name in ("features", "text", "missing"))
+        and isinstance(meta.get("n_embeddings"), int)
+        and isinstance(columns, list)
+        and all(isinstance(each, dict) for each in columns)
+        and texts([each.get(name) for each in columns for name in ("name", "kind")])
+        and all(texts(each.get("categories", [])) for each in columns)
+    )
 
 
 def label_rows(
@@ -98,15 +119,34 @@ def label_rows(
     table = read_table(data, delimiter=delimiter, encoding=encoding)
     notes = list(table.notes)
     X = _new_features(table, settings, embeddings, notes)
-    rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
-    probabilities, labels = model[-1].predict_proba(rows), model[-1].predict(rows).tolist()
-    names = model.classes_.tolist()
+    names, labels, probabilities = _judge(model, X)
     place = {name: j for j, name in enumerate(names)}
     sure = [float(row[place[label]]) for row, label in zip(probabilities, labels, strict=True)]
     added: dict[str, list[Any]] = {"label": labels, "confidence": sure}
     if proba:
         added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
     return table, added, notes
+
+
+def _judge(model: Any, X: Any) -> tuple[list[Any], list[Any], Any]:
+    """Return the classes of a model, its labels of new rows and their probabilities."""
+    from appellate.io import ModelFileError
+
+    try:
+        rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
+        probabilities, labels = model[-1].predict_proba(rows), model[-1].predict(rows).tolist()
+        names = model.classes_.tolist()
+        fits = np.shape(probabilities) == (len(labels), len(names)) and {*labels} <= {*names}
+    except (ValueError, OSError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # whatever a part raises that was changed in its file
+        raise ModelFileError(
+            f"the model does not work ({type(error).__name__}: {error}). Its files are damaged, "
+            "or from other versions of the libraries: make it again with rectify."
+        ) from error
+    if not fits:
+        raise ModelFileError("the model does not work: it is damaged. Make it again with rectify.")
+    return names, labels, probabilities
 
 
 def _new_features(
@@ -123,7 +163,9 @@ def _new_features(
             f"this model learned from columns ({name_some(kinds, 6)}), not from embeddings. Leave "
             "embeddings out."
         )
-    found = {name: table.find([name])[0] for name in wanted if _has(table, name)}
+    titles = {unicodedata.normalize("NFC", title): title for title in table.names}
+    composed = {name: unicodedata.normalize("NFC", name) for name in wanted}
+    found = {name: titles[title] for name, title in composed.items() if title in titles}
     lacking = [name for name in wanted if name not in found]
     if lacking:
         raise TableError(
@@ -151,13 +193,6 @@ def _new_features(
             )
         parts.append(numbers)
     return parts[0] if len(parts) == 1 else parts[0].join(parts[1])
-
-
-def _has(table: Table, name: str) -> bool:
-    try:
-        return len(table.find([name])) == 1
-    except TableError:
-        return False
 
 
 def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:

@@ -393,11 +393,24 @@ class DecisionFile:
 def parse(content: bytes, source: str) -> list[Record]:
     """Read the records of a file of decisions, all of it or nothing.
 
+    A last line without its end, in a file of ours, is left out if it cannot be read: a server
+    was killed while it wrote it, and never said that it had.
+
     Raises
     ------
     DecisionError
         With the line that cannot be read.
     """
+    try:
+        return _parse(content, source)
+    except DecisionError:
+        whole, end, torn = content.rpartition(b"\n")
+        if not torn or not content.startswith(_HEAD.encode()):
+            raise
+        return _parse(whole + end, source)
+
+
+def _parse(content: bytes, source: str) -> list[Record]:
     text = _decode(content, source)
     if text.lstrip().startswith("{"):
         return [_parse_json(line, n, source) for n, line in _lines(text) if line.strip()]
