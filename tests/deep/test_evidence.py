@@ -15,9 +15,12 @@ torch = pytest.importorskip("torch")
 
 from appellate.datasets import make_partial_labels  # noqa: E402
 from appellate.deep import Ambiguity, PRODENClassifier  # noqa: E402
+from appellate.deep.configuration import read_configuration  # noqa: E402
 from appellate.deep.evidence import TAUS, Reading  # noqa: E402
 from appellate.deep.methods import Batch, ClassPrior, Coupled, Plan  # noqa: E402
+from appellate.deep.runs import RunError, choose_flip  # noqa: E402
 from appellate.deep.settings import Contrast, Coupling, Network  # noqa: E402
+from appellate.deep.sources import RunData  # noqa: E402
 from appellate.deep.streams import Streams  # noqa: E402
 from appellate.evidence import Evidence  # noqa: E402
 from appellate.io import load_model, save_model  # noqa: E402
@@ -422,3 +425,34 @@ def test_pico_with_auto():
     assert len(model.predict_heads(X)) == 4
     assert Ambiguity("auto").tau is None
     assert np.mean(model.transduction_ == y) > 0.3
+
+
+# -- runs of the terminal -------------------------------------------------------------------
+
+
+def test_bags_of_images():
+    """All rows of a bag share the union of their labels; the same seed gives the same sets."""
+    rng = np.random.RandomState(0)
+    y = rng.choice(5, size=60)
+    images = rng.randint(256, size=(60, 3, 8, 8)).astype(np.uint8)
+    data = RunData(images, None, np.arange(5), y)
+    bagged = data.bagged(3, 7)
+    sets = bagged.candidates
+    assert sets[np.arange(60), y].all()
+    assert (sets.sum(axis=1) <= 3).all()
+    np.testing.assert_array_equal(sets, data.bagged(3, 7).candidates)
+    unions = [set(np.flatnonzero(row)) for row in sets]
+    for own in unions:  # every label of a set belongs to some row that has this set
+        assert own == {y[i] for i, other in enumerate(unions) if other == own}
+    model = proden(network="linear", network_options={}, n_epochs=1, ambiguity=0.5)
+    assert model.fit(bagged.X, sets).predict(images).shape == (60,)
+
+
+def test_bags_or_flips():
+    configuration = read_configuration("proden-cifar10")
+    assert choose_flip(configuration, "cifar10", None, 4) is None
+    assert choose_flip(configuration, "cifar10", None) == 0.1
+    with pytest.raises(RunError, match="not both"):
+        choose_flip(configuration, "cifar10", 0.3, 4)
+    with pytest.raises(RunError, match="of its own"):
+        choose_flip(configuration, "mine.npz", None, 4)

@@ -371,9 +371,11 @@ def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
     Where an epoch was selected without the truth, the last one is scored too. No epoch is ever
     chosen by the test rows.
     """
-    from appellate.deep.settings import Coupling, Selection
+    from appellate.deep.settings import Selection
 
-    head = "base" if Coupling.of(model.partner).partner is None else model.head
+    plan = model._fitted.plan
+    alone = plan.n_members == 1 and plan.coupling.partner is None
+    head = "base" if alone else model.head
     selection = Selection.of(model.selection).selection
     output, candidates = model.training_output_, model.candidates_
     names = np.arange(candidates.shape[1])
@@ -393,7 +395,7 @@ def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
     }
     if data.X_test is not None and data.test_truth is not None:
         results["test"] = _score(model.predict_heads(data.X_test), data.test_truth)
-        if selection != "last":
+        if selection != "last" and plan.n_members == 1:
             heads = _last_epoch(model, folder).heads(data.X_test)
             results["test_last_epoch"] = _score(heads, data.test_truth)
     if data.truth is not None:
