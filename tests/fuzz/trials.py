@@ -25,7 +25,7 @@ from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.rectification import run as runs
 from appellate.rectification.case import understand
-from appellate.rectification.reviewing import item_names, read_decisions
+from appellate.rectification.hearing import read_decisions
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import make_server
 from tests.fuzz.hostile import (
@@ -199,7 +199,7 @@ class Trials:
         if not hasattr(self, "_case"):
             self._case = understand(self._small(), candidates="c", id="id", method="plcp")
         case, path = self._case, home / "d.csv"
-        names, classes = item_names(case), case.classes.tolist()
+        names, classes = case.names, case.classes.tolist()
         inside = [case.classes[row].tolist() for row in case.sets.matrix]
         content, meant = make_decisions(rnd, names, inside, classes)
         path.write_bytes(content)
