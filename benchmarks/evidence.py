@@ -7,9 +7,10 @@ never-worse  digits, Fashion-MNIST and generated rows under four kinds of candid
 cost         5,000 generated rows: seconds as a ratio to one PLCP(PL-AGGD) fit.
 large        the light jury at n = 1e4, 1e5, 1e6: seconds, memory, growth.
 
-Usage: python benchmarks/evidence.py [figures|never-worse|cost|large] [splits] [rows]
+Usage: python benchmarks/evidence.py [figures|never-worse|cost|large] [splits] [rows] [store]
 
-`rows` is the most that never-worse takes of a data set, 2000 by default.
+`rows` is the most that never-worse takes of a data set, 2000 by default; it keeps its runs in the
+file `store` (never-worse.jsonl) and goes on from there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from _common import make_data, peak_bytes
@@ -180,40 +182,66 @@ def rows_of(name, most):
     return X[chosen].reshape(len(chosen), -1).astype(float), y[chosen]
 
 
-def never_worse(splits, most):
-    """Test accuracy of auto against the best rival of each cell, with p where it is below."""
-    head = ["data", "sets", "level", *RIVALS, *OURS, "tau", "light - best", "full - best"]
-    print(table(head, []), flush=True)
+def cells():
+    """Every data set, kind of candidate sets and level."""
     for name in ("digits", "Fashion-MNIST", "generated"):
-        X, y = rows_of(name, most)
-        for strategy, (option, levels) in LEVELS.items():
-            if strategy == "set_first" and name != "generated":
-                chosen = make_long_tailed(y, imbalance=10, random_state=0)
-                X, y = X[chosen], y[chosen]
+        for strategy, (_, levels) in LEVELS.items():
             for level in levels:
-                scores = {method: [] for method in (RIVALS | OURS)}
-                taus = []
-                for seed in range(splits):
-                    options = {option: level, "random_state": seed}
-                    if strategy == "instance_dependent":
-                        options["X"] = X
-                    sets = make_partial_labels(y, strategy=strategy, **options)
-                    train, test = split_rows(len(X), seed)
-                    for method, make in (RIVALS | OURS).items():
-                        model = make(seed).fit(X[train], sets[train])
-                        scores[method].append(np.mean(model.predict(X[test]) == y[test]))
-                    taus.append(model.ambiguity_)
-                cells = [name, strategy, f"{level:g}"]
-                cells += [f"{np.mean(each):.3f}" for each in scores.values()]
-                cells.append(f"{np.mean(taus):.2f}")
-                best = max(RIVALS, key=lambda method: np.mean(scores[method]))
-                for method in OURS:
-                    compared = paired_comparison(np.array(scores[method]), np.array(scores[best]))
-                    text = f"{compared.difference:+.3f}"
-                    if compared.difference < 0:
-                        text += f" (p {compared.t_pvalue:.2f})"
-                    cells.append(text)
-                print("| " + " | ".join(cells) + " |", flush=True)
+                yield name, strategy, level
+
+
+def run_cell(name, strategy, level, seed, most):
+    """Test accuracy of every method on one draw of the sets and one split, and auto's tau."""
+    X, y = rows_of(name, most)
+    if strategy == "set_first" and name != "generated":
+        chosen = make_long_tailed(y, imbalance=10, random_state=0)
+        X, y = X[chosen], y[chosen]
+    options = {LEVELS[strategy][0]: level, "random_state": seed}
+    if strategy == "instance_dependent":
+        options["X"] = X
+    sets = make_partial_labels(y, strategy=strategy, **options)
+    train, test = split_rows(len(X), seed)
+    scores = {}
+    for method, make in (RIVALS | OURS).items():
+        model = make(seed).fit(X[train], sets[train])
+        scores[method] = float(np.mean(model.predict(X[test]) == y[test]))
+    return scores | {"tau": float(model.ambiguity_)}
+
+
+def never_worse(splits, most, store):
+    """Auto against the best rival of each cell; one line of the store a run, so it goes on."""
+    done = {}
+    if store.exists():
+        for line in store.read_text().splitlines():
+            *key, scores = json.loads(line)
+            done[tuple(key)] = scores
+    for seed in range(splits):
+        for cell in cells():
+            if (*cell, seed) in done:
+                continue
+            done[*cell, seed] = run_cell(*cell, seed, most)
+            with store.open("a") as file:
+                file.write(json.dumps([*cell, seed, done[*cell, seed]]) + "\n")
+    rows = []
+    for cell in cells():
+        runs = [done[*cell, seed] for seed in range(splits)]
+        scores = {key: np.array([run[key] for run in runs]) for key in runs[0]}
+        best = max(RIVALS, key=lambda method: scores[method].mean())
+        told = [*cell[:2], f"{cell[2]:g}", *(f"{each.mean():.3f}" for each in scores.values())]
+        for method in OURS:
+            compared = paired_comparison(scores[method], scores[best])
+            text = f"{compared.difference:+.3f}"
+            if compared.difference < 0:
+                text += f" (p {compared.t_pvalue:.2g}, {compared.corrected_pvalue:.2g})"
+                text += " *" * (compared.t_pvalue < 0.05 / len(list(cells())))
+            told.append(text)
+        rows.append(told)
+    print(
+        f"{splits} draws a cell; p by paired t-test where auto is below, then Nadeau and "
+        f"Bengio's; * below .05 / {len(rows)} cells.\n"
+    )
+    head = ["data", "sets", "level", *RIVALS, *OURS, "tau", "light - best", "full - best"]
+    print(table(head, rows))
 
 
 def large():
@@ -251,9 +279,10 @@ def main():
         large()
         return
     most = int(arguments[2]) if len(arguments) > 2 else 2000
+    store = Path(arguments[3] if len(arguments) > 3 else "never-worse.jsonl")
     with threadpool_limits(limits=1):
         if what == "never-worse":
-            never_worse(splits, most)
+            never_worse(splits, most, store)
         elif what == "cost":
             cost()
         else:

@@ -18,7 +18,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 from sklearn.base import clone
 
-from appellate import GaussianKernel, PLCPClassifier, SUREClassifier
+from appellate import GaussianKernel, JuryClassifier, PLCPClassifier, SUREClassifier
 from appellate.numerics.blocks import DaskBlocks
 
 LABELS = 10
@@ -53,14 +53,20 @@ def kill_at_a_pass(victim, told, number=3):
     DaskBlocks.map = kill_then_pass
 
 
-def main(n, q, limit):
+def make_model(method):
+    kernel = GaussianKernel(approximation="nystroem", n_landmarks=64)
+    if method == "jury":
+        return JuryClassifier("kernel", kernel=kernel, max_rounds=3, n_folds=3, random_state=0)
+    return PLCPClassifier(SUREClassifier(kernel=kernel), max_rounds=2)
+
+
+def main(n, q, limit, method):
     size = min(4_000, 6_000_000 // q)
     chunks = tuple(min(size, n - start) for start in range(0, n, size))
     X = da.map_blocks(make_block, chunks=(chunks, (q,)), dtype=np.float32)
     starts = np.concatenate([[0], np.cumsum(chunks)])
     candidates = np.concatenate([make_rows(a, b, q)[1] for a, b in itertools.pairwise(starts)])
-    base = SUREClassifier(kernel=GaussianKernel(approximation="nystroem", n_landmarks=64))
-    model = PLCPClassifier(base, max_rounds=2)
+    model = make_model(method)
     told = {"size_of_X": n * q * 4, "limit": limit * 10**6}
     cluster = LocalCluster(
         n_workers=2,
@@ -88,4 +94,4 @@ def main(n, q, limit):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:4]), sys.argv[4])

@@ -31,8 +31,9 @@ def fit_on_cluster(*arguments, timeout=280):
     return json.loads(done.stdout)
 
 
-def test_a_killed_worker_changes_no_label():
-    told = fit_on_cluster(9_000, 8, 0)
+@pytest.mark.parametrize("method", ["plcp", "jury"])
+def test_a_killed_worker_changes_no_label(method):
+    told = fit_on_cluster(9_000, 8, 0, method)
     assert told["killed"]
     assert told["lazy"]
     assert told["same_training"] == 1.0
@@ -42,7 +43,7 @@ def test_a_killed_worker_changes_no_label():
 
 @pytest.mark.slow
 def test_workers_smaller_than_the_rows():
-    told = fit_on_cluster(50_000, 4_000, 600, timeout=1800)
+    told = fit_on_cluster(50_000, 4_000, 600, "plcp", timeout=1800)
     assert told["killed"]
     assert told["limit"] < told["size_of_X"]
     assert told["same_training"] == 1.0

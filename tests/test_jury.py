@@ -43,6 +43,7 @@ from appellate.jurors import (
 )
 from appellate.jury import ArrayHearing
 from appellate.landmarks import LandmarkBench
+from appellate.numerics import blocks
 from appellate.numerics.kernels import GaussianKernel
 from appellate.problem import Problem
 from appellate.testing import make_clusters, parametrize_with_pll_checks
@@ -137,7 +138,8 @@ def test_landmark_outputs_against_exact(data, monkeypatch):
     problem = Problem(X, as_candidates(candidates))
     many = {"approximation": "nystroem", "n_landmarks": 90}
     kernels = [(0.5, 0.05), (1.0, 0.5)]
-    monkeypatch.setattr(landmarks, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(landmarks, "_PIECE", 100)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 7000)
     bases = {width: problem.basis(GaussianKernel(width, **many)) for width, _ in kernels}
     bench = LandmarkBench(bases, kernels, ["a", "b"], replicas)
     hearing = bench.listen(targets)
@@ -174,6 +176,24 @@ def test_criterion_on_a_sample(monkeypatch):
     assert jury.honest_output_.shape == candidates.shape
     right = np.mean(jury.transduction_ == truth)
     assert right > np.mean(exact.transduction_ == truth) - 0.03
+
+
+def test_dask_and_disk_say_what_memory_says(tmp_path):
+    """Features with the workers, or in a file: the same jury, lazy on new rows."""
+    da = pytest.importorskip("dask.array")
+    X, candidates, _, _ = make_bags(n_bags=60)
+    many = GaussianKernel(approximation="nystroem", n_landmarks=50)
+    here = JuryClassifier("kernel", kernel=many, random_state=0).fit(X, candidates)
+    lazy = da.from_array(X, chunks=(37, -1))
+    there = JuryClassifier(kernel=many, random_state=0).fit(lazy, candidates)
+    filed = clone(here).set_params(kernel__cache_dir=tmp_path).fit(X, candidates)
+    for jury in (there, filed):
+        assert jury.ambiguity_ == here.ambiguity_
+        np.testing.assert_allclose(jury.confidence_, here.confidence_, atol=1e-3)
+        np.testing.assert_array_equal(jury.transduction_, here.transduction_)
+    predicted = there.predict_proba(lazy)
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_allclose(predicted.compute(), here.predict_proba(X), atol=1e-3)
 
 
 def test_first_round_by_hand(data):

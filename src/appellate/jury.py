@@ -189,7 +189,10 @@ def judge(
     used = (1 - shrink) * weights + shrink / len(weights)
     said = mixture(hearing.honest, temperatures, used)
     parts = zip(hearing.mix(temperatures, used), replicas.own, replicas.covering, strict=True)
-    posterior = [estep(mixed, own, tau, groups=groups) for mixed, own, groups in parts]
+    posterior = [
+        estep(mixed, own, tau, groups=groups).astype(mixed.dtype, copy=False)
+        for mixed, own, groups in parts
+    ]
     rows = row_criterion(said, hearing.evidence, tau)
     return Round(targets, posterior, temperatures, weights, used, rows)
 
@@ -258,6 +261,10 @@ def deliberate(
             run(tau, None if number else first)
     tau = choose_tau({t: [r.criterion for r in each] for t, each in rounds.items()})
     tau = tau if tau in rounds else taus[0]
+    for other in set(taus) - {tau}:  # all that is still asked of them
+        tried = rounds[other]
+        tried[1:] = [replace(each, targets=[], posterior=[]) for each in tried[1:]]
+        targets.pop(other)
     for _ in range(_PROBES, max_rounds):
         run(tau)
         moved = np.abs(rounds[tau][-1].posterior[0] - rounds[tau][-1].targets[0])

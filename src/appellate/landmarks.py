@@ -11,7 +11,8 @@ found on a sample of 20,000 rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,31 +20,35 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from appellate.jurors import Replicas, Scores
-from appellate.numerics.blocks import StoredBlocks
 from appellate.numerics.entries import Values
 from appellate.numerics.nystroem import Basis
 from appellate.numerics.smoothers import NystroemSmoother
-from appellate.numerics.threads import ordered_map
 
 _SAMPLE = 20_000
-_BLOCK_ROWS = 4096
+_PIECE = 2**21  # outputs of all replicas that are under way in a block
 _FAINT = 1e-6  # weight below which a member does not change the mixture
 _Singles = NDArray[np.float32]
+_Part = tuple[Any, ...]
 
 
 class Width:
     """Features of one kernel width, and what is left of their moments without each fold."""
 
-    def __init__(self, features: StoredBlocks, strengths: Scores, replicas: Replicas) -> None:
-        self.features, self.strengths, self.replicas = features, strengths, replicas
-        r = features.shape[1]
-        self.grams = np.zeros((replicas.shape[1], r, r))
-        self.totals = np.zeros((replicas.shape[1], r))
-        for rows, block in blocks(features):
-            for k in range(1, replicas.shape[1]):
-                part = block[replicas.fold[rows] == k]
-                self.grams[k] += part.T @ part
-                self.totals[k] -= part.sum(axis=0)
+    def __init__(self, basis: Basis, replicas: Replicas) -> None:
+        self.features, self.strengths, self.replicas = basis.features, basis.strengths, replicas
+        entries, slices = replicas.evidence.entries, self.features.slices
+        self.spots = [slice(entries.indptr[s.start], entries.indptr[s.stop]) for s in slices]
+        parts = [
+            (
+                (entries.rows[spots] - rows.start).astype(np.int32),
+                entries.labels[spots].astype(np.int32),
+                replicas.fold[rows].astype(np.int32),
+            )
+            for rows, spots in zip(slices, self.spots, strict=True)
+        ]
+        folds = [(fold, replicas.shape[1]) for _, _, fold in parts]
+        self.grams, self.totals = self.features.fold(_fold_moments, folds)
+        self.placed = self.features.place(parts)
 
     def systems(self, ridge: float) -> list[Any]:
         """Cholesky factors of every replica's small system."""
@@ -54,12 +59,123 @@ class Width:
             out.append(la.cho_factor(matrix))
         return out
 
+    def gather(self, told: _Singles) -> Scores:
+        """``Q'Z`` of every replica, (K + 1, l, r), of its targets at the candidates."""
+        _, n_replicas, l = self.replicas.shape
+        total = np.zeros((n_replicas * l, self.features.shape[1]))
+        for part in self.features.map(_gather_block, self._parts(told), l):
+            total += part
+        return total.reshape(n_replicas, l, -1)
 
-def blocks(features: StoredBlocks) -> Iterator[tuple[slice, _Singles]]:
-    """Rows of features, a few thousand at a time."""
-    for start in range(0, features.shape[0], _BLOCK_ROWS):
-        rows = slice(start, min(start + _BLOCK_ROWS, features.shape[0]))
-        yield rows, features.read(rows)
+    def judge(
+        self, function: Callable[..., Any], told: _Singles, diagonal: Values, *common: Any
+    ) -> Iterator[tuple[slice, slice, Any]]:
+        """Rows, candidate entries and what a function makes of the outputs of every block."""
+        sizes = np.array([len(rows) for rows in self.replicas.rows])
+        common = (len(diagonal) / sizes, *common)
+        parts = self._parts(told, diagonal)
+        made = self.features.map(_softened, parts, function, *common)
+        return zip(self.features.slices, self.spots, made, strict=True)
+
+    def _parts(self, told: _Singles, diagonal: Values | None = None) -> Iterator[_Part]:
+        own = zip(self.features.slices, self.spots, self.placed, strict=True)
+        for rows, spots, placed in own:
+            yield (placed, told[spots], *(() if diagonal is None else (diagonal[rows],)))
+
+
+def _fold_moments(
+    block: NDArray[Any], fold: NDArray[np.int32], n_replicas: int, so_far: Any
+) -> tuple[Scores, Scores]:
+    """Add ``Z_f'Z_f``, (K + 1, r, r), and ``-Z_f'1``, (K + 1, r), of every fold; replica 0: 0."""
+    r = block.shape[1]
+    grams, totals = so_far or (np.zeros((n_replicas, r, r)), np.zeros((n_replicas, r)))
+    for k in range(1, n_replicas):
+        part = block[fold == k]
+        grams[k] += part.T @ part
+        totals[k] -= part.sum(axis=0)
+    return grams, totals
+
+
+def _pieces(
+    block: NDArray[Any], placed: _Part, told: _Singles, n_labels: int
+) -> Iterator[tuple[slice, _Singles, tuple[Any, Any, Any]]]:
+    """Rows of a block, their targets in every replica, (b, K + 1, l), and the candidates."""
+    rows, labels, _ = placed
+    size = max(1, _PIECE // (told.shape[1] * n_labels))
+    for start, stop in pairwise([*range(0, len(block), size), len(block)]):
+        spots = slice(*np.searchsorted(rows, (start, stop)))
+        here = rows[spots] - start, labels[spots], spots
+        out = np.zeros((stop - start, told.shape[1], n_labels), dtype=np.float32)
+        out[here[0], :, here[1]] = told[spots]
+        yield slice(start, stop), out, here
+
+
+def _gather_block(
+    block: NDArray[Any], placed: _Part, told: _Singles, n_labels: int
+) -> NDArray[Any]:
+    total = np.zeros((told.shape[1] * n_labels, block.shape[1]))
+    for rows, targets, _ in _pieces(block, placed, told, n_labels):
+        total += targets.reshape(len(targets), -1).T @ block[rows]
+    return total
+
+
+def _softened(
+    block: NDArray[Any],
+    placed: _Part,
+    told: _Singles,
+    diagonal: Values,
+    function: Callable[..., Any],
+    growth: Values,
+    coefficients: _Singles,
+    shifts: _Singles,
+    temperature: float,
+) -> NDArray[Any]:
+    """Apply a function to what a member says of the rows, their own targets left out.
+
+    A row has some share in its own output, the diagonal of the smoother; its odds grow as the
+    replica has fewer rows, and it has none in a replica that lacks it.
+    """
+    odds = (diagonal / (1 - diagonal))[:, np.newaxis] * growth
+    shares = (odds / (1 + odds)).astype(np.float32)
+    held = np.flatnonzero(placed[2])
+    shares[held, placed[2][held]] = 0
+    flat, out = coefficients.reshape(shifts.size, -1), []
+    for rows, targets, here in _pieces(block, placed, told, shifts.shape[1]):
+        own = shares[rows, :, np.newaxis]
+        said = (block[rows] @ flat.T).reshape(targets.shape)
+        said += shifts
+        said -= own * targets
+        said /= (1 - own) * np.float32(temperature)
+        said -= said.max(axis=2, keepdims=True)
+        np.exp(said, out=said)
+        said /= said.sum(axis=2, keepdims=True)
+        out.append(function(said, placed[2][rows], here))
+    return np.concatenate(out)
+
+
+def _at_candidates(said: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
+    """Of every replica at the candidates, (nnz, K + 1)."""
+    return said[here[0], :, here[1]]
+
+
+def _of_all_labels(said: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
+    """Honest, and without the own target only, (b, 2, l)."""
+    return np.stack([said[np.arange(len(said)), fold], said[:, 0]], axis=1)
+
+
+def _honest_block(
+    block: NDArray[Any],
+    chosen: NDArray[np.intp],
+    fold: NDArray[np.intp],
+    coefficients: _Singles,
+    shifts: _Singles,
+) -> NDArray[Any]:
+    """Scores of some rows by the replica that lacks them, (s, l)."""
+    out, part = np.empty((len(chosen), shifts.shape[1])), block[chosen]
+    for k in np.unique(fold):
+        spots = np.flatnonzero(fold == k)
+        out[spots] = part[spots] @ coefficients[k].T + shifts[k]
+    return out
 
 
 class LandmarkBench:
@@ -67,6 +183,8 @@ class LandmarkBench:
 
     A replica's own rows are left out one by one by the diagonal of the smoother of all rows,
     its odds raised by the share of rows that the replica lacks; exact for the replica of all.
+    The features are where their rows are: in memory, in a file, or with the workers of a
+    cluster, who get targets at the candidates and coefficients, and give back the same.
 
     Cost: n r^2 multiply-adds once for every width; a round 2 n r (K + 1) l for every member.
     Memory: the features, and some candidate entries.
@@ -96,32 +214,17 @@ class LandmarkBench:
         if n > _SAMPLE:
             self.sample = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
         self.evidence = replicas.evidence.take(self.sample) if n > _SAMPLE else replicas.evidence
-        self.widths = {}
-        for width in dict.fromkeys(width for width, _ in kernels):
-            basis, features = bases[width], bases[width].features
-            if not isinstance(features, StoredBlocks):
-                raise ValueError("JuryClassifier takes no Dask collection. Pass X.compute().")
-            self.widths[width] = Width(features, basis.strengths, replicas)
-        self.systems = [self.widths[width].systems(ridge) for width, ridge in kernels]
+        widths = {width: Width(bases[width], replicas) for width in dict(kernels)}
+        self.widths = [widths[width] for width, _ in kernels]
+        self.systems = [widths[width].systems(ridge) for width, ridge in kernels]
         self.smoothers = [
             NystroemSmoother(bases[width], ridge, np.dtype(np.float64)) for width, ridge in kernels
         ]
-        self.leverages = [self._leverage(each.diagonal) for each in self.smoothers]
-
-    def _leverage(self, diagonal: Values) -> _Singles:
-        """Share of a row's own target in its output by every replica, (n, K + 1)."""
-        n = len(diagonal)
-        own = np.clip(diagonal, 1 / n, 1 - 1e-6)[:, np.newaxis]
-        sizes = np.array([len(rows) for rows in self.replicas.rows])
-        odds = own / (1 - own) * (n / sizes)
-        out = odds / (1 + odds)
-        held = self.replicas.fold > 0
-        out[held, self.replicas.fold[held]] = 0
-        return out.astype(np.float32)
+        self.diagonals = [np.clip(each.diagonal, 1 / n, 1 - 1e-6) for each in self.smoothers]
 
     def listen(self, targets: Sequence[Values], seed: int = 0) -> LandmarkHearing:
         """Let all members learn from the targets of every replica."""
-        self.heard = targets[0]
+        self.heard, told = targets[0], self.join(targets)
         _, n_replicas, l = self.replicas.shape
         lengths = [len(rows) for rows in self.replicas.rows]
         means = np.array(
@@ -130,49 +233,31 @@ class LandmarkBench:
                 for own, values, length in zip(self.replicas.own, targets, lengths, strict=True)
             ]
         )  # (K + 1, l)
-        gathered = {width: self._gather(each, targets) for width, each in self.widths.items()}
+        gathered = {width: width.gather(told) for width in dict.fromkeys(self.widths)}
         coefficients, shifts = [], []
-        for (width, _), systems in zip(self.kernels, self.systems, strict=True):
-            found = np.empty((n_replicas, l, self.widths[width].features.shape[1]))
+        for width, systems in zip(self.widths, self.systems, strict=True):
+            found = np.empty((n_replicas, l, width.features.shape[1]))
             shift = np.empty((n_replicas, l))
             for k, system in enumerate(systems):
-                total = self.widths[width].totals[k]
-                found[k] = la.cho_solve(
-                    system, (gathered[width][k] - np.outer(means[k], total)).T
-                ).T
+                total, sums = width.totals[k], gathered[width][k]
+                found[k] = la.cho_solve(system, (sums - np.outer(means[k], total)).T).T
                 shift[k] = means[k] - found[k] @ total / lengths[k]
-            coefficients.append(found)
-            shifts.append(shift)
-        return LandmarkHearing(self, coefficients, shifts, targets)
+            coefficients.append(found.astype(np.float32))
+            shifts.append(shift.astype(np.float32))
+        return LandmarkHearing(self, coefficients, shifts, told)
 
-    def _gather(self, width: Width, targets: Sequence[Values]) -> Scores:
-        """``Q'Z`` of every replica, (K + 1, l, r)."""
-        _, n_replicas, l = self.replicas.shape
-        total = np.zeros((n_replicas * l, width.features.shape[1]))
-
-        def work(item: tuple[slice, _Singles]) -> _Singles:
-            rows, block = item
-            dense = self.scatter(targets, rows).reshape(len(block), -1)
-            return np.asarray(dense.T @ block)
-
-        for part in ordered_map(work, blocks(width.features), blas=True):
-            total += part
-        return total.reshape(n_replicas, l, -1)
-
-    def scatter(self, targets: Sequence[Values], rows: slice) -> _Singles:
-        """Targets of some rows in every replica, (b, K + 1, l)."""
-        out = np.zeros((rows.stop - rows.start, *self.replicas.shape[1:]), dtype=np.float32)
-        for k, (here, labels, spots) in enumerate(self.entries(rows)):
-            out[here, k, labels] = targets[k][spots]
+    def join(self, targets: Sequence[Values]) -> _Singles:
+        """Targets of every replica at the candidates of all rows, (nnz, K + 1); 0 if it has no."""
+        entries = self.replicas.evidence.entries
+        out = np.zeros((len(entries), len(targets)), dtype=np.float32)
+        for k, values in enumerate(targets):
+            out[self.kept(k), k] = values
         return out
 
-    def entries(self, rows: slice) -> Iterator[tuple[Any, Any, slice]]:
-        """Rows within a block, labels and places of the candidate entries of every replica."""
-        for own, all_rows in zip(self.replicas.own, self.replicas.rows, strict=True):
-            first, last = np.searchsorted(all_rows, (rows.start, rows.stop))
-            spots = slice(own.entries.indptr[first], own.entries.indptr[last])
-            here = all_rows[own.entries.rows[spots]] - rows.start
-            yield here, own.entries.labels[spots], spots
+    def kept(self, k: int) -> Any:
+        """Candidate entries that a replica has."""
+        entries = self.replicas.evidence.entries
+        return slice(None) if k == 0 else (self.replicas.fold != k)[entries.rows]
 
     def models(self) -> list[list[Any]]:
         """Return what scores new rows, for every member, after the last hearing."""
@@ -186,74 +271,46 @@ class LandmarkHearing:
     def __init__(
         self,
         bench: LandmarkBench,
-        coefficients: list[Scores],
-        shifts: list[Scores],
-        targets: Sequence[Values],
+        coefficients: list[_Singles],
+        shifts: list[_Singles],
+        told: _Singles,
     ) -> None:
-        self.bench, self.targets, self.evidence = bench, targets, bench.evidence
-        self.coefficients = [each.astype(np.float32) for each in coefficients]
-        self.shifts = [each.astype(np.float32) for each in shifts]
+        self.bench, self.told, self.evidence = bench, told, bench.evidence
+        self.coefficients, self.shifts = coefficients, shifts
         self.honest = [self._honest(m) for m in range(len(coefficients))]
 
     def _honest(self, m: int) -> Scores:
-        bench = self.bench
-        features = bench.widths[bench.kernels[m][0]].features
-        out = np.empty((len(bench.sample), bench.replicas.shape[2]))
-        for rows, block in blocks(features):
-            first, last = np.searchsorted(bench.sample, (rows.start, rows.stop))
-            chosen = bench.sample[first:last]
-            part, fold = block[chosen - rows.start], bench.replicas.fold[chosen]
-            for k in np.unique(fold):
-                spots = np.flatnonzero(fold == k)
-                out[first + spots] = part[spots] @ self.coefficients[m][k].T + self.shifts[m][k]
-        return out
+        bench, features = self.bench, self.bench.widths[m].features
+        parts = []
+        for rows in features.slices:
+            chosen = bench.sample[slice(*np.searchsorted(bench.sample, (rows.start, rows.stop)))]
+            parts.append((chosen - rows.start, bench.replicas.fold[chosen]))
+        said = features.map(_honest_block, parts, self.coefficients[m], self.shifts[m])
+        return np.concatenate(list(said))
 
     def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
         """Mixture of all members at the candidates of every replica's own rows."""
-        out: list[Values] = [np.empty(len(own.entries)) for own in self.bench.replicas.own]
-        for rows, mixed in self._mixtures(temperatures, weights):
-            for k, (here, labels, spots) in enumerate(self.bench.entries(rows)):
-                out[k][spots] = mixed[here, k, labels]
-        return out
+        mixed = np.zeros_like(self.told)
+        for weight, (_, spots, said) in self._said(_at_candidates, temperatures, weights):
+            mixed[spots] += weight * said
+        return [mixed[self.bench.kept(k), k] for k in range(mixed.shape[1])]
 
     def everywhere(
         self, temperatures: Sequence[float], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         n, _, l = self.bench.replicas.shape
-        honest, own = np.empty((n, l), dtype=np.float32), np.empty((n, l), dtype=np.float32)
-        for rows, mixed in self._mixtures(temperatures, weights):
-            own[rows] = mixed[:, 0]
-            honest[rows] = mixed[np.arange(len(mixed)), self.bench.replicas.fold[rows]]
-        return honest, own
+        mixed = np.zeros((n, 2, l), dtype=np.float32)
+        for weight, (rows, _, said) in self._said(_of_all_labels, temperatures, weights):
+            mixed[rows] += weight * said
+        return mixed[:, 0], mixed[:, 1]
 
-    def _mixtures(
-        self, temperatures: Sequence[float], weights: NDArray[Any]
-    ) -> Iterator[tuple[slice, _Singles]]:
-        """Mixtures of all replicas, (b, K + 1, l), block by block."""
-        heard = [m for m, weight in enumerate(weights) if weight > _FAINT]
-        n = self.bench.replicas.shape[0]
-        slices = [slice(s, min(s + _BLOCK_ROWS, n)) for s in range(0, n, _BLOCK_ROWS)]
-
-        def work(rows: slice) -> _Singles:
-            told = self.bench.scatter(self.targets, rows)
-            total = np.zeros_like(told)
-            for m in heard:
-                total += np.float32(weights[m]) * self._soften(m, rows, told, temperatures[m])
-            return total
-
-        return zip(slices, ordered_map(work, slices, blas=True), strict=True)
-
-    def _soften(self, m: int, rows: slice, told: _Singles, temperature: float) -> _Singles:
+    def _said(
+        self, function: Callable[..., Any], temperatures: Sequence[float], weights: NDArray[Any]
+    ) -> Iterator[tuple[np.float32, tuple[slice, slice, Any]]]:
+        """Weight of every member that counts, and what it says, block by block."""
         bench = self.bench
-        block = bench.widths[bench.kernels[m][0]].features.read(rows)
-        coefficients = self.coefficients[m].reshape(told[0].size, -1)
-        out = (block @ coefficients.T).reshape(told.shape)
-        out += self.shifts[m]
-        own = bench.leverages[m][rows][:, :, np.newaxis]
-        out -= own * told
-        out /= (1 - own) * np.float32(temperature)
-        out -= out.max(axis=2, keepdims=True)
-        np.exp(out, out=out)
-        out /= out.sum(axis=2, keepdims=True)
-        return out
+        for m in np.flatnonzero(weights > _FAINT).tolist():
+            member = self.coefficients[m], self.shifts[m], temperatures[m]
+            for block in bench.widths[m].judge(function, self.told, bench.diagonals[m], *member):
+                yield np.float32(weights[m]), block

@@ -190,7 +190,6 @@ def test_killed_and_resumed(whole, npz, tmp_path, monkeypatch):
         stop_at(patch, 3, die)
         with pytest.raises(Killed):
             run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(tmp_path / "run")])
-    (tmp_path / "run" / "checkpoint.safetensors.part").write_bytes(b"half")
     assert run(["deep", "resume", str(tmp_path / "run")]) == 0
     same_run(whole, tmp_path / "run")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import save_file  # noqa: E402
 
-from appellate.deep import checkpoint, estimator  # noqa: E402
+from appellate.deep import hearing, settings  # noqa: E402
 from appellate.deep.checkpoint import CheckpointError, load_tree, save_tree  # noqa: E402
 from tests.deep.small import (  # noqa: E402
     MAKERS,
@@ -43,7 +44,7 @@ def stop_after(monkeypatch):
             if record["epoch"] == epoch:
                 raise StoppedError
 
-        monkeypatch.setattr(estimator, "_tell", tell)
+        monkeypatch.setattr(settings, "_tell", tell)
 
     return set_epoch
 
@@ -129,7 +130,7 @@ def test_every_step_may_be_the_last(tmp_path, monkeypatch):
     signs = [signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT]
     before = [signal.getsignal(sign) for sign in signs[:2]]
     whole = proden(**options | {"folder": None}).fit(X, candidates)
-    step = estimator.Trainer._step
+    step = hearing.Trainer._step
     done = []
 
     def interrupted(self, rows, x):
@@ -138,7 +139,7 @@ def test_every_step_may_be_the_last(tmp_path, monkeypatch):
         step(self, rows, x)  # the step is finished first
         done.append((self.epoch, self.batch))
 
-    monkeypatch.setattr(estimator.Trainer, "_step", interrupted)
+    monkeypatch.setattr(hearing.Trainer, "_step", interrupted)
     for number in range(5):
         with pytest.raises(KeyboardInterrupt):
             proden(**options, resume=number > 0).fit(X, candidates)
@@ -157,7 +158,7 @@ def test_second_signal_does_not_wait(tmp_path, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("the second one must end it")
 
-    monkeypatch.setattr(estimator.Trainer, "_step", impatient)
+    monkeypatch.setattr(hearing.Trainer, "_step", impatient)
     with pytest.raises(KeyboardInterrupt):
         proden(folder=tmp_path).fit(X, candidates)
     assert not (tmp_path / "checkpoint.safetensors").exists()
@@ -214,16 +215,16 @@ def test_killed_while_it_writes(tmp_path, when, where):
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     path = tmp_path / "checkpoint.safetensors"
-    assert (tmp_path / "checkpoint.safetensors.part").exists()
+    (half,) = tmp_path.glob(".appellate-*")
     assert path.exists() == (when > 1)
     if when > 1:  # that of the epoch before, whole
         assert load_tree(path)["trainer"]["position"] == [when - 1, 0]
         with pytest.raises(CheckpointError):
-            load_tree(tmp_path / "checkpoint.safetensors.part")
+            load_tree(half)
     make = MAKERS["pico"]
     resumed = make(partner="non-candidate", folder=tmp_path, resume=True).fit(X, candidates)
     assert_same_run(resumed, make(partner="non-candidate").fit(X, candidates), X)
-    assert not (tmp_path / "checkpoint.safetensors.part").exists()
+    assert not half.exists()
 
 
 # -- what is refused --------------------------------------------------------------------
@@ -360,7 +361,7 @@ def test_failed_write_leaves_the_file_before(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError("no space left")
 
-    monkeypatch.setattr(checkpoint.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space"):
         save_tree({"value": 2}, path)
     assert load_tree(path) == {"value": 1}

@@ -24,6 +24,7 @@ from appellate.deep import (  # noqa: E402
     PRODENClassifier,
     Run,
     data,
+    hearing,
 )
 from appellate.deep.methods import Plan  # noqa: E402
 from appellate.deep.trainer import Trainer  # noqa: E402
@@ -275,18 +276,18 @@ def test_warm_start_begins_with_fresh_confidence():
 def test_base_of_plcp(warm, monkeypatch):
     X, candidates, truth = make_clusters()
     starts = []
-    make, take_over = Plan.make, PRODENClassifier._take_over
+    make, take_over = Plan.make, hearing._take_over
 
     def made(self, start, streams):
         starts.append([start.clone(), None])
         return make(self, start, streams)
 
-    def taken_over(self, method):
-        starts[-1][1] = getattr(self, "_networks", None)
-        return take_over(self, method)
+    def taken_over(method, before):
+        starts[-1][1] = before
+        return take_over(method, before)
 
     monkeypatch.setattr(Plan, "make", made)
-    monkeypatch.setattr(PRODENClassifier, "_take_over", taken_over)
+    monkeypatch.setattr(hearing, "_take_over", taken_over)
     base = proden(**QUICK, warm_start=warm)
     model = PLCPClassifier(base, max_rounds=3, random_state=0).fit(X, candidates)
     assert len(starts) == 3
@@ -295,7 +296,7 @@ def test_base_of_plcp(warm, monkeypatch):
     assert not torch.equal(starts[1][0], starts[0][0])  # what the partner said
     torch.testing.assert_close(starts[2][0].sum(dim=1), torch.ones(60))
     assert starts[0][1] is None
-    assert starts[1][1] is not None
+    assert (starts[1][1] is not None) == warm
     assert np.mean(model.predict(X) == truth) > 0.95
     assert model.estimator_.training_output_.shape == (60, 3)
     assert len(model.estimator_.docket(output="dict")["outcome"]) == 60

@@ -398,7 +398,7 @@ def test_twin_is_proden_with_a_coupling(data, make):
     X, candidates = data
     start = even(candidates)
     settings = Coupling(collaboration=0.0)
-    twin = CoupledTwin(Proden(make(0), start), make(1), settings)
+    twin = CoupledTwin(Proden(make(0), start), Proden(make(1), start), settings)
     both = Ensemble(Proden(make(0), start), Proden(make(1), start))
     alone = [Proden(make(seed), start) for seed in (0, 1)]
     for method in (twin, both, *alone):
@@ -414,7 +414,9 @@ def test_twin_is_drawn_to_the_base(data, make):
     X, candidates = data
     batch = Batch(torch.arange(N), (torch.from_numpy(X),), torch.from_numpy(candidates))
     settings = Coupling(collaboration=3.0)
-    method = CoupledTwin(Proden(make(0), even(candidates)), make(1), settings)
+    method = CoupledTwin(
+        Proden(make(0), even(candidates)), Proden(make(1), even(candidates)), settings
+    )
     y = candidates
     W = y / y.sum(axis=1, keepdims=True)
     arrays = [affine(method.base.network), affine(method.partner.network)]

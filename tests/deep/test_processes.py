@@ -39,7 +39,7 @@ import torch.distributed as dist
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 from safetensors.torch import save_file
-from appellate.deep import estimator
+from appellate.deep import hearing
 from tests.deep.small import MAKERS, make_table, state_of, timeless
 from tests.deep.test_processes import RESUMED, RUNS
 
@@ -62,19 +62,19 @@ options = {**options, "folder": folder / "run"}
 class StoppedError(Exception):
     pass
 
-close_epoch = estimator.RunFolder.close_epoch
+close_epoch = hearing.RunFolder.close_epoch
 
 def stopped(self, record, trainer):
     close_epoch(self, record, trainer)
     if record["epoch"] == 2:
         raise StoppedError
 
-estimator.RunFolder.close_epoch = stopped
+hearing.RunFolder.close_epoch = stopped
 try:
     MAKERS[kind](**options).fit(X, candidates)
 except StoppedError:
     pass
-estimator.RunFolder.close_epoch = close_epoch
+hearing.RunFolder.close_epoch = close_epoch
 dist.barrier()
 keep("resumed", MAKERS[kind](**options, resume=True).fit(X, candidates))
 dist.barrier()

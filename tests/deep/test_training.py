@@ -280,16 +280,16 @@ def test_best_epoch_is_kept(selection):
 
 def test_held_out_rows_are_not_trained_on_and_scored_as_said(monkeypatch):
     X, candidates, _ = make_table(40)
-    from appellate.deep import estimator
+    from appellate.deep import hearing
 
     kept = []
 
-    class Watched(estimator.HeldOut):
+    class Watched(hearing.HeldOut):
         def __init__(self, *args):
             super().__init__(*args)
             kept.append(self)
 
-    monkeypatch.setattr(estimator, "HeldOut", Watched)
+    monkeypatch.setattr(hearing, "HeldOut", Watched)
     model = proden(validation_fraction=0.25, partner="non-candidate", head="partner")
     model.fit(X, candidates)
     rows = kept[0].rows

@@ -20,6 +20,7 @@ from appellate.tables import (
     read_labels,
     read_table,
 )
+from appellate.tables.encoding import column_places
 from tests.tables import crowds
 
 
@@ -166,3 +167,30 @@ def test_prose_says_what_it_says():
     texts = [" ".join(["the animal we saw", *r.choice(words[label].split(), 2)]) for label in y]
     model = make_pipeline(TextEncoder(), LogisticRegression())
     assert cross_val_score(model, texts, y).mean() > 0.95
+
+
+def test_no_kind_of_column_drowns_the_others():
+    r = crowds.rng()
+    n = 300
+    frame = pd.DataFrame(
+        {
+            "a": r.normal(0, 1000, n),
+            "b": r.normal(size=n),
+            "prose": crowds.make_tweets(n),
+            **{f"v{j}": r.normal(0, j + 1, n) for j in range(64)},
+        }
+    )
+    vectors = {"pictures": [f"v{j}" for j in range(64)]}
+    encoder = make_encoder(frame, text=["prose"], vectors=vectors).fit(frame)
+    rows = encoder.transform(frame)
+    weights = {
+        name: rows[:, places].var(axis=0).sum() for name, places in column_places(encoder).items()
+    }
+    np.testing.assert_allclose([weights["a"], weights["b"]], 1, rtol=1e-6)
+    np.testing.assert_allclose([weights["prose"], weights["pictures"]], 2, rtol=1e-6)
+
+
+def test_vectors_alone_keep_their_scale():
+    frame = pd.DataFrame(crowds.rng().normal(size=(50, 8)), columns=[f"v{j}" for j in range(8)])
+    encoder = make_encoder(frame, vectors={"v": list(frame.columns)})
+    np.testing.assert_allclose(encoder.fit_transform(frame).var(axis=0), 1, rtol=1e-6)

@@ -12,7 +12,8 @@ _HOMES = {
     "PRODENClassifier": "proden",
     "PiCOClassifier": "pico",
     **dict.fromkeys(
-        ("Contrast", "Coupling", "Network", "Optimizer", "Run", "Selection"), "settings"
+        ("Ambiguity", "Contrast", "Coupling", "Network", "Optimizer", "Run", "Selection"),
+        "settings",
     ),
 }
 __all__ = sorted(_HOMES)

@@ -7,13 +7,14 @@ moved there when it is whole: a run that is killed while writing leaves the file
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+
+from appellate._files import whole_file
 
 _TENSOR, _PAIRS, _TUPLE = "__tensor__", "__pairs__", "__tuple__"
 
@@ -34,11 +35,8 @@ def save_tree(tree: dict[str, Any], path: Path) -> None:
     """
     tensors: dict[str, torch.Tensor] = {}
     skeleton = json.dumps(_take_out(tree, "", tensors), allow_nan=False)
-    part = path.with_name(path.name + ".part")
-    save_file(tensors, part, metadata={"tree": skeleton})
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    with whole_file(path) as part:
+        save_file(tensors, part, metadata={"tree": skeleton})
 
 
 def load_tree(path: Path, device: str = "cpu") -> dict[str, Any]:

@@ -21,7 +21,6 @@ own. ``"none"`` is Python's None, for `partner` and `blur`. Reading a file does 
 
 from __future__ import annotations
 
-import inspect
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 if TYPE_CHECKING:
     from appellate.deep.estimator import DeepClassifier
@@ -50,12 +50,23 @@ _SMOKE_NETWORKS: dict[str, dict[str, Any]] = {
 }
 #: Parameters that the command sets itself.
 _RESERVED = (
-    *("device", "folder", "n_workers", "random_state", "resume", "run", "verbose", "warm_start"),
+    *(
+        "device",
+        "folder",
+        "n_jobs",
+        "n_workers",
+        "random_state",
+        "resume",
+        "run",
+        "verbose",
+        "warm_start",
+    ),
 )
 #: Parameters that are settings objects; a configuration names their fields alone.
 _GROUPS = {
     **{"network": "Network", "partner": "Coupling", "optimizer": "Optimizer"},
     **{"selection": "Selection", "contrast": "Contrast", "run": "Run"},
+    "ambiguity": "Ambiguity",
 }
 _KEYS = ("extends", "title", "method", "dataset", "classifier", "flip")
 _MAY_BE_NONE = ("blur", "partner")
@@ -258,8 +269,8 @@ def make_classifier(
         If a parameter is unknown or has a wrong value.
     """
     kind = getattr(import_module("appellate.deep"), METHODS[method])
-    known, groups = _known(kind), _groups(kind)
-    given: dict[str, dict[str, Any]] = {"run": run}
+    known, views = _nested(kind), {}
+    nested = {f"run__{key}": value for key, value in run.items()}
     for key, value in settings.items():
         if key in _RESERVED:
             raise ConfigurationError(
@@ -270,20 +281,18 @@ def make_classifier(
                 f"{kind.__name__} has no parameter '{key}'.{guess(key, known)} It has "
                 f"{', '.join(known)}."
             )
-        parameter, field = known[key]
-        fields = {field: value} if field else value or {}
-        given.setdefault(parameter, {}).update({k: _python(k, v) for k, v in fields.items()})
+        if key == "network_options":
+            nested |= {f"network__{k}": _python(k, v) for k, v in (value or {}).items()}
+        elif known[key] == "augmentation":
+            views[key] = value
+        else:
+            nested[known[key]] = _python(key, value)
     classifier: DeepClassifier = kind(random_state=random_state, warm_start=warm_start)
     try:
-        for parameter, values in given.items():
-            if parameter in groups:
-                opened = _open(groups[parameter], getattr(classifier, parameter))
-                classifier.set_params(**{parameter: opened.set_params(**values)})
-            elif parameter == "augmentation":
-                views = zip(_views(kind), kind._image_views, strict=True)
-                classifier.augmentation = tuple(values.get(*each) for each in views)
-            else:
-                classifier.set_params(**values)
+        _open(classifier, {key.partition("__")[0] for key in nested}).set_params(**nested)
+        if views:
+            usual = zip(_views(kind), kind._image_views, strict=True)
+            classifier.augmentation = tuple(views.get(*each) for each in usual)
         classifier._validate_params()
         classifier._check_params()
     except (TypeError, ValueError) as error:
@@ -303,17 +312,16 @@ def all_settings(
     shape : tuple of int
         Of the rows: what ``"auto"`` means depends on it.
     """
-    kind = type(classifier)
-    found: dict[str, Any] = {}
-    opened = {k: _open(group, getattr(classifier, k)) for k, group in _groups(kind).items()}
-    opened["optimizer"] = opened["optimizer"].settled(classifier._usual, shape)
-    opened["selection"].validation_fraction = opened["selection"].fraction
-    for key, (parameter, field) in _known(kind).items():
-        found[key] = getattr(opened.get(parameter, classifier), field or "name", None)
-    options = opened["network"].get_params()
-    del options["name"]
-    found["network_options"] = {k: v for k, v in options.items() if v is not None} or None
-    return found | dict(zip(_views(kind), classifier._views(shape), strict=True))
+    kind, opened = type(classifier), _open(clone(classifier), _GROUPS)
+    opened.optimizer = opened.optimizer.settled(opened._usual, shape)
+    opened.selection.validation_fraction = opened.selection.fraction
+    params = opened.get_params()
+    options = {k: v for k, v in opened.network.get_params().items() if k != "name" and v}
+    return (
+        {name: params[key] for name, key in _nested(kind).items()}
+        | {"network_options": options or None}
+        | dict(zip(_views(kind), classifier._views(shape), strict=True))
+    )
 
 
 def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> str:
@@ -355,19 +363,20 @@ def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> str:
                 make_augmentation(name)(images)
             classifier._plan(inputs.row_shape).network.make(inputs.row_shape, n_classes)
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
-        raise ConfigurationError(str(error)) from error
+        vectors = " The rows are vectors: set network=mlp, and no augmentation."
+        raise ConfigurationError(f"{error}{vectors if X.ndim == 2 else ''}") from error
     return str(device)
 
 
-def _groups(kind: type[DeepClassifier]) -> dict[str, Any]:
-    """Settings objects of a classifier, by the parameter that takes them."""
-    home, parameters = import_module("appellate.deep"), inspect.signature(kind).parameters
-    return {name: getattr(home, group) for name, group in _GROUPS.items() if name in parameters}
-
-
-def _open(group: Any, value: Any) -> Any:
-    """Return settings for a word; PiCO's constants have none."""
-    return group() if value is None and group.__name__ == "Contrast" else group.of(value)
+def _open(classifier: DeepClassifier, names: Iterable[str]) -> Any:
+    """Put settings objects where a classifier has words for them."""
+    home = import_module("appellate.deep")
+    for name in names:
+        if name in _GROUPS and hasattr(classifier, name):
+            group, value = getattr(home, _GROUPS[name]), getattr(classifier, name)
+            of_authors = name == "contrast" and value is None
+            setattr(classifier, name, group() if of_authors else group.of(value))
+    return classifier
 
 
 def _views(kind: type[DeepClassifier]) -> tuple[str, ...]:
@@ -375,22 +384,16 @@ def _views(kind: type[DeepClassifier]) -> tuple[str, ...]:
     return names if len(kind._image_views) == 2 else ("augmentation",)
 
 
-def _known(kind: type[DeepClassifier]) -> dict[str, tuple[str, str]]:
-    """Names that a configuration may use: the parameter, and the field inside it."""
-    groups, known = _groups(kind), {"network_options": ("network", "")}
-    for parameter in inspect.signature(kind).parameters:
-        if parameter == "augmentation":
-            known |= {name: (parameter, name) for name in _views(kind)}
-        elif parameter == "network":
-            known["network"] = (parameter, "name")
-        elif parameter == "run":
-            known["checkpoint_every"] = (parameter, "checkpoint_every")
-        elif parameter in groups:
-            fields = inspect.signature(groups[parameter]).parameters
-            known |= {parameter if f == "name" else f: (parameter, f) for f in fields}
-        elif parameter not in _RESERVED:
-            known[parameter] = (parameter, parameter)
-    return known
+def _nested(kind: type[DeepClassifier]) -> dict[str, str]:
+    """Names that a configuration may use, and how scikit-learn nests them."""
+    nested = {"network_options": "network"} | dict.fromkeys(_views(kind), "augmentation")
+    for key in _open(kind(), _GROUPS).get_params():
+        parameter, _, field = key.partition("__")
+        name = parameter if field in ("name", parameter) else field or parameter
+        of_network = parameter == "network" and name != parameter
+        if (field or parameter not in (*_GROUPS, "augmentation")) and not of_network:
+            nested |= {name: key} if name not in _RESERVED else {}
+    return nested
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -422,10 +425,8 @@ def _read(name: str) -> dict[str, Any]:
             )
         kind = dict if key in ("classifier", "flip") else str
         if not isinstance(value, kind):
-            raise ConfigurationError(
-                f"'{key}' in '{name}' must be {'a table' if kind is dict else 'a text'}, "
-                f"not {value!r}."
-            )
+            what = "a table" if kind is dict else "a text"
+            raise ConfigurationError(f"'{key}' in '{name}' must be {what}, not {value!r}.")
     return content
 
 

@@ -74,6 +74,10 @@ class ArrayInputs:
         """Return the number of rows."""
         return len(self._X)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what lies on a device."""
+        return {**self.__dict__, "_kept": None}
+
     def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
         """Yield the rows of each batch on the device, as float32 or, if they are, float64."""
         whole = self._whole(device)

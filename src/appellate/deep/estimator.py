@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -24,25 +21,15 @@ from appellate._compat import Interval, StrOptions
 from appellate.base import AppealClassifier, Model, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
-from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
-from appellate.deep.folder import Record, RunFolder
-from appellate.deep.methods import Method, Plan
+from appellate.deep.evidence import Panel
+from appellate.deep.hearing import Hearing, weights
+from appellate.deep.methods import Committee, Method, Plan
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.processes import agreed
-from appellate.deep.selection import HeldOut
-from appellate.deep.settings import (
-    Contrast,
-    Coupling,
-    Network,
-    Optimizer,
-    Run,
-    Selection,
-    Settings,
-)
+from appellate.deep.settings import Ambiguity, Coupling, Network, Optimizer, Run, Selection
 from appellate.deep.streams import Streams, isolated
-from appellate.deep.trainer import Trainer, predict
-from appellate.model_selection import candidate_train_test_split
+from appellate.deep.trainer import predict
 from appellate.numerics.entries import Values
 
 if TYPE_CHECKING:
@@ -60,17 +47,15 @@ class Networks(Model):
     """
 
     plan: Plan
-    method: Method
+    method: Method | Committee
     scaling: Scaling
     head: str = "mean"
 
     def heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
         """Probabilities of new rows by every network that can predict, (m, l)."""
-        inputs = open_inputs(X)
-        device = next(self.method.parameters()).device
-        return predict(
-            self.method, inputs.batches(in_order(len(inputs), 1024), device), self.scaling
-        )
+        inputs, device = open_inputs(X), next(self.method.parameters()).device
+        batches = inputs.batches(in_order(len(inputs), 1024), device)
+        return predict(self.method, batches, self.scaling)
 
     def decision(self, X: Any) -> NDArray[np.float32]:
         """Probabilities of new rows by the head, (m, l)."""
@@ -102,7 +87,7 @@ class Networks(Model):
         """Make the networks anew and give them their weights back."""
         l, rest = state["n_labels"], ("training_output", "plan", "head")
         with isolated(torch.device("cpu")):
-            method = state["plan"].make(torch.full((1, l), 1 / l), Streams(0))
+            method = state["plan"].make_all(torch.full((1, l), 1 / l), Streams(0))
         weights = {k: torch.from_numpy(np.array(v)) for k, v in state["weights"].items()}
         method.load_state_dict({**method.state_dict(), **weights})
         scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in state["scaling"]))
@@ -110,9 +95,7 @@ class Networks(Model):
         self.__dict__.update(method=method, scaling=scaling, **kept)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """All weights and buffers but the confidence of the training rows."""
-        state = self.method.state_dict().items()
-        return {k: v.cpu().numpy() for k, v in state if not k.endswith("confidence")}
+        return {k: v.cpu().numpy() for k, v in weights(self.method).items()}
 
     def _with(self, weights: Mapping[str, NDArray[Any]], **changes: Any) -> Networks:
         other = object.__new__(Networks)
@@ -129,9 +112,18 @@ class DeepClassifier(AppealClassifier):
     partner : {"non-candidate", "candidate", "independent"}, Coupling or None, \
 default=None
         A second network; `Coupling` says what the words mean and how both hear each other.
+    ambiguity : {"label-first", "set-first", "auto"}, float or Ambiguity, default="label-first"
+        How candidate sets arise. Label-first is the method as published. A number divides that
+        power of a moving class prior out of the targets. ``"auto"`` trains networks on folds,
+        and chooses by what they say of rows that they did not see between label-first, that
+        correction (0.5) and rounds of targets from networks that did not see the row. `Ambiguity`
+        has the details. With a partner every network has one beside it.
+    n_networks : int or None, default=None
+        Networks whose mean predicts, and with ``"auto"`` also the number of folds. None: one,
+        with ``"auto"`` five.
     head : {"base", "partner", "mean"}, default="mean"
-        Who predicts, if there is a partner; read at prediction. Training labels and docket
-        are those of the head at the time of fitting.
+        Who predicts, if there is a partner or more than one network; read at prediction.
+        Training labels and docket are those of the head at the time of fitting.
     n_epochs : int, default=@n_epochs@
         Passes over the data.
     optimizer : {"auto", "adam", "sgd"} or Optimizer, default="auto"
@@ -175,10 +167,17 @@ Selection, default="last"
     transduction_ : ndarray, shape (n,)
         Label of every training row: its most probable candidate.
     verdict_, verdict_confidence_, overturned_ : ndarray
-        Label and confidence by the base, and where the head says otherwise.
+        Label and confidence by the base, the first network taken label-first, and where the
+        head says otherwise.
+    ambiguity_ : float
+        How the sets were taken: 0 label-first to 1 set-first.
+    targets_ : {"label-first", "in-sample", "honest"}
+        Whose output the targets were made of.
+    criterion_ : dict
+        What the networks on folds proved about the sets, by step; empty if nothing was asked.
     history_ : list of dict
-        A record for every epoch: losses, learning rate, share of labels that changed, mean
-        confidence, agreement with the partner, scores of the rows kept aside, rows a second.
+        A record for every epoch of the first network: losses, learning rate, share of labels
+        that changed, mean confidence, agreement with the partner, scores of the rows kept aside, rows a second.
     best_epoch_ : int
         Epoch that was kept, counted from 1.
     input_shape_ : tuple of int
@@ -190,6 +189,8 @@ Selection, default="last"
     network: str | NetworkFactory | Network = "mlp"
     _: KW_ONLY
     partner: str | Coupling | None = None
+    ambiguity: str | float | Ambiguity = "label-first"
+    n_networks: int | None = None
     head: str = "mean"
     n_epochs: int = 100
     optimizer: str | Optimizer = "auto"
@@ -205,6 +206,8 @@ Selection, default="last"
         **AppealClassifier._parameter_constraints,
         "network": [str, callable, Network],
         "partner": [StrOptions({"non-candidate", "candidate", "independent"}), Coupling, None],
+        "ambiguity": [str, Real, Ambiguity],
+        "n_networks": [Interval(Integral, 1, None, closed="left"), None],
         "head": [StrOptions({"base", "partner", "mean"})],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions({"auto", "adam", "sgd"}), Optimizer],
@@ -228,6 +231,7 @@ Selection, default="last"
         },
     }
     _image_views: ClassVar[tuple[str, ...]] = ("none",)
+    _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -250,54 +254,37 @@ Selection, default="last"
         """Train; `start` is the confidence to start from."""
         self._check_params()
         entries, run = problem.entries, Run.of(self.run)
-        inputs, device = open_inputs(problem.matrix, run.n_workers), run.find_device()
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        streams, plan = Streams(seed), self._plan(inputs.row_shape)
-        optimizer = Optimizer.of(self.optimizer).settled(self._usual, inputs.row_shape)
         initial = entries.uniform(np.float32) if start is None else start
-        first = torch.from_numpy(entries.scatter(np.asarray(initial, dtype=np.float32)))
-        views = self._views(inputs.row_shape)
-        scales = self.standardize and isinstance(inputs, ArrayInputs)
-        with isolated(device):
-            method = self._take_over(plan.make(first, streams)).to(device)
-            scaling = Scaling.of(inputs) if scales else Scaling.none()
-            held_out = self._hold_out(problem.candidates, seed)
-            trainer = Trainer(
-                method,
-                inputs,
-                torch.from_numpy(problem.candidates),
-                optimizer,
-                self.n_epochs,
-                streams=streams,
-                views=[make_augmentation(name) for name in views],
-                scaling=scaling,
-                device=device,
-                held_out=held_out,
-                folder=self._open_folder(run, inputs, problem, first, [seed, views, optimizer]),
-                listen=run.verbose if callable(run.verbose) else _tell if run.verbose else None,
-            )
-            history = trainer.train()
-            heads = trainer.predict()
+        hearing = self._open_hearing(problem, run)
+        before = getattr(self, "_networks", None) if self.warm_start else None
+        ambiguity, start_matrix = Ambiguity.of(self.ambiguity), entries.scatter(initial)
+        panel = Panel(hearing, start_matrix, self.n_epochs, seed, ambiguity, self.n_networks)
+        judgement = panel.judge(before and before.method)
+        first, heads = judgement.heard[0], judgement.heads()
         output = heads.get(self.head, heads["base"])
-        networks = Networks(output, plan, method, scaling, self.head)
+        plan = replace(hearing.plan, n_members=len(judgement.heard), others=judgement.others)
+        networks = Networks(output, plan, judgement.method, hearing.scaling, self.head)
         confidences = [
             normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]
-        details = {
-            "history_": history,
-            "best_epoch_": (0 if held_out is None else held_out.best_epoch) or trainer.epoch,
-            "input_shape_": inputs.row_shape,
-            **_appeal(problem, *confidences),
-        }
+        if judgement.confidence is not None and self.head != "base":
+            confidences[1] = entries.gather(judgement.confidence)
         self._networks, self._n_solved = networks, self._n_solved + 1
         return Result(
             initial=initial,
             confidence=confidences[1],
             output=entries.gather(output),
-            n_iter=len(history),
+            n_iter=len(first.history),
             model=lambda: networks,
             ranking=confidences[1],
-            details=details,
+            details={
+                "history_": first.history,
+                "best_epoch_": first.best_epoch,
+                **judgement.details,
+                "input_shape_": hearing.inputs.row_shape,
+                **_appeal(problem, *confidences),
+            },
         )
 
     def _keep(self, problem: Problem, result: Result) -> None:
@@ -320,7 +307,8 @@ Selection, default="last"
         Returns
         -------
         dict of str to ndarray, shape (m, l)
-            ``"base"``, and with a partner ``"partner"`` and ``"mean"``.
+            ``"base"``, with a partner ``"partner"``, with more than one network ``"network 1"``
+            and so on, and ``"mean"``.
         """
         check_is_fitted(self)
         return self._fitted.heads(self._check_rows(X, reset=False))
@@ -369,27 +357,58 @@ Selection, default="last"
 
     def _check_params(self) -> None:
         """Check what the settings inside are, and what two parameters together need."""
-        Network.of(self.network)
-        Coupling.of(self.partner)
+        self._plan(())
         Optimizer.of(self.optimizer)
         Selection.of(self.selection)
-        self._contrast()
         if Run.of(self.run).resume and self.random_state is None:
             raise ValueError("resume=True needs the random_state that the run was begun with.")
+        tau = Ambiguity.of(self.ambiguity).tau
+        targets = Ambiguity.of(self.ambiguity).targets
+        folds = tau is None or (tau > 0 and targets == "honest")
+        if folds and self.n_networks == 1:
+            raise ValueError(
+                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
+                "ambiguity a number."
+            )
+        if self.warm_start and (folds or (self.n_networks or 1) > 1):
+            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
         if len(self._views((1, 1, 1))) != len(self._image_views):
             raise ValueError(
                 f"augmentation={self.augmentation!r} must be one word, or a word for each of "
                 f"{len(self._image_views)} views."
             )
 
-    def _contrast(self) -> Contrast | None:
-        """Constants of PiCO."""
-        return None
-
     # -- parts of a fit -----------------------------------------------------------------
 
+    def _options(self) -> Any:
+        """Constants of the method."""
+        return None
+
     def _plan(self, shape: tuple[int, ...]) -> Plan:
-        return Plan(Network.of(self.network), Coupling.of(self.partner), self._contrast(), shape)
+        network, coupling = Network.of(self.network), Coupling.of(self.partner)
+        return Plan(self._method, network, coupling, self._options(), shape)
+
+    def _open_hearing(self, problem: Problem, run: Run) -> Hearing:
+        inputs = open_inputs(problem.matrix, run.n_workers)
+        shape, params = inputs.row_shape, self.get_params(deep=False)
+        scales = self.standardize and isinstance(inputs, ArrayInputs)
+        folder = None if run.folder is None else Path(run.folder)
+        if folder is not None and self._n_solved:
+            folder /= f"round-{self._n_solved + 1}"
+        return Hearing(
+            inputs,
+            problem.candidates,
+            self._plan(shape),
+            Optimizer.of(self.optimizer).settled(self._usual, shape),
+            self._views(shape),
+            Scaling.of(inputs) if scales else Scaling.none(),
+            Selection.of(self.selection),
+            self.head,
+            run,
+            folder,
+            {k: v for k, v in params.items() if k not in _SURROUNDINGS}
+            | {"class": type(self).__name__},
+        )
 
     def _views(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         """Name the augmentation of every view of rows of a shape."""
@@ -398,52 +417,6 @@ Selection, default="last"
         if isinstance(self.augmentation, str):
             return (self.augmentation,) * len(self._image_views)
         return tuple(self.augmentation)
-
-    def _take_over(self, method: Method) -> Method:
-        """With `warm_start`, give a method the weights of the last one, if they fit."""
-        before = getattr(self, "_networks", None)
-        if self.warm_start and before is not None:
-            kept, state = before.method.state_dict(), method.state_dict()
-            kept = {k: v for k, v in kept.items() if not k.endswith("confidence")}
-            if all(k in state and state[k].shape == v.shape for k, v in kept.items()):
-                method.load_state_dict({**state, **kept})
-        return method
-
-    def _hold_out(self, candidates: NDArray[np.bool_], seed: int) -> HeldOut | None:
-        selection = Selection.of(self.selection)
-        n, share = len(candidates), selection.fraction
-        if not share:
-            return None
-        if not 1 <= share * n <= n - 1:
-            raise ValueError(
-                f"validation_fraction={share:g} of {n} rows leaves no row to "
-                f"{'select' if share * n < 1 else 'train'} on: give it another value."
-            )
-        rows = candidate_train_test_split(
-            np.arange(n), candidates, test_size=share, random_state=seed
-        )[1]
-        return HeldOut(np.sort(rows), candidates, selection.selection, self.head)
-
-    def _open_folder(
-        self, run: Run, inputs: Inputs, problem: Problem, start: torch.Tensor, more: list[Any]
-    ) -> RunFolder | None:
-        if run.folder is None:
-            return None
-        params = self.get_params(deep=False)
-        told = {k: _plain(v) for k, v in params.items() if k not in _SURROUNDINGS}
-        told |= {"class": type(self).__name__, "settled": _plain(more)}
-        digest = hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16)
-        digest.update(np.ascontiguousarray(problem.candidates).tobytes() + start.numpy().tobytes())
-        digest.update(str((len(inputs), inputs.row_shape)).encode())
-        if isinstance(inputs, ArrayInputs):  # a dataset may be random
-            for batch in inputs.batches(in_order(len(inputs), 4096), torch.device("cpu")):
-                digest.update(batch.contiguous().numpy().tobytes())
-        folder = Path(run.folder)
-        if self._n_solved:
-            folder /= f"round-{self._n_solved + 1}"
-        return RunFolder(
-            folder, digest.hexdigest(), checkpoint_every=run.checkpoint_every, resume=run.resume
-        )
 
 
 def _appeal(problem: Problem, verdict: Values, appeal: Values) -> dict[str, Any]:
@@ -457,31 +430,3 @@ def _appeal(problem: Problem, verdict: Values, appeal: Values) -> dict[str, Any]
         "verdict_confidence_": entries.scatter(verdict),
         "label_history_": np.array(labels),
     }
-
-
-def _plain(value: Any) -> Any:
-    """Describe a parameter for the fingerprint of a run."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str | int | float | bool | None):
-        return value
-    if isinstance(value, Settings):
-        value = value.get_params()
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if callable(value):
-        name = getattr(value, "__qualname__", type(value).__qualname__)
-        return f"{getattr(value, '__module__', '')}.{name}"
-    return str(value)
-
-
-def _tell(record: Record) -> None:
-    """One line an epoch on the standard error."""
-    left = record["seconds_left"]
-    sys.stderr.write(
-        f"epoch {record['epoch']}: loss {record['loss']:.4f}, labels changed "
-        f"{record['changed']:.1%}, {record['rows_per_second']:.0f} rows/s, "
-        f"{left / 60:.1f} min left\n"
-    )

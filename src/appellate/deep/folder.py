@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from appellate._files import write_file
 from appellate.deep.checkpoint import CheckpointError, load_tree, save_tree
 from appellate.deep.processes import n_processes, rank
 
@@ -123,10 +124,8 @@ class RunFolder:
         """Write the log anew up to the checkpoint, since more may have been logged after it."""
         if rank() > 0:
             return
-        lines = "".join(json.dumps(record, allow_nan=False) + "\n" for record in history)
-        part = self.folder / (LOG + ".part")
-        part.write_text(lines, encoding="utf-8")
-        os.replace(part, self.folder / LOG)
+        lines = (json.dumps(record, allow_nan=False) + "\n" for record in history)
+        write_file(self.folder / LOG, "".join(lines))
         if find_spec("tensorboard") is not None:
             from torch.utils.tensorboard import SummaryWriter
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -59,6 +60,37 @@ class Step(NamedTuple):
     logits: Tensor
 
 
+class ClassPrior(nn.Module):
+    """How frequent each label is among the targets, a moving average over batches.
+
+    Set-first candidates contain that already, so that it is divided out of a network's
+    probabilities: ``w = rownorm(y * g / (prior + .01 / l)^tau)``.
+
+    Parameters
+    ----------
+    start : Tensor, shape (n, l)
+        Confidence that the network starts from.
+    tau : float
+        Ambiguity, from 0 (label-first) to 1 (set-first).
+    """
+
+    shares: Tensor
+    _rate = 0.05  # of a batch in the average
+
+    def __init__(self, start: Tensor, tau: float) -> None:
+        super().__init__()
+        self.tau = tau
+        self.register_buffer("shares", start.mean(dim=0))
+
+    def logs(self) -> Tensor:
+        """Logarithm of what a label's probability is multiplied with, (l,)."""
+        return -self.tau * torch.log(self.shares + 0.01 / len(self.shares))
+
+    def move(self, confidence: Tensor) -> None:
+        """Take in the targets of a batch, (m, l)."""
+        self.shares.lerp_(confidence.mean(dim=0), self._rate)
+
+
 class Method(nn.Module, ABC):
     """What the trainer asks of a method.
 
@@ -70,6 +102,11 @@ class Method(nn.Module, ABC):
 
     confidence: Tensor
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.prior: ClassPrior | None = None
+        self.fixed = False  # whether the confidence stays as it is
+
     @abstractmethod
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Return the loss on a batch, and learn from it what is not learnt by gradient."""
@@ -79,12 +116,21 @@ class Method(nn.Module, ABC):
         """Probabilities of new inputs, (m, l), by every network that can predict."""
 
     def _store(self, rows: Tensor, confidence: Tensor) -> None:
-        """Keep the confidence of a batch, in all processes."""
-        self.confidence[gather(rows)] = gather(confidence.to(self.confidence.dtype))
+        """Keep the confidence of a batch, in all processes, unless it is fixed."""
+        if self.fixed:
+            return
+        heard = gather(confidence.to(self.confidence.dtype))
+        self.confidence[gather(rows)] = heard
+        if self.prior is not None:
+            self.prior.move(heard)
+
+    def _divide(self, probabilities: Tensor) -> Tensor:
+        """``g_j / prior_j^tau``, where there is a prior."""
+        return probabilities if self.prior is None else probabilities * self.prior.logs().exp()
 
 
-class Proden(Method):
-    """Progressive identification: the network's own probabilities become its targets.
+class OneNetwork(Method):
+    """A method of one network that sees one view: its loss, and its next targets.
 
     Parameters
     ----------
@@ -99,17 +145,37 @@ class Proden(Method):
         self.network = network
         self.register_buffer("confidence", confidence.clone())
 
+    @classmethod
+    def make(cls, network: Network, shape: Shape, start: Tensor, options: Any) -> Self:
+        """Make the method with fresh networks for rows of a shape."""
+        return cls(network.make(shape, start.shape[1]), start)
+
+    @abstractmethod
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Mean loss of a batch; `confidence` holds the targets of its rows."""
+
+    def retarget(self, probabilities: Tensor, batch: Batch) -> Tensor:
+        """Confidence of a batch after its step: ``rownorm(y * g)``, a prior divided out."""
+        return normalize_over(self._divide(probabilities), batch.candidates)
+
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
-        """Cross entropy against the confidence, which then becomes ``rownorm(y * g)``."""
+        """Return the loss, then set the next targets by the same probabilities."""
         logits = self.network(batch.views[0]).float()
-        loss = soft_cross_entropy(logits, self.confidence[batch.rows])
-        probabilities = torch.softmax(logits.detach(), dim=1)
-        self._store(batch.rows, normalize_over(probabilities, batch.candidates))
+        loss = self.loss(logits, batch)
+        self._store(batch.rows, self.retarget(torch.softmax(logits.detach(), dim=1), batch))
         return Step(loss, {"loss_base": loss.detach()}, logits)
 
     def heads(self, x: Tensor) -> dict[str, Tensor]:
         """Probabilities by the network."""
         return {"base": torch.softmax(self.network(x).float(), dim=1)}
+
+
+class Proden(OneNetwork):
+    """Progressive identification: the network's own probabilities become its targets."""
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Cross entropy against the confidence."""
+        return soft_cross_entropy(logits, self.confidence[batch.rows])
 
 
 class ContrastNetwork(nn.Module):
@@ -161,13 +227,23 @@ class Pico(Method):
         self.register_buffer("position", torch.zeros((), dtype=torch.long))
         self.register_buffer("prototypes", torch.zeros(n_labels, size))
 
+    @classmethod
+    def make(cls, network: Network, shape: Shape, start: Tensor, options: Contrast) -> Self:
+        """Put classifier and projection on an encoder."""
+        encoder, l = network.make(shape, None), start.shape[1]
+        features = count_features(encoder, shape)
+        return cls(ContrastNetwork(encoder, features, l, options.projection_size), start, options)
+
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Classify the weak view and contrast it with the strong one."""
         s = self.settings
         logits, embedding = self.query(batch.views[0])
         with torch.no_grad():
-            guess = _best_candidate(torch.softmax(logits, dim=1), batch.candidates)
-            nearest = _best_candidate(inner_products(embedding, self.prototypes), batch.candidates)
+            guess = _best_candidate(self._divide(torch.softmax(logits, dim=1)), batch.candidates)
+            nearness = inner_products(embedding, self.prototypes)
+            if self.prior is not None:
+                nearness = nearness / s.temperature + self.prior.logs()
+            nearest = _best_candidate(nearness, batch.candidates)
             self._update_prototypes(gather(embedding), gather(guess))
             self._update_key()
             keys = self.key(batch.views[1])[1]
@@ -220,7 +296,29 @@ class Pico(Method):
         self.position.copy_((self.position + len(keys)) % size)
 
 
-class Coupled(Method):
+class Beside(Method):
+    """A base, whose confidence counts, and something that is trained beside it."""
+
+    def __init__(self, base: Method) -> None:
+        super().__init__()
+        self.base = base
+
+    @property
+    def confidence(self) -> Tensor:  # type: ignore[override]
+        """Confidence of the base."""
+        return self.base.confidence
+
+    @abstractmethod
+    def second_opinion(self, x: Tensor) -> Tensor:
+        """Probabilities by what is beside the base, (m, l)."""
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by base, partner and the mean of both."""
+        base, partner = self.base.heads(x)["base"], self.second_opinion(x)
+        return {"base": base, "partner": partner, "mean": (base + partner) / 2}
+
+
+class Coupled(Beside):
     """A base and a partner network that learns what a sample is not.
 
     ``L = L_base + L_com + collaboration * L_col``: the partner's own loss on non-candidates,
@@ -228,73 +326,57 @@ class Coupled(Method):
     """
 
     def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
-        super().__init__()
-        self.base, self.partner, self.settings = base, partner, settings
-
-    @property
-    def confidence(self) -> Tensor:  # type: ignore[override]
-        """Confidence of the base."""
-        return self.base.confidence
+        super().__init__(base)
+        self.partner, self.settings = partner, settings
 
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Sum the losses of base and partner and their disagreement."""
-        step = self.base(batch, epoch, n_epochs)
-        own, belief, parts = self._hear(batch)
+        step, (own, belief) = self.base(batch, epoch, n_epochs), self._hear(batch)
         s = self.settings
         from_base = blur(torch.softmax(step.logits, dim=1), batch.candidates, s.blur)
         from_partner = blur(belief, batch.candidates, s.blur)
-        parts["agreement"] = (from_base.argmax(1) == from_partner.argmax(1)).float().mean()
+        agreement = (from_base.argmax(1) == from_partner.argmax(1)).float().mean()
         if s.direction == "to_base":
             from_partner = from_partner.detach()
         elif s.direction == "to_partner":
             from_base = from_base.detach()
         collaborative = collaborative_loss(from_base, from_partner)
-        parts["loss_collaborative"] = collaborative.detach()
-        loss = step.loss + own + s.collaboration * collaborative
-        return Step(loss, {**step.parts, **parts}, step.logits)
+        parts = {"loss_partner": own.detach(), "agreement": agreement}
+        parts = {**step.parts, **parts, "loss_collaborative": collaborative.detach()}
+        return Step(step.loss + own + s.collaboration * collaborative, parts, step.logits)
 
-    def heads(self, x: Tensor) -> dict[str, Tensor]:
-        """Probabilities by base, partner and the mean of both."""
-        base = self.base.heads(x)["base"]
+    def second_opinion(self, x: Tensor) -> Tensor:
+        """What the partner does not rule out, normalised."""
         belief = 1 - noncandidate_confidence(self.partner(x), self.settings.partner_output)
-        partner = normalize_over(belief, torch.ones_like(belief, dtype=torch.bool))
-        return {"base": base, "partner": partner, "mean": (base + partner) / 2}
+        return normalize_over(belief, torch.ones_like(belief, dtype=torch.bool))
 
-    def _hear(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    def _hear(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the partner's own loss, and what it believes each label to be worth."""
-        s = self.settings
-        logits = self.partner(batch.views[0])
+        s, logits = self.settings, self.partner(batch.views[0])
         own = noncandidate_loss(logits, batch.candidates, s.partner_output, s.reduction)
-        parts = {"loss_partner": own.detach()}
-        return own, 1 - noncandidate_confidence(logits, s.partner_output), parts
+        return own, 1 - noncandidate_confidence(logits, s.partner_output)
 
 
 class CoupledTwin(Coupled):
     """Ablation: the partner is an ordinary classifier with PRODEN's targets (the paper's "O")."""
 
-    def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
-        super().__init__(base, Proden(partner, base.confidence), settings)
+    partner: Method
 
-    def heads(self, x: Tensor) -> dict[str, Tensor]:
-        """Probabilities by base, partner and the mean of both."""
-        return _mean_of(self.base.heads(x)["base"], self.partner.heads(x)["base"])  # type: ignore[operator]
+    def second_opinion(self, x: Tensor) -> Tensor:
+        """Probabilities by the partner."""
+        return self.partner.heads(x)["base"]
 
-    def _hear(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    def _hear(self, batch: Batch) -> tuple[Tensor, Tensor]:
         step = self.partner(batch, 0, 1)
-        return step.loss, torch.softmax(step.logits, dim=1), {"loss_partner": step.loss.detach()}
+        return step.loss, torch.softmax(step.logits, dim=1)
 
 
-class Ensemble(Method):
+class Ensemble(Beside):
     """Control: two methods of the same kind, trained at the same time, that never meet."""
 
     def __init__(self, base: Method, second: Method) -> None:
-        super().__init__()
-        self.base, self.second = base, second
-
-    @property
-    def confidence(self) -> Tensor:  # type: ignore[override]
-        """Confidence of the first."""
-        return self.base.confidence
+        super().__init__(base)
+        self.second = second
 
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Sum the losses of both."""
@@ -302,18 +384,50 @@ class Ensemble(Method):
         parts = {**one.parts, "loss_partner": two.loss.detach()}
         return Step(one.loss + two.loss, parts, one.logits)
 
+    def second_opinion(self, x: Tensor) -> Tensor:
+        """Probabilities by the second."""
+        return self.second.heads(x)["base"]
+
+
+class Committee(nn.Module):
+    """Methods of one kind that were trained one by one; the first alone gives the verdict.
+
+    Parameters
+    ----------
+    members : sequence of Method
+        Trained.
+    others : bool
+        Whether the first is not among those whose mean predicts.
+    """
+
+    def __init__(self, members: Sequence[nn.Module], others: bool) -> None:
+        super().__init__()
+        self.members, self.others = nn.ModuleList(members), others
+
+    @property
+    def confidence(self) -> Tensor:
+        """Confidence of the first."""
+        return cast(Tensor, self.members[0].confidence)
+
     def heads(self, x: Tensor) -> dict[str, Tensor]:
-        """Probabilities by the first, the second and the mean of both."""
-        return _mean_of(self.base.heads(x)["base"], self.second.heads(x)["base"])
-
-
-def _mean_of(base: Tensor, partner: Tensor) -> dict[str, Tensor]:
-    return {"base": base, "partner": partner, "mean": (base + partner) / 2}
+        """Probabilities by the first, by each member, and their mean; and of the partners."""
+        said = [cast(Method, member).heads(x) for member in self.members]
+        judges = said[self.others :]
+        heads = {"base": said[0]["base"]}
+        if "partner" in judges[0]:
+            heads["partner"] = torch.stack([each["partner"] for each in judges]).mean(dim=0)
+        each = [one.get("mean", one["base"]) for one in judges]
+        heads |= {f"network {k}": one for k, one in enumerate(each, 1)}
+        return heads | {"mean": torch.stack(each).mean(dim=0)}
 
 
 def _best_candidate(scores: Tensor, candidates: Tensor) -> Tensor:
     """Label of the largest score among the candidates, (m,)."""
     return torch.where(candidates, scores, -torch.inf).argmax(dim=1)
+
+
+#: Every method by its name: a new one is a class, and a line here.
+METHODS: dict[str, type[OneNetwork | Pico]] = {"PRODEN": Proden, "PiCO": Pico}
 
 
 @dataclass(frozen=True)
@@ -322,39 +436,62 @@ class Plan:
 
     Attributes
     ----------
+    method : str
+        One of `METHODS`.
     network : Network
         Of base and partner.
     coupling : Coupling
         Whether there is a partner, and what it hears.
-    contrast : Contrast or None
-        Constants of PiCO; None for PRODEN.
+    options : object or None
+        Constants of the method, such as `Contrast`.
     shape : tuple of int
         Of a row.
+    tau : float, default=0.0
+        Power of the class prior that is divided out of the targets.
+    fixed : bool, default=False
+        Whether the targets stay the confidence that a method starts from.
+    n_members : int, default=1
+        Networks of a `Committee`.
+    others : bool, default=False
+        Whether its first is not among those that predict.
     """
 
+    method: str
     network: Network
     coupling: Coupling
-    contrast: Contrast | None
+    options: Any
     shape: Shape
+    tau: float = 0.0
+    fixed: bool = False
+    n_members: int = 1
+    others: bool = False
+
+    def make_all(self, start: Tensor, streams: Streams) -> Method | Committee:
+        """Make all networks that a fit has left, for saved weights."""
+        members = [self.make(start, streams) for _ in range(self.n_members)]
+        return members[0] if self.n_members == 1 else Committee(members, self.others)
 
     def make(self, start: Tensor, streams: Streams) -> Method:
         """Make the networks, each from a stream of its own, and a confidence to start from."""
         with streams.drawing("base"):
-            method = self._make_base(start)
-        partner = self.coupling.partner
-        if partner is None:
-            return method
+            base = self._make_base(start)
+        if self.coupling.partner is None:
+            return base
         with streams.drawing("partner"):
-            if partner == "independent":
-                return Ensemble(method, self._make_base(start))
-            kind = Coupled if partner == "non-candidate" else CoupledTwin
+            if self.coupling.partner == "independent":
+                return Ensemble(base, self._make_base(start))
             network = self.network.make(self.shape, start.shape[1])
-            return kind(method, network, self.coupling)
+            if self.coupling.partner == "non-candidate":
+                return Coupled(base, network, self.coupling)
+            return CoupledTwin(base, self._inform(Proden(network, start)), self.coupling)
 
     def _make_base(self, start: Tensor) -> Method:
-        if self.contrast is None:
-            return Proden(self.network.make(self.shape, start.shape[1]), start)
-        encoder, size = self.network.make(self.shape, None), self.contrast.projection_size
-        n_features = count_features(encoder, self.shape)
-        head = ContrastNetwork(encoder, n_features, start.shape[1], size)
-        return Pico(head, start, self.contrast)
+        kind = METHODS[self.method]
+        return self._inform(kind.make(self.network, self.shape, start, self.options))
+
+    def _inform(self, method: Method) -> Method:
+        """Tell a method how candidate sets arise."""
+        method.fixed = self.fixed
+        if self.tau:
+            method.prior = ClassPrior(method.confidence, self.tau)
+        return method

@@ -67,11 +67,12 @@ class PiCOClassifier(DeepClassifier):
         **DeepClassifier._parameter_constraints,
         "contrast": [Contrast, None],
     }
+    _method = "PiCO"
     _image_views = ("simple", "strong")
     _usual = {
         **DeepClassifier._usual,
         "sgd": {**DeepClassifier._usual["sgd"], "schedule": "cosine", "batch_size": 256},
     }
 
-    def _contrast(self) -> Contrast:
+    def _options(self) -> Contrast:
         return Contrast() if self.contrast is None else Contrast.of(self.contrast)

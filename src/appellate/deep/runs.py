@@ -15,20 +15,20 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appellate._files import write_file
 from appellate.candidates import CandidateSets
 from appellate.deep import configuration as configurations
-from appellate.deep.configuration import Configuration, ConfigurationError
+from appellate.deep.configuration import Configuration
 from appellate.deep.sources import RunData, load, needs_flips
 from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
@@ -143,7 +143,7 @@ def make_record(
         "results": None,
     }
     model, data = make_model(record, device), load_data(record, home)
-    _try_out(model, data)
+    configurations.try_out(model, data.X, len(data.class_names))
     record["settings"] = configurations.all_settings(model, (1,) * (data.X.ndim - 1))
     record["data"] |= {
         "rows": len(data.X),
@@ -155,16 +155,6 @@ def make_record(
         record["changes"].insert(0, f"at most {configurations.SMOKE_ROWS} training rows (--smoke)")
     record["candidates"] = data.describe_candidates()
     return record, data
-
-
-def _try_out(model: DeepClassifier, data: RunData) -> None:
-    """Refuse before the work what would fail in it."""
-    try:
-        configurations.try_out(model, data.X, len(data.class_names))
-    except ConfigurationError as error:
-        vectors = "The rows are vectors: set network=mlp, and no augmentation."
-        hint = f" {vectors}" if data.X.ndim == 2 else ""
-        raise ConfigurationError(f"{error}{hint}") from error
 
 
 def make_model(record: Record, device: str | None = None, **run: Any) -> DeepClassifier:
@@ -242,13 +232,7 @@ def read_record(folder: Path) -> Record:
 
 def write_record(record: Record, folder: Path) -> None:
     """Write the record of a run; it appears whole or not at all."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{RECORD}.part"
-        part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        os.replace(part, folder / RECORD)
-    except OSError as error:
-        raise RunError(f"cannot write into '{folder}': {error.strerror or error}.") from error
+    write_file(folder / RECORD, json.dumps(record, indent=2) + "\n")
 
 
 def resume_command(folder: Path) -> str:
@@ -304,14 +288,13 @@ def train(
     folder = Path(folder)
     model = make_model(record, device, folder=folder, resume=resume, verbose=listen or False)
     if rank() == 0:
-        names = ("appellate", "torch", "numpy")
-        versions = {name: _version(name) for name in names} | {"python": python_version()}
+        versions = {name: version(name) for name in ("appellate", "torch", "numpy")}
         record["sessions"].append(
             {
                 "began": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
                 "device": str(Run.of(model.run).find_device()),
                 "processes": n_processes(),
-                "versions": versions,
+                "versions": versions | {"python": python_version()},
             }
         )
         write_record(record, folder)
@@ -456,10 +439,3 @@ def _last_epoch(model: DeepClassifier, folder: Path) -> Any:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

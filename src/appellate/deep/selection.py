@@ -34,10 +34,6 @@ class HeldOut:
         self.best: dict[str, Any] | None = None
         self.best_epoch, self.best_score = 0, -np.inf
 
-    def others(self, n: int) -> Rows:
-        """Rows to train on."""
-        return np.setdiff1d(np.arange(n), self.rows)
-
     def judge(
         self, heads: dict[str, NDArray[np.float32]], epoch: int, method: nn.Module
     ) -> dict[str, float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -222,6 +223,51 @@ default="complement"
 
 
 @dataclass(repr=False)
+class Ambiguity(Settings):
+    """How candidate sets arise, and from whose output a network's targets are made.
+
+    Parameters
+    ----------
+    ambiguity : {"label-first", "set-first", "auto"} or float, default="auto"
+        Label-first (0): a label was drawn, and others joined it; the method as published.
+        Set-first (1): a set was there, and one of it is the row's. A number between them is
+        the power of the class prior that is divided out. ``"auto"`` finds out which it is, by
+        what networks say of rows that they did not see.
+    targets : {"auto", "in-sample", "honest"}, default="auto"
+        From the output of the network itself, in training; or of networks that did not see the
+        row, in rounds over folds. ``"auto"``: in-sample for a number, else whichever proves
+        more about the sets.
+    n_rounds : int, default=None
+        Honest rounds; all of them together have `n_epochs` epochs. None: 8, for images 4.
+
+    Examples
+    --------
+    >>> Ambiguity("set-first").tau, Ambiguity(0.5).tau, Ambiguity("auto").tau
+    (1.0, 0.5, None)
+    """
+
+    ambiguity: str | float = "auto"
+    _: KW_ONLY
+    targets: str = "auto"
+    n_rounds: int | None = None
+
+    _parameter_constraints: ClassVar = {
+        "ambiguity": [
+            StrOptions({"label-first", "set-first", "auto"}),
+            Interval(Real, 0, 1, closed="both"),
+        ],
+        "targets": [StrOptions({"auto", "in-sample", "honest"})],
+        "n_rounds": [Interval(Integral, 2, None, closed="left"), None],
+    }
+
+    @property
+    def tau(self) -> float | None:
+        """As a number; None if it is to be found."""
+        words = {"label-first": 0.0, "set-first": 1.0, "auto": None}
+        return words[self.ambiguity] if isinstance(self.ambiguity, str) else float(self.ambiguity)
+
+
+@dataclass(repr=False)
 class Contrast(Settings):
     """Constants of PiCO, with the values of its authors' runs on CIFAR-10.
 
@@ -353,6 +399,9 @@ class Run(Settings):
         ``"auto"`` takes an accelerator if there is one.
     n_workers : int, default=0
         Processes that read ahead from a torch dataset.
+    n_jobs : int or None, default=None
+        Networks of one fit that are trained at a time, each in a process with one thread, on
+        the devices in turn; as in joblib. At equal numbers of threads it changes no number.
     verbose : bool or callable, default=False
         Whether to write a line for every epoch to the standard error; or a function, which gets
         the record of every epoch instead.
@@ -369,6 +418,7 @@ class Run(Settings):
     checkpoint_every: int = 1
     device: str | torch.device = "auto"
     n_workers: int = 0
+    n_jobs: int | None = None
     verbose: bool | Listener = False
 
     _parameter_constraints: ClassVar = {
@@ -377,6 +427,7 @@ class Run(Settings):
         "checkpoint_every": _COUNT,
         "device": [str, torch.device],
         "n_workers": [Interval(Integral, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
         "verbose": ["boolean", callable],
     }
 
@@ -385,6 +436,30 @@ class Run(Settings):
         super().check()
         if self.resume and self.folder is None:
             raise ValueError("resume=True needs the folder that holds the checkpoint.")
+
+    @property
+    def listener(self) -> Listener | None:
+        """Who hears of every epoch."""
+        if callable(self.verbose):
+            return self.verbose
+        return _tell if self.verbose else None
+
+    def quiet(self) -> Run:
+        """Return the same without anyone who listens."""
+        quiet: Run = clone(self).set_params(verbose=False)
+        return quiet
+
+    def on(self, device: str) -> Run:
+        """Return the same on another device."""
+        moved: Run = clone(self).set_params(device=device)
+        return moved
+
+    def devices(self) -> list[str]:
+        """Name all devices of the kind that is meant, or the one that is named by number."""
+        found = self.find_device()
+        if found.type == "cpu" or (found.index is not None and str(self.device) == str(found)):
+            return [str(found)]
+        return [f"{found.type}:{k}" for k in range(torch.accelerator.device_count())]
 
     def find_device(self) -> torch.device:
         """Find the device that is meant."""
@@ -403,3 +478,13 @@ class Run(Settings):
         folder = None if self.folder is None else os.fspath(self.folder)
         told = {"folder": folder, "device": str(self.device), "verbose": self.verbose is True}
         return {**super().__getstate__(), **told}
+
+
+def _tell(record: dict[str, Any]) -> None:
+    """One line an epoch on the standard error."""
+    part = f"{record['part']}: " if record.get("part") else ""
+    sys.stderr.write(
+        f"{part}epoch {record['epoch']}: loss {record['loss']:.4f}, labels changed "
+        f"{record['changed']:.1%}, {record['rows_per_second']:.0f} rows/s, "
+        f"{record['seconds_left'] / 60:.1f} min left\n"
+    )

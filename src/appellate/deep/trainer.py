@@ -47,8 +47,10 @@ class Trainer:
         Applied after them.
     device : torch.device
         Where to compute.
+    rows : ndarray of int or None
+        Rows to train on; None: all.
     held_out : HeldOut or None
-        Rows kept aside to choose an epoch by.
+        Of these, rows kept aside to choose an epoch by.
     folder : RunFolder or None
         Where checkpoint and log are kept.
     listen : callable or None
@@ -67,6 +69,7 @@ class Trainer:
         views: Sequence[View],
         scaling: Scaling,
         device: torch.device,
+        rows: Rows | None = None,
         held_out: HeldOut | None = None,
         folder: RunFolder | None = None,
         listen: Listener | None = None,
@@ -76,8 +79,8 @@ class Trainer:
         self.candidates, self.device = candidates.to(device), device
         self.streams, self.views, self.scaling = streams, views, scaling
         self.held_out, self.folder, self.listen = held_out, folder, listen
-        rows = np.arange(len(inputs)) if held_out is None else held_out.others(len(inputs))
-        self.rows = rows
+        rows = np.arange(len(inputs)) if rows is None else rows
+        self.rows = rows if held_out is None else np.setdiff1d(rows, held_out.rows)
         trained = [p for p in method.parameters() if p.requires_grad]
         self.optimizer = optimizer.make(trained)
         self.scaler = torch.amp.GradScaler(device.type, enabled=optimizer.precision == "float16")
@@ -206,7 +209,7 @@ class Trainer:
 
 
 @torch.inference_mode()
-def predict(method: Method, batches: Any, scaling: Scaling) -> dict[str, NDArray[np.float32]]:
+def predict(method: Any, batches: Any, scaling: Scaling) -> dict[str, NDArray[np.float32]]:
     """Probabilities of batches of inputs by every head, (m, l), in evaluation mode."""
     method.eval()
     parts: dict[str, list[Tensor]] = {}

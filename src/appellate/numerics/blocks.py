@@ -93,11 +93,11 @@ class Blocks(ABC):
         pairs = zip(items, repeat(()) if parts is None else parts, strict=parts is not None)
         return ordered_map(work, pairs, blas=function not in (gather_block, evaluate_block))
 
-    def fold(self, function: Function) -> Any:
-        """Add up ``function(block, sum so far)`` over the blocks; the first sum is None."""
+    def fold(self, function: Function, parts: Parts = None) -> Any:
+        """Add up ``function(block, *part, sum so far)``; the first sum is None."""
         total = None
-        for block in self.blocks():
-            total = function(block, total)
+        for block, part in zip(self.blocks(), repeat(()) if parts is None else parts):  # noqa: B905
+            total = function(block, *part, total)
         return total
 
     def place(self, values: Sequence[Any]) -> Sequence[Any]:
@@ -449,8 +449,8 @@ class DaskBlocks(Blocks):
     def map(self, function: Function, parts: Parts = None, *common: Any) -> Iterable[Any]:
         return _run("compute", self._calls(function, parts, *common))
 
-    def fold(self, function: Function) -> Any:
-        level, add = self._calls(function, None, None), load_dask().delayed(_add)
+    def fold(self, function: Function, parts: Parts = None) -> Any:
+        level, add = self._calls(function, parts, None), load_dask().delayed(_add)
         while len(level) > 1:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
             level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]

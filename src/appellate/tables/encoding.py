@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -188,20 +188,29 @@ def _spread(table: Table, name: str, column: Any) -> dict[str, Any]:
 
 
 def make_encoder(
-    frame: Any, *, text: Sequence[str] = (), n_components: int = 100, random_state: Any = 0
+    frame: Any,
+    *,
+    text: Sequence[str] = (),
+    vectors: Mapping[str, Sequence[str]] | None = None,
+    n_components: int = 100,
+    random_state: Any = 0,
 ) -> ColumnTransformer:
     """Return a transformer that turns a data frame into numbers of one scale.
 
     Numbers are imputed by their median and scaled; categories of up to 40 values become
     indicators; more of them, and short strings, are compared by their letters; dates give
-    year, month, day, hour, weekday and seconds; prose is compared by words and letters.
+    year, month, day, hour, weekday and seconds; prose is compared by words and letters. Prose,
+    and every group of vectors, weighs as much as all plain columns together, so that none drowns
+    the others.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        From `features`.
+        From `features`, and vectors.
     text : sequence of str, default=()
         Its columns of prose.
+    vectors : mapping of str to sequence of str, default=None
+        Groups of columns that are one vector a row, such as those of pictures.
     n_components : int, default=100
         Numbers that a column of prose becomes, at most.
     random_state : int or None, default=0
@@ -236,21 +245,55 @@ def make_encoder(
         numeric=numbers,
         datetime=moments,
     )
-    others = [name for name in frame.columns if name not in text]
+    grouped = {name for names in (vectors or {}).values() for name in names}
+    others = [name for name in frame.columns if name not in text and name not in grouped]
     parts: list[tuple[str, Any, Any]] = [("columns", vectorizer, others)] if others else []
-    parts += [
-        (f"text {name}", TextEncoder(n_components, random_state=random_state), name)
-        for name in frame.columns
-        if name in text
-    ]
-    # A column of prose says as much as all others together, so that neither drowns the other.
-    weight = float(np.sqrt(max(1, len(others))))
+    weights = {}
+    for name in frame.columns:
+        if name in text:
+            encoder = TextEncoder(n_components, random_state=random_state)
+            parts.append((f"text {name}", encoder, name))
+            weights[parts[-1][0]] = float(np.sqrt(max(1, len(others))))
+    for group, names in (vectors or {}).items():
+        parts.append((f"vectors {group}", clone(numbers), list(names)))
+        weights[parts[-1][0]] = float(np.sqrt(max(1, len(others)) / len(names)))
     return ColumnTransformer(
         parts,
         sparse_threshold=0.0,
-        transformer_weights={name: weight for name, _, _ in parts if name != "columns"},
+        transformer_weights=weights if len(parts) > 1 else None,
         verbose_feature_names_out=False,
     )
+
+
+def column_places(encoder: ColumnTransformer) -> dict[str, NDArray[np.intp]]:
+    """Say which of its numbers a fitted encoder makes of which column, or group of vectors.
+
+    Parameters
+    ----------
+    encoder : ColumnTransformer
+        From `make_encoder`, fitted.
+
+    Returns
+    -------
+    dict of str to ndarray of int
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"site": ["n", "s", "o"], "w": [1.5, None, 2.0]})
+    >>> column_places(make_encoder(frame).fit(frame))
+    {'site': array([0, 1, 2]), 'w': array([3])}
+    """
+    found: dict[str, NDArray[np.intp]] = {}
+    for name, part, _ in encoder.transformers_:
+        places = np.arange(*encoder.output_indices_[name].indices(1 << 40)[:2])
+        if name != "columns":
+            found[name.partition(" ")[2]] = places
+            continue
+        number = {output: i for i, output in enumerate(part.all_outputs_)}
+        for column, outputs in part.input_to_outputs_.items():
+            found[column] = places[[number[output] for output in outputs]]
+    return found
 
 
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,0 +1,472 @@
+"""Exports of labelling tools: in as a table of answers, out as suggestions for their reviewers.
+
+Label Studio (JSON), Argilla (records as JSON), Prodigy and doccano (JSON lines) are read to their
+documentation; crowd-kit's tables of task, worker and label are ordinary tables, as are data sets
+of Hugging Face, whose class names are put back by `name_classes`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from appellate.tables.cells import TableError, as_label, name_some
+
+TOOLS = ("label-studio", "argilla", "prodigy", "doccano", "crowd-kit")
+_TITLES = {"label-studio": "Label Studio", "argilla": "Argilla", "prodigy": "Prodigy",
+           "doccano": "doccano", "crowd-kit": "crowd-kit"}  # fmt: skip
+_BY = "appellate"  # whose the suggestions are
+_PRODIGY = ("answer", "accept", "label", "_task_hash", "_annotator_id", "_session_id",
+            "_timestamp", "_view_id", "_is_binary")  # fmt: skip
+_SOURCES = ("text", "image", "html", "audio", "video")
+
+# Who answered what to which question: item, its record, person (None if not known), labels.
+_Answer = tuple[Any, Mapping[str, Any], Any, str, list[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """What people did in a labelling tool.
+
+    Attributes
+    ----------
+    tool : str
+        One of `TOOLS`.
+    columns : dict of str to list
+        One row an answer: the item, the label, the person, and what the tool showed.
+    roles : dict of str to str or tuple of str
+        What columns are: ``long``, or ``candidates`` and ``id`` where no person is known.
+    items : dict of str to dict
+        The records of the tool by item, without answers.
+    question : str
+        The question that was read, if the tool asks several.
+    notes : tuple of str
+        What is good to know.
+    """
+
+    tool: str
+    columns: dict[str, list[Any]]
+    roles: dict[str, Any]
+    items: dict[str, dict[str, Any]]
+    question: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+
+def find_tool(records: Sequence[Any]) -> str | None:
+    """Say which labelling tool wrote records; None if none that is known.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        A JSON array, or one object a line.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> find_tool([{"id": 7, "data": {"text": "Good."}, "annotations": []}])
+    'label-studio'
+    >>> find_tool([{"id": 7, "text": "Good."}])
+    """
+    some = [record for record in records[:100] if isinstance(record, Mapping)]
+    if not some or len(some) < min(len(records), 100):
+        return None
+    for tool, test in _SIGNS.items():
+        if all(map(test, some)):
+            return tool
+    return None
+
+
+def _is_doccano(record: Mapping[str, Any]) -> bool:
+    labels = record.get("labels" if "labels" in record else "label")
+    known = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    signs = {"Comments", "username", "annotation_approver"} & record.keys()
+    return known and "text" in record and bool(signs or (len(record) == 3 and "id" in record))
+
+
+_SIGNS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "label-studio": lambda r: isinstance(r.get("data"), dict) and bool(
+        {"annotations", "completions", "predictions"} & r.keys()
+    ),
+    "argilla": lambda r: isinstance(r.get("fields"), dict) and isinstance(
+        r.get("responses") or {}, dict
+    ) and bool({"responses", "suggestions"} & r.keys()),
+    "prodigy": lambda r: "_input_hash" in r or (
+        r.get("answer") in ("accept", "reject", "ignore") and bool(
+            {"accept", "label", "options"} & r.keys()
+        )
+    ),
+    "doccano": _is_doccano,
+}  # fmt: skip
+
+
+def open_export(
+    records: Sequence[Mapping[str, Any]],
+    tool: str,
+    *,
+    source: str = "the export",
+    people: Sequence[str | None] | None = None,
+    question: str | None = None,
+) -> Export:
+    """Read what people did in a labelling tool, one row an answer.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        What the tool exported.
+    tool : str
+        See `find_tool`.
+    source : str
+        What the export is called in messages.
+    people : sequence of str, default=None
+        Who made each record, where the tool writes a file a person, as doccano does.
+    question : str, default=None
+        Which of several questions; by default the one with the most answers.
+
+    Returns
+    -------
+    Export
+
+    Raises
+    ------
+    TableError
+        If nobody answered, or there is no such question.
+
+    Examples
+    --------
+    >>> answer = {"from_name": "mood", "to_name": "text", "type": "choices",
+    ...           "value": {"choices": ["good"]}}
+    >>> task = {"id": 7, "data": {"text": "Yes!"},
+    ...         "annotations": [{"completed_by": 3, "result": [answer]}]}
+    >>> open_export([task], "label-studio").columns
+    {'task': ['7'], 'label': ['good'], 'worker': ['3'], 'text': ['Yes!']}
+    """
+    try:
+        answers = list(_READERS[tool](records, people))
+    except (AttributeError, TypeError, KeyError) as error:
+        raise TableError(
+            f"{source} looks like an export of {_TITLES[tool]}, but is not built as one "
+            f"({error}). Export it again."
+        ) from error
+    asked = Counter(each[3] for each in answers if each[4])
+    if not asked:
+        raise TableError(
+            f"{source} is an export of {_TITLES[tool]} without an answer that is a label of the "
+            "whole item (a choice). Label some items, and export them again."
+        )
+    if question is not None and question not in asked:
+        raise TableError(f"{source} asks no question {question!r}, but {name_some(asked)}.")
+    chosen = question or asked.most_common(1)[0][0]
+    notes = [f"read as an export of {_TITLES[tool]}; suggestions go back in the same form."]
+    if len(asked) > 1:
+        others = [name for name in asked if name != chosen]
+        notes.append(f"question {chosen!r} is read; there are also {name_some(others)}.")
+    items: dict[str, Any] = {}
+    rows: dict[str, list[tuple[Any, str | None]]] = {}
+    for item, record, person, asks, labels in answers:
+        key = as_label(item) or ""
+        items.setdefault(key, record)
+        rows.setdefault(key, [])
+        if asks == chosen:
+            rows[key] += [(person, label) for label in labels]
+    known = any(person is not None for each in rows.values() for person, _ in each)
+    shown = {key: _shown(tool, record) for key, record in items.items()}
+    titles = dict.fromkeys(name for cells in shown.values() for name in cells)
+    task, label, worker = (_free(name, titles) for name in ("task", "label", "worker"))
+    columns: dict[str, list[Any]]
+    if known:
+        flat = [(key, *each) for key, given in rows.items() for each in given or [(None, None)]]
+        columns = {task: [key for key, _, _ in flat], label: [name for *_, name in flat],
+                   worker: [person for _, person, _ in flat]}  # fmt: skip
+        roles: dict[str, Any] = {"long": (task, label, worker)}
+    else:
+        named = [list(dict.fromkeys(name for _, name in given)) for given in rows.values()]
+        columns = {task: list(rows), label: named}
+        roles = {"candidates": label, "id": task}
+    for name in titles:
+        columns[name] = [shown[key].get(name) for key in columns[task]]
+    return Export(tool, columns, roles, items, chosen, tuple(notes))
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    return f"_{name}" if name in taken else name
+
+
+def _shown(tool: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the tool showed of an item, and what is known of it: plain cells only."""
+    if tool == "label-studio":
+        cells = dict(record["data"])
+    elif tool == "argilla":
+        cells = {**(record.get("vectors") or {}), **(record.get("metadata") or {}),
+                 **record["fields"]}  # fmt: skip
+    else:
+        gone = {"options", "id", "doc_id", "Comments", "username", "annotation_approver"}
+        cells = {n: v for n, v in record.items() if n not in gone and not n.startswith("_")}
+        cells |= cells.pop("meta", None) or {} if isinstance(cells.get("meta"), dict) else {}
+        cells.pop("score", None)
+    return {str(name): value for name, value in cells.items() if _is_cell(value)}
+
+
+def _is_cell(value: Any) -> bool:
+    vector = isinstance(value, list) and value and all(type(v) in (int, float) for v in value)
+    return bool(vector) or value is None or isinstance(value, (str, int, float, bool))
+
+
+def _labels(value: Any) -> list[str]:
+    """Return a label or a list of labels as texts; nothing of what is no label."""
+    values = value if isinstance(value, list) else [value]
+    plain = (as_label(each) for each in values if isinstance(each, (str, int, float)))
+    return [label for label in plain if label]
+
+
+def _read_label_studio(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
+    for number, task in enumerate(records):
+        item = task.get("id", number)
+        base = {name: task[name] for name in ("id", "data", "meta") if task.get(name) is not None}
+        yield item, base, None, "", []
+        for made in task.get("annotations") or task.get("completions") or []:
+            results = made.get("result") if not made.get("was_cancelled") else []
+            by = made.get("completed_by")
+            by = (by.get("email") or by.get("id")) if isinstance(by, dict) else by
+            for result in results or []:
+                value = result.get("value") or {}
+                labels = _labels(value.get("choices", value.get("rating")))
+                base.setdefault("_control", {}).setdefault(
+                    str(result.get("from_name")),
+                    {n: result[n] for n in ("from_name", "to_name", "type") if n in result},
+                )
+                who = None if by is None else str(by)
+                yield item, base, who, str(result.get("from_name")), labels
+
+
+def _read_argilla(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
+    for number, record in enumerate(records):
+        item = record.get("id") or record.get("_server_id") or number
+        base = {n: v for n, v in record.items() if n not in ("responses", "suggestions", "status")}
+        yield item, base, None, "", []
+        for question, given in (record.get("responses") or {}).items():
+            for response in given or []:
+                if response.get("status") != "discarded":
+                    who = response.get("user_id")
+                    labels = _labels(response.get("value"))
+                    yield item, base, None if who is None else str(who), question, labels
+
+
+def _read_prodigy(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
+    records = list(records)
+    named = {str(r["label"]) for r in records if r.get("label") is not None}
+    for record in records:
+        source = next((record[name] for name in _SOURCES if record.get(name)), None)
+        item = record.get("_input_hash", source)
+        base = {name: value for name, value in record.items() if name not in _PRODIGY}
+        who = record.get("_annotator_id") or record.get("_session_id")
+        labels = _labels(record["accept"] if "accept" in record else record.get("label"))
+        if record.get("answer", "accept") == "reject" and len(named) == 1 and labels:
+            labels = [f"not {labels[0]}"]
+        elif record.get("answer", "accept") != "accept":
+            labels = []
+        if "accept" not in record and record.get("label") is not None:
+            base["_binary"] = labels[0].removeprefix("not ") if len(named) == 1 and labels else ""
+        yield item, base, None if who is None else str(who), "", labels
+
+
+def _read_doccano(records: Iterable[Any], people: Any) -> Iterator[_Answer]:
+    for number, record in enumerate(records):
+        item = record.get("id", record.get("doc_id", record["text"]))
+        base = {n: v for n, v in record.items() if n not in ("label", "labels", "username")}
+        who = record.get("username") or (people[number] if people else None)
+        labels = _labels(record["labels" if "labels" in record else "label"])
+        yield item, base, None if who is None else str(who), "", labels
+
+
+_READERS: dict[str, Callable[[Any, Any], Iterator[_Answer]]] = {
+    "label-studio": _read_label_studio,
+    "argilla": _read_argilla,
+    "prodigy": _read_prodigy,
+    "doccano": _read_doccano,
+}
+
+
+def write_suggestions(
+    tool: str,
+    ids: Sequence[Any],
+    labels: Sequence[str | None],
+    scores: Sequence[float | None],
+    classes: Sequence[str],
+    *,
+    items: Mapping[str, Mapping[str, Any]] | None = None,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    question: str = "",
+) -> str:
+    """Write labels as predictions or suggestions that a labelling tool imports.
+
+    Parameters
+    ----------
+    tool : str
+        One of `TOOLS`.
+    ids : sequence
+        Names of the n items.
+    labels, scores : sequence of str, of float
+        Label of each item and how surely; None for an item without a label.
+    classes : sequence of str
+        All labels, offered to the reviewers where the tool asks for them.
+    items : mapping, default=None
+        `Export.items`, if the table came from a tool.
+    rows : sequence of mapping, default=None
+        Else the cells of every item, by column.
+    question : str, default=""
+        `Export.question`.
+
+    Returns
+    -------
+    str
+        What the file to import holds: a JSON array for Label Studio and Argilla, JSON lines for
+        Prodigy and doccano, CSV for crowd-kit.
+
+    Examples
+    --------
+    >>> rows = [{"text": "Yes!"}]
+    >>> print(write_suggestions("doccano", ["7"], ["good"], [0.9], ["good", "bad"], rows=rows))
+    {"text": "Yes!", "id": "7", "label": ["good"], "score": 0.9}
+    <BLANKLINE>
+    """
+    if tool not in TOOLS:
+        raise ValueError(f"{tool!r} is no labelling tool that is known: {', '.join(TOOLS)}.")
+    found = []
+    for i, (name, label, score) in enumerate(zip(ids, labels, scores, strict=True)):
+        known = (items or {}).get(str(name))
+        base = _blank(tool, name, rows[i] if rows else {}) if known is None else dict(known)
+        sure = None if score is None else round(float(score), 6)
+        found.append(_WRITERS[tool](base, name, label, sure, classes, question))
+    if tool == "crowd-kit":
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, ("task", "agg_label", "score"), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
+        return stream.getvalue()
+    if tool in ("label-studio", "argilla"):
+        return json.dumps(found, ensure_ascii=False, indent=1, default=str) + "\n"
+    return "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in found)
+
+
+def _blank(tool: str, name: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of an item that comes from no tool."""
+    cells = {title: value for title, value in row.items() if value is not None}
+    if tool == "label-studio":
+        return {"data": {**cells, "id": name}}
+    if tool == "argilla":
+        texts = {title: value for title, value in cells.items() if isinstance(value, str)}
+        others = {title: value for title, value in cells.items() if title not in texts}
+        return {"id": name, "fields": texts, "metadata": others, "vectors": {}}
+    if tool == "prodigy":
+        source = next((title for title in _SOURCES if title in cells), None)
+        first = {source: cells.pop(source)} if source else {}
+        return {**first, "meta": {**cells, "id": name}}
+    return {**cells, "id": name}
+
+
+def _to_label_studio(
+    base: dict[str, Any], _: Any, label: Any, score: Any, __: Any, question: str
+) -> dict[str, Any]:
+    controls = base.pop("_control", {})
+    data = base["data"]
+    to = next((name for name in _SOURCES if name in data), next(iter(data), "text"))
+    plain = {"from_name": question or "label", "to_name": to, "type": "choices"}
+    control = {**plain, **controls.get(question, {})}
+    value = {"rating": int(float(label))} if control["type"] == "rating" and label else {
+        "choices": [label]
+    }  # fmt: skip
+    result = [{**control, "value": value}] if label else []
+    return {**base, "predictions": [{"model_version": _BY, "score": score, "result": result}]}
+
+
+def _to_argilla(
+    base: dict[str, Any], _: Any, label: Any, score: Any, __: Any, question: str
+) -> dict[str, Any]:
+    made = {"value": label, "score": score, "agent": _BY}
+    return {**base, "suggestions": {question or "label": made} if label else {}, "responses": {}}
+
+
+def _to_prodigy(
+    base: dict[str, Any], _: Any, label: Any, score: Any, classes: Any, __: str
+) -> dict[str, Any]:
+    only = base.pop("_binary", None)
+    meta = base.get("meta") if isinstance(base.get("meta"), dict) else {}
+    base = {**base, "meta": {**(meta or {}), "score": score}}
+    if only:
+        return {**base, "label": only, "answer": "accept" if label == only else "reject"}
+    if only is not None:
+        return {**base, "label": label}
+    options = [{"id": name, "text": name} for name in classes]
+    return {"options": options, **base, "accept": [label] if label else []}
+
+
+def _to_doccano(
+    base: dict[str, Any], _: Any, label: Any, score: Any, __: Any, ___: str
+) -> dict[str, Any]:
+    return {**base, "label": [label] if label else [], "score": score}
+
+
+def _to_crowd_kit(
+    _: dict[str, Any], name: Any, label: Any, score: Any, __: Any, ___: str
+) -> dict[str, Any]:
+    return {"task": name, "agg_label": label, "score": score}
+
+
+_WRITERS: dict[str, Callable[[dict[str, Any], Any, Any, Any, Any, str], dict[str, Any]]] = {
+    "label-studio": _to_label_studio,
+    "argilla": _to_argilla,
+    "prodigy": _to_prodigy,
+    "doccano": _to_doccano,
+    "crowd-kit": _to_crowd_kit,
+}
+
+
+def name_classes(data: Any, folder: Path) -> Any:
+    """Put the names of classes for their numbers, in a data set that Hugging Face saved.
+
+    Parameters
+    ----------
+    data : pyarrow.Table
+        Its columns.
+    folder : Path
+        Where ``dataset_info.json`` is.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns of class numbers (and lists of them) as texts; all others as they are.
+    """
+    try:
+        info = json.loads((folder / "dataset_info.json").read_text(encoding="utf-8"))
+        kinds = dict(info["features"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return data
+    for i, name in enumerate(data.column_names):
+        kind = kinds.get(name)
+        inner = kind.get("feature", kind) if isinstance(kind, dict) else None
+        if isinstance(kind, list) and kind:
+            inner = kind[0]
+        if not isinstance(inner, dict) or inner.get("_type") != "ClassLabel":
+            continue
+        names = np.array([*map(str, inner.get("names") or ()), None], dtype=object)
+
+        def called(code: Any, names: Any = names) -> Any:
+            if isinstance(code, list):
+                return [called(each) for each in code]
+            return names[code] if code is not None and 0 <= code < len(names) - 1 else None
+
+        texts = [called(code) for code in data.column(i).to_pylist()]
+        data = data.set_column(i, name, pa.array(texts))
+    return data

@@ -1,0 +1,345 @@
+"""Exports of labelling tools: in with their ids, out as suggestions that the tools import."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pytest
+
+from appellate.tables import TableError
+from appellate.tables.tools import TOOLS, find_tool, name_classes, open_export, write_suggestions
+
+
+def choice(label, question="mood", kind="choices"):
+    value = {"choices": [label]} if kind == "choices" else {"rating": label}
+    return {
+        "id": "Dx_aB91ISN",
+        "from_name": question,
+        "to_name": "text",
+        "type": kind,
+        "value": value,
+    }
+
+
+def label_studio():
+    annotations = [
+        {"id": 1, "completed_by": 10, "was_cancelled": False, "result": [choice("good")]},
+        {
+            "id": 2,
+            "completed_by": {"id": 11, "email": "ben@example.org"},
+            "was_cancelled": False,
+            "result": [choice("bad"), choice("short", "length")],
+        },
+        {"id": 3, "completed_by": 12, "was_cancelled": True, "result": [choice("bad")]},
+    ]
+    first = {
+        "id": 101,
+        "project": 83,
+        "created_at": "2024-03-09T21:52:49.513742Z",
+        "data": {"text": "Yes!", "stars": 4, "tokens": ["Yes", "!"]},
+        "annotations": annotations,
+        "predictions": [],
+    }
+    second = {"id": 102, "data": {"text": "No."}, "annotations": [], "predictions": []}
+    return [first, second]
+
+
+def argilla():
+    return [
+        {
+            "id": "r1",
+            "fields": {"text": "Yes!"},
+            "metadata": {"stars": 4},
+            "suggestions": {"mood": {"value": "bad", "score": 0.5, "agent": "old"}},
+            "responses": {
+                "mood": [
+                    {"value": "good", "user_id": "u1"},
+                    {"value": "bad", "user_id": "u2"},
+                    {"value": "bad", "user_id": "u3", "status": "discarded"},
+                ],
+                "comment": [{"value": "hm", "user_id": "u1"}],
+            },
+            "vectors": {"bert": [0.5, 1.5]},
+            "status": "completed",
+            "_server_id": "5f3e",
+        },
+        {"id": "r2", "fields": {"text": "No."}, "responses": {}, "suggestions": {}},
+    ]
+
+
+def prodigy():
+    options = [{"id": "good", "text": "Good"}, {"id": "bad", "text": "Bad"}]
+
+    def line(text, number, accept, who, answer="accept"):
+        return {
+            "text": text,
+            "options": options,
+            "accept": accept,
+            "answer": answer,
+            "meta": {"source": "post"},
+            "_input_hash": number,
+            "_task_hash": -number,
+            "_view_id": "choice",
+            "_session_id": f"set-{who}",
+            "_annotator_id": f"set-{who}",
+            "_timestamp": 1700000000,
+        }
+
+    return [
+        line("Yes!", 17, ["good"], "ann"),
+        line("Yes!", 17, ["bad"], "ben"),
+        line("No.", 18, ["bad"], "ann"),
+        line("No.", 18, [], "ben", "ignore"),
+    ]
+
+
+def doccano():
+    return [
+        {"id": 1, "text": "Yes!", "label": ["good", "bad"], "Comments": ["hm"]},
+        {"id": 2, "text": "No.", "label": [], "Comments": []},
+    ]
+
+
+EXPORTS = {
+    "label-studio": label_studio,
+    "argilla": argilla,
+    "prodigy": prodigy,
+    "doccano": doccano,
+}
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_a_tool_is_known_by_its_records(tool):
+    assert find_tool(EXPORTS[tool]()) == tool
+
+
+def test_other_records_are_of_no_tool():
+    assert find_tool([]) is None
+    assert find_tool([{"x": 1.0, "label": "a"}]) is None
+    assert find_tool([*label_studio(), "no record"]) is None
+    assert find_tool([{"id": 1, "text": "a", "label": ["x"], "size": 3}]) is None  # a plain table
+
+
+def test_label_studio():
+    export = open_export(label_studio(), "label-studio")
+    assert export.columns == {
+        "task": ["101", "101", "102"],
+        "label": ["good", "bad", None],
+        "worker": ["10", "ben@example.org", None],
+        "text": ["Yes!", "Yes!", "No."],
+        "stars": [4, 4, None],
+    }
+    assert export.roles == {"long": ("task", "label", "worker")}
+    assert export.question == "mood"
+    assert "'length'" in export.notes[1]
+    assert open_export(label_studio(), "label-studio", question="length").columns["label"] == [
+        "short",
+        None,
+    ]
+    with pytest.raises(TableError, match="no question 'size', but 'mood'"):
+        open_export(label_studio(), "label-studio", question="size")
+
+
+def test_label_studio_and_back():
+    export = open_export(label_studio(), "label-studio")
+    text = write_suggestions(
+        "label-studio", ["101", "102"], ["good", None], [0.87654321, None], ["bad", "good"],
+        items=export.items, question=export.question,
+    )  # fmt: skip
+    first, second = json.loads(text)
+    assert first["id"] == 101
+    assert first["data"] == label_studio()[0]["data"]
+    assert first["predictions"] == [
+        {
+            "model_version": "appellate",
+            "score": 0.876543,
+            "result": [
+                {
+                    "from_name": "mood",
+                    "to_name": "text",
+                    "type": "choices",
+                    "value": {"choices": ["good"]},
+                }
+            ],
+        }
+    ]
+    assert "annotations" not in first
+    assert second["predictions"][0]["result"] == []
+    # The tool's next export, with the reviewer's answer to our prediction, is read again.
+    first["annotations"] = [{"completed_by": 10, "result": first["predictions"][0]["result"]}]
+    again = open_export([first, {**second, "annotations": []}], "label-studio")
+    assert again.columns["label"] == ["good", None]
+
+
+def test_label_studio_ratings():
+    task = {"id": 1, "data": {"text": "x"}}
+    task["annotations"] = [{"completed_by": 1, "result": [choice(4, "stars", "rating")]}]
+    export = open_export([task], "label-studio")
+    assert export.columns["label"] == ["4"]
+    (made,) = json.loads(
+        write_suggestions(
+            "label-studio", ["1"], ["5"], [0.5], ["4", "5"], items=export.items, question="stars"
+        )
+    )
+    (result,) = made["predictions"][0]["result"]
+    assert result["type"] == "rating"
+    assert result["value"] == {"rating": 5}
+
+
+def test_argilla_and_back():
+    export = open_export(argilla(), "argilla")
+    assert export.columns == {
+        "task": ["r1", "r1", "r2"],
+        "label": ["good", "bad", None],
+        "worker": ["u1", "u2", None],
+        "bert": [[0.5, 1.5], [0.5, 1.5], None],
+        "stars": [4, 4, None],
+        "text": ["Yes!", "Yes!", "No."],
+    }
+    made = json.loads(
+        write_suggestions(
+            "argilla",
+            ["r1", "r2"],
+            ["good", "bad"],
+            [0.9, 0.6],
+            ["bad", "good"],
+            items=export.items,
+            question=export.question,
+        )
+    )
+    assert [record["id"] for record in made] == ["r1", "r2"]
+    assert made[0]["suggestions"] == {
+        "mood": {"value": "good", "score": 0.9, "agent": "appellate"}
+    }
+    assert made[0]["fields"] == {"text": "Yes!"}
+    assert made[0]["vectors"] == {"bert": [0.5, 1.5]}
+    assert made[0]["_server_id"] == "5f3e"
+    made[1]["responses"] = {"mood": [{"value": "bad", "user_id": "u1"}]}
+    assert open_export(made, "argilla").columns["label"] == [None, "bad"]
+
+
+def test_prodigy_and_back():
+    export = open_export(prodigy(), "prodigy")
+    assert export.columns == {
+        "task": ["17", "17", "18"],
+        "label": ["good", "bad", "bad"],
+        "worker": ["set-ann", "set-ben", "set-ann"],
+        "text": ["Yes!", "Yes!", "No."],
+        "source": ["post", "post", "post"],
+    }
+    text = write_suggestions("prodigy", ["17", "18"], ["good", "bad"], [0.9, 0.6], ["bad", "good"],
+                             items=export.items)  # fmt: skip
+    first, second = map(json.loads, text.splitlines())
+    assert first["accept"] == ["good"]
+    assert first["options"] == prodigy()[0]["options"]
+    assert first["meta"] == {"source": "post", "score": 0.9}
+    assert (first["_input_hash"], second["_input_hash"]) == (17, 18)
+    assert not {"answer", "_task_hash", "_session_id"} & first.keys()
+    again = [{**each, "answer": "accept", "_session_id": "ann"} for each in (first, second)]
+    assert open_export(again, "prodigy").columns["label"] == ["good", "bad"]
+
+
+def test_prodigy_that_asks_yes_or_no():
+    lines = [
+        {"text": "a", "label": "SPAM", "answer": "accept", "_input_hash": 1, "_session_id": "x"},
+        {"text": "b", "label": "SPAM", "answer": "reject", "_input_hash": 2, "_session_id": "x"},
+    ]
+    export = open_export(lines, "prodigy")
+    assert export.columns["label"] == ["SPAM", "not SPAM"]
+    text = write_suggestions("prodigy", ["1", "2"], ["not SPAM", "SPAM"], [0.9, 0.6], ["SPAM"],
+                             items=export.items)  # fmt: skip
+    made = [json.loads(line) for line in text.splitlines()]
+    assert [(each["label"], each["answer"]) for each in made] == [
+        ("SPAM", "reject"),
+        ("SPAM", "accept"),
+    ]
+    assert open_export(made, "prodigy").columns["label"] == [["not SPAM"], ["SPAM"]]
+
+
+def test_doccano_and_back():
+    export = open_export(doccano(), "doccano")
+    assert export.columns == {
+        "task": ["1", "2"],
+        "label": [["good", "bad"], []],
+        "text": ["Yes!", "No."],
+    }
+    assert export.roles == {"candidates": "label", "id": "task"}
+    text = write_suggestions("doccano", ["1", "2"], ["good", "bad"], [0.9, 0.6], [],
+                             items=export.items)  # fmt: skip
+    made = [json.loads(line) for line in text.splitlines()]
+    assert made[0] == {
+        "id": 1,
+        "text": "Yes!",
+        "Comments": ["hm"],
+        "label": ["good"],
+        "score": 0.9,
+    }
+    assert find_tool(made) == "doccano"
+    assert open_export(made, "doccano").columns["label"] == [["good"], ["bad"]]
+
+
+def test_doccano_with_a_file_a_person():
+    lines = [*doccano(), {"id": 2, "text": "No.", "label": ["bad"], "Comments": []}]
+    export = open_export(lines, "doccano", people=["ann", "ann", "ben"])
+    assert export.columns["worker"] == ["ann", "ann", "ben"]
+    assert export.columns["label"] == ["good", "bad", "bad"]
+    older = [{"doc_id": 4, "text": "a", "labels": ["x"], "username": "ann"}]
+    assert find_tool(older) == "doccano"
+    assert open_export(older, "doccano").columns["worker"] == ["ann"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_plain_table_goes_to_every_tool(tool):
+    rows = [{"text": "=1+1", "size": 2.5, "none": None}]
+    text = write_suggestions(tool, ["row 1"], ["good"], [0.75], ["bad", "good"], rows=rows)
+    if tool == "crowd-kit":
+        (made,) = csv.DictReader(io.StringIO(text))
+        assert made == {"task": "row 1", "agg_label": "good", "score": "0.75"}
+        return
+    made = json.loads(text)
+    record = made[0] if isinstance(made, list) else made
+    assert "row 1" in json.dumps(record)
+    assert "0.75" in text
+    assert "=1+1" in text
+    assert '"none"' not in text
+    if tool != "doccano":  # whose import needs no more than text and label
+        assert find_tool([{**record, "annotations": [], "_input_hash": 1}]) is not None
+
+
+def test_what_is_wrong_is_said():
+    with pytest.raises(TableError, match="Label Studio without an answer"):
+        open_export([{"id": 1, "data": {}, "annotations": []}], "label-studio", source="'x.json'")
+    with pytest.raises(TableError, match=r"'x\.json' looks like an export of Argilla, but"):
+        open_export([{"fields": {}, "responses": {"q": ["good"]}}], "argilla", source="'x.json'")
+    with pytest.raises(ValueError, match="no labelling tool that is known: label-studio, argilla"):
+        write_suggestions("excel", [], [], [], [])
+
+
+def test_titles_that_the_tool_uses_itself_keep_apart():
+    task = {"id": 1, "data": {"label": "blue", "task": "t"}}
+    task["annotations"] = [{"completed_by": 1, "result": [choice("good")]}]
+    columns = open_export([task], "label-studio").columns
+    assert list(columns) == ["_task", "_label", "worker", "label", "task"]
+    assert columns["_label"] == ["good"]
+
+
+def test_names_of_classes_of_a_saved_data_set(tmp_path):
+    features = {
+        "mood": {"names": ["bad", "good"], "_type": "ClassLabel"},
+        "maybe": {"feature": {"names": ["a", "b"], "_type": "ClassLabel"}, "_type": "Sequence"},
+        "x": {"dtype": "int64", "_type": "Value"},
+    }
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"features": features}))
+    data = pa.table(
+        {"mood": [1, 0, None, -1], "maybe": [[0, 1], [1], [], None], "x": [1, 2, 3, 4]}
+    )
+    named = name_classes(data, tmp_path).to_pydict()
+    assert named["mood"] == ["good", "bad", None, None]
+    assert named["maybe"] == [["a", "b"], ["b"], [], None]
+    assert named["x"] == [1, 2, 3, 4]
+    assert name_classes(data, tmp_path / "nowhere") is data
+    (tmp_path / "dataset_info.json").write_text("[1]")
+    assert name_classes(data, tmp_path) is data
