@@ -42,7 +42,7 @@ def test_equals_both_habits_typed_literally():
             M = S @ P
         C = np.clip(0.5 * C + 0.5 * M, 0, Y)
         O = blur(C, Y, -1.0)
-        D = O
+        D = Y.astype(float)
         for _ in range(30):
             D = project(S @ D + O, Y)  # gamma / 2 = 1
         P_hat = np.clip(0.5 * P_hat + 0.5 * (1 - S @ D), 1 - Y, 1)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from appellate.base import Result
 from appellate.bases.aggd import AGGDClassifier
+from appellate.bases.plcl import PLCLClassifier
 from appellate.experiments.methods import Method
-from appellate.numerics.entries import Values
+from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import CandidateMap
 from appellate.partner import PartnerClassifier
@@ -38,11 +39,12 @@ class AuthorsAGGD(AGGDClassifier):
 
 
 class AuthorsPartner(PartnerClassifier):
-    """The partner after 30 alternations of regression and projection, near its solution."""
+    """The partner after 30 alternations of regression and projection, from all candidates."""
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)
-        initial = current = problem.uniform(start)
+        initial = problem.uniform(start)
+        current = np.ones_like(initial)  # C = 1 - Y
         aggressive = self.link == "aggressive"
         weight = self.collaboration / (1.0 if aggressive else 2.0)
         room = 1 + self.collaboration * aggressive
@@ -65,6 +67,19 @@ class AuthorsPLCP(PLCPClassifier):
         if type(base) is AGGDClassifier:
             return AuthorsAGGD(**base.get_params(deep=False))
         return base
+
+
+class SupplementPLCL(PLCLClassifier):
+    """PL-CL whose non-candidate confidence starts as the paper's supplement prints it.
+
+    ``1 / (l - |S|)`` outside the candidates and 0 on them; `PLCLClassifier` starts from 1 - Y.
+    """
+
+    def _open_complement(self, problem: Problem, smooth: CandidateMap) -> Values:
+        others = CandidateEntries(~problem.candidates)
+        start = (1 / np.maximum(others.counts, 1)).astype(problem.dtype)
+        smoother = problem.smoother(self.kernel, self._complementary_ridge)
+        return 1 - problem.entries.gather(smoother.regress(others, others.spread(start))[0])
 
 
 class AuthorsMethod(Method):
