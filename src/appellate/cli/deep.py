@@ -594,7 +594,7 @@ def _show_report(report: Report) -> None:
 
 def _write_report(report: Report, document: Record, target: Path) -> None:
     """Write the report in the format that the ending of the file names."""
-    from appellate.experiments.writing import to_latex, to_markdown
+    from appellate.experiments.reports import to_latex, to_markdown
 
     if target.suffix == ".csv":
         names = report.records[0]
