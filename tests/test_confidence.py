@@ -55,6 +55,18 @@ def test_gap_of_two_candidates_is_the_papers(a, b, temperature):
     assert first - second == pytest.approx(expected, abs=1e-12)
 
 
+@given(st.floats(1e-4, 1), st.floats(-6, 4))
+def test_beyond_the_logarithm_of_two_small_gaps_are_amplified(gap, temperature):
+    """The paper's threshold, k > ln 2: below it every gap of two candidates shrinks."""
+    first, second = blur(np.array([[gap, 0.0]]), np.ones((1, 2), bool), temperature)[0]
+    if temperature <= np.log(2):
+        assert first - second <= gap + 1e-12
+    small = min(gap, 1e-3)
+    first, second = blur(np.array([[small, 0.0]]), np.ones((1, 2), bool), temperature)[0]
+    if temperature > np.log(2) + 1e-3:
+        assert first - second > small
+
+
 @given(hnp.arrays(float, (2, 3), elements=finite), st.one_of(st.none(), finite))
 def test_blur_is_safe_for_any_finite_input(values, temperature):
     candidates = np.array([[True, True, False], [True, True, True]])
