@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from appellate._text import install
 from appellate.cli.errors import UserError, user_errors
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -177,9 +178,6 @@ def check_run_options(out: Path, backend: str, scheduler: str | None) -> None:
     wanted |= {"distributed": "dask"} if backend == "dask" else {}
     missing = {name: extra for name, extra in wanted.items() if find_spec(name) is None}
     if missing:
-        raise UserError(
-            f"this needs {' and '.join(missing)}: pip install 'appellate"
-            f"[{','.join(missing.values())}]'"
-        )
+        raise UserError(f"this needs {' and '.join(missing)}: {install(*missing.values())}")
     with user_errors():
         check_writable(out / "index.html")

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate import review
+from appellate._text import install
 from appellate.docket import Docket
 from appellate.rectification.case import Case, in_json
 from appellate.review import Decisions
@@ -164,7 +165,7 @@ def _on_workers(rows: NDArray[Any], scheduler: str) -> Iterator[Any]:
         import dask.array as da
         from distributed import Client
     except ImportError as error:
-        raise ImportError("scheduler= needs Dask: pip install 'appellate[dask]'") from error
+        raise ImportError(f"scheduler= needs Dask: {install('dask')}") from error
     try:
         client = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

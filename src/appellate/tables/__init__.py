@@ -9,8 +9,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from appellate._text import install
+
 if find_spec("pyarrow") is None:  # pragma: no cover
-    raise ImportError("Tables need pyarrow: pip install 'appellate[table]'")
+    raise ImportError(f"Tables need pyarrow: {install('table')}")
 
 from appellate.tables.cells import Labels, TableError, neutralize, printable, read_labels
 from appellate.tables.diagnosis import Diagnosis, diagnose

@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from appellate._text import install
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, name_some, restore
 
@@ -580,9 +581,7 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
     try:
         import python_calamine
     except ImportError as error:
-        raise TableError(
-            "Excel files need python-calamine: pip install 'appellate[table]'"
-        ) from error
+        raise TableError(f"Excel files need python-calamine: {install('table')}") from error
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
         names = book.sheet_names
