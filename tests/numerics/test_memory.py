@@ -165,24 +165,19 @@ def test_free_memory_is_read_and_limited():
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-@pytest.mark.parametrize(
-    ("version", "stat"), [(1, "total_inactive_file 5000"), (2, "inactive_file 5000")]
-)
-def test_control_groups_of_both_versions(version, stat, tmp_path):
-    """The tightest of nested groups counts; files at hand are free."""
-    root = tmp_path / "memory" if version == 1 else tmp_path
-    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    names = names if version == 1 else ("memory.max", "memory.current")
+def test_the_tightest_control_group_counts(tmp_path):
+    """Files at hand are free."""
+    root = tmp_path
     for place, most, used in [
         (root, "max", 0),
         (root / "a", 90_000, 20_000),
         (root / "a/b", 80_000, 40_000),
     ]:
         place.mkdir(parents=True, exist_ok=True)
-        (place / names[0]).write_text(f"{most}\n")
-        (place / names[1]).write_text(f"{used}\n")
-        (place / "memory.stat").write_text(f"anon 7\n{stat}\n")
+        (place / "memory.max").write_text(f"{most}\n")
+        (place / "memory.current").write_text(f"{used}\n")
+        (place / "memory.stat").write_text("anon 7\ninactive_file 5000\n")
     own = tmp_path / "own"
-    own.write_text("3:cpu:/x\n" + ("4:memory,hugetlb:/a/b\n" if version == 1 else "0::/a/b\n"))
+    own.write_text("3:cpu:/x\n0::/a/b\n")
     assert min(_left_in_groups(tmp_path, own)) == 80_000 - 40_000 + 5_000
     assert _left_in_groups(tmp_path, tmp_path / "none") == []

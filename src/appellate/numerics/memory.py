@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -224,36 +226,26 @@ def _available() -> int | None:
 def _left_in_groups(
     groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
 ) -> list[int]:
-    """Memory that each control group around this process leaves, of version 1 or 2.
+    """Memory that each control group (version 2) around this process leaves.
 
     Files that the system merely keeps at hand count as free.
     """
     found: list[int] = []
     try:
-        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
+        places = re.findall(r"^0::/(.*)$", own.read_text(), flags=re.M)
+        folders = [
+            part for place in places for part in (groups / place, *(groups / place).parents)
+        ]
     except OSError:
         return found
-    for _, controllers, place in lines:
-        root, names = groups, ("memory.max", "memory.current", "inactive_file")
-        if controllers:  # version 1
-            root = groups / "memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-            if "memory" not in controllers.split(","):
-                continue
-        folder = root / place.lstrip("/")
-        for each in (folder, *folder.parents):
-            if each.is_relative_to(root):
-                found += _left_in(each, *names)
+    for folder in folders:
+        with suppress(OSError, ValueError):  # no such group, or "max"
+            most, used = (int((folder / f"memory.{k}").read_text()) for k in ("max", "current"))
+            cached = re.search(
+                r"^inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.M
+            )
+            found.append(most - used + (int(cached[1]) if cached else 0))
     return found
-
-
-def _left_in(folder: Path, most: str, used: str, cached: str) -> list[int]:
-    try:
-        left = int((folder / most).read_text()) - int((folder / used).read_text())
-        lines = map(str.split, (folder / "memory.stat").read_text().splitlines())
-        return [left + next((int(value) for name, value in lines if name == cached), 0)]
-    except (OSError, ValueError):  # no such group, or "max"
-        return []
 
 
 def _left_in_address_space() -> int | None:
