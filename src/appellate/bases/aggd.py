@@ -10,7 +10,6 @@ from appellate._docs import share_docs
 from appellate.base import Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
-from appellate.numerics.smoothers import CandidateMap
 from appellate.problem import Kernel, Problem
 
 
@@ -99,13 +98,15 @@ class AGGDClassifier(KernelClassifier):
         self.neighbors = neighbors
         self.cost = cost
 
+    _before: Values | None = None  # the authors' code begins with the output of its last round
+
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)
         graph = problem.graph(self.n_neighbors, self.neighbors)
         weights = graph.weights()
         if start is None:
             start = graph.propagate(weights, problem.uniform()).values
-        confidence, output = start, self._open_output(smooth, start)
+        confidence, output = start, smooth(start) if self._before is None else self._before
         for _ in range(self.max_iter):
             weights = graph.weights(
                 confidence, self.feature_weight, self.confidence_weight, weights
@@ -114,7 +115,3 @@ class AGGDClassifier(KernelClassifier):
             confidence = graph.propagate(weights, confidence, output, fidelity).values
             output = smooth(confidence)
         return self._result(problem, start, confidence, output, self.max_iter)
-
-    def _open_output(self, smooth: CandidateMap, start: Values) -> Values:
-        """Model's output before the first turn: the regression on the start."""
-        return smooth(start)

@@ -28,14 +28,10 @@ class AuthorsAGGD(AGGDClassifier):
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         if start is None:
-            self._before: Values | None = None
+            self._before = None
         result = super()._solve(problem, start)
         self._before = result.output
         return result
-
-    def _open_output(self, smooth: CandidateMap, start: Values) -> Values:
-        before = getattr(self, "_before", None)
-        return smooth(start) if before is None else before
 
 
 class AuthorsPartner(PartnerClassifier):
