@@ -330,3 +330,13 @@ def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
     table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
     with pytest.raises(ValueError, match="there is no file"):
         appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")
+
+
+def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
+    _, table, _ = plain
+    table.to_csv(tmp_path / "t.csv", index=False)
+    vectors = np.random.default_rng(0).normal(size=(len(table), 40))
+    run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", embeddings=vectors)
+    loaded = appellate.load(run.save(tmp_path / "o"))
+    with pytest.raises(ValueError, match=r"embeddings was a ndarray\. Call rectify"):
+        loaded.decide({"i0": None})

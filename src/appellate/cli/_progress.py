@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from appellate._text import printable
 from appellate.cli.errors import outside_errors
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class _Bar(Progress):
         self._move()
 
     def _say(self, text: str) -> None:
-        self._bar.console.print(_printable(text), markup=False, highlight=False)
+        self._bar.console.print(printable(text), markup=False, highlight=False)
 
     def _move(self) -> None:
         named = self._begun > 0
@@ -117,7 +118,7 @@ class _Bar(Progress):
             self._task,
             total=self.total or None,
             completed=self.found + self.ended,
-            description=_printable(self.note if named else self.line()),
+            description=printable(self.note if named else self.line()),
         )
 
 
@@ -150,13 +151,7 @@ def progress(total: int = 0) -> Iterator[Progress]:
 
 def say(text: str, *, err: bool = False) -> None:
     """Print text whose lines hold names from a table; escape sequences are made visible."""
-    click.echo("\n".join(map(_printable, text.split("\n"))), err=err)
-
-
-def _printable(text: str) -> str:
-    from appellate._text import printable
-
-    return printable(text)
+    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
 
 
 def clock(seconds: float) -> str:

@@ -78,6 +78,8 @@ def rectify(
     missing: Columns | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
@@ -112,8 +114,8 @@ def rectify(
         Column of groups, such as the photograph that a face is from.
     separator, missing : str, default=None
         What parts the labels in a cell, and what stands for no label.
-    delimiter, encoding : str, default=None
-        Of a text file; found by default.
+    delimiter, encoding, decimal, sheet : str, default=None
+        How to read a file, see `appellate.tables.read_table`; found by default.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
@@ -296,14 +298,13 @@ class Rectification:
         *,
         proba: bool = False,
         embeddings: Any = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
+        **reading: Any,
     ) -> Any:
         """Label the rows of another table, see `predict`."""
         if self.model is None:
             raise ValueError(NO_MODEL)
-        reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
-        table, added, _ = label_rows(self.model, self.settings, data, proba=proba, **reading)
+        table, options = read_table(data, **reading), {"proba": proba, "embeddings": embeddings}
+        added, _ = label_rows(self.model, self.settings, table, **options)
         return join(table, added)
 
     def save(self, folder: str | os.PathLike[str], *, parquet: bool | None = None) -> Path:
