@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import appellate
+from appellate.rectification.case import understand
+from appellate.rectification.run import hear
 from appellate.tables import write_table
 from tests.cli.tables import make_rows
 
@@ -340,3 +342,12 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
     loaded = appellate.load(run.save(tmp_path / "o"))
     with pytest.raises(ValueError, match=r"embeddings was a ndarray\. Call rectify"):
         loaded.decide({"i0": None})
+
+
+@pytest.mark.parametrize("options", [{}, {"base": "knn"}])
+def test_the_rounds_of_a_fit_are_told(options, plain):
+    said, within = [], []
+    case = understand(plain[1], candidates="maybe", **options)
+    hear(case, step=lambda text, **more: (within if more else said).append(text))
+    assert said == ["turning columns into numbers", "judging"]
+    assert within[:2] == ["round 1", "round 2"]

@@ -250,6 +250,8 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             kept = [entries.scatter(v) for v in (confidence, 1 - doubt) if self.keep_confidences]
             changed = float(np.mean(labels[-1] != labels[-2]))
             history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
+            if self._on_round is not None:
+                self._on_round(number)
             if self._settled(history):
                 break
         return Result(
@@ -308,6 +310,8 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             kept = [entries.scatter(each) for each in confidences if self.keep_confidences]
             changed = float(np.mean(labels[-1] != labels[-2]))
             history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
+            if self._on_round is not None:
+                self._on_round(number)
             if self._settled(history):
                 break
 

@@ -43,8 +43,12 @@ class Progress:
         self._start = time.monotonic()
         self._show(f"{total} to do" + (f", {found} of them done already" if found else ""))
 
-    def step(self, text: str) -> None:
-        """Begin the next of the steps; those before it are done."""
+    def step(self, text: str, *, within: bool = False) -> None:
+        """Begin the next of the steps, those before it are done; or say how far this one is."""
+        if within:
+            self.note = f"{self.note.partition(', ')[0]}, {text}"
+            self._show("")
+            return
         self._begun += 1
         self.ended, self.note = self._begun - 1, text
         self._show(f"[{self._begun}/{max(self.total, self._begun)}] {text}")
@@ -77,7 +81,8 @@ class Progress:
         return " · ".join([*parts, self.note] if self.note else parts)
 
     def _show(self, text: str) -> None:
-        self._say(text)
+        if text:
+            self._say(text)
 
     def _say(self, text: str) -> None:
         say(text, err=True)

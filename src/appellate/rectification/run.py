@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
@@ -24,9 +24,11 @@ from appellate.rectification.case import NOT_KEPT, Case, in_json, understand
 from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
+    Step,
     decisions_csv,
     docket_columns,
     fit,
+    nobody,
     page_data,
     read_decisions,
     score,
@@ -55,7 +57,6 @@ _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
 _CATEGORIES = 40  # values of a column that are remembered, to know new ones
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
-Step = Callable[[str], object]
 Columns = str | Sequence[str]
 
 
@@ -163,8 +164,8 @@ def rectify(
     return hear(understand(**given), decisions)
 
 
-def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> Rectification:
-    """Judge a case that was understood; `step` is told what begins."""
+def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
+    """Judge a case that was understood; `step` is told what begins, and the rounds within."""
     if decisions is not None:
         read_decisions(case, None, decisions)  # their mistakes are said before any work
     started = time.perf_counter()
@@ -174,7 +175,7 @@ def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> R
         encoder = case.make_encoder()
         rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
     step("judging" if decisions is None else "judging without the decisions")
-    hearing = fit(case, encoder, rows)
+    hearing = fit(case, encoder, rows, step=step)
     run = _make_run(hearing, time.perf_counter() - started)
     return run if decisions is None else run.decide(decisions, step=step)
 
@@ -252,7 +253,7 @@ class Rectification:
         columns |= {name: picked[name].to_list() for name in picked.columns}
         return _frame(columns, frame_backend(self.docket))
 
-    def decide(self, decisions: Any, *, step: Step = lambda text: None) -> Rectification:
+    def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
         """Take reviewed items as certain, and judge the others anew.
 
         Parameters
@@ -262,7 +263,7 @@ class Rectification:
             label of an item by its name (its number where the table has no names), None where
             no label is true, or a data frame with ``id``, ``decision`` and ``label``.
         step : callable, default=no-op
-            Told what begins.
+            Told what begins, ``step(text)``, and the rounds within, ``step(text, within=True)``.
 
         Returns
         -------
@@ -285,7 +286,7 @@ class Rectification:
         audited = np.zeros(len(case), dtype=bool)
         audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
         step("judging with the decisions")
-        hearing = fit(case, before.encoder, before.rows, found, audited)
+        hearing = fit(case, before.encoder, before.rows, found, audited, step)
         seconds = self.settings["seconds"] + time.perf_counter() - started
         run = _make_run(hearing, seconds, before, audited)
         earlier = [name for name in case.names if name in drawn]
