@@ -203,6 +203,8 @@ def understand(
     groups: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
     method: str = "auto",
     base: Any = None,
     cost: Any = None,
@@ -220,7 +222,7 @@ def understand(
         raise ValueError(
             "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
         )
-    table = read_table(data, delimiter=delimiter, encoding=encoding)
+    table = read_table(data, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
     call = {**call, "data": table.path, **columns, **further}
     named = {name: value for name, value in columns.items() if value is not None}
     if groups is not None:

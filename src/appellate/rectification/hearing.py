@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +26,7 @@ from appellate.review import Decisions
 from appellate.review.decisions import COLUMNS, as_line
 from appellate.tables import write_table
 
+Step = Callable[..., object]
 SUGGESTED = 100  # items that a page and a folder suggest
 _AUDIT = 5  # every fifth of them is drawn at random
 _AUDITED = 20  # reviewed items drawn at random that make an honest accuracy
@@ -36,6 +37,10 @@ _FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene
 _DOUBTS = {"runner_up", "runner_up_confidence", "suspicion"}
 _VERDICTS = {"verdict", "verdict_confidence", "verdict_correct"}
 _APPEALS = {"appeal", "appeal_confidence", "appeal_correct", "margin", "round"}
+
+
+def nobody(text: str, *, within: bool = False) -> None:
+    """Hear what begins, or with `within` how far it is, and say nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,7 @@ def fit(
     rows: Any,
     decisions: Decisions | None = None,
     audited: NDArray[np.bool_] | None = None,
+    step: Step = nobody,
 ) -> Hearing:
     """Fit and tabulate; reviewed items are certain, those without a true label left out."""
     from sklearn.base import clone
@@ -116,7 +122,9 @@ def fit(
     if case.method == "jury" and case.groups is not None:
         options["groups"] = np.array(case.groups)[kept]
     if case.scheduler is None:
+        classifier._on_round = lambda number: step(f"round {number}", within=True)
         classifier.fit(rows[kept], sets[kept], **options)
+        del classifier._on_round  # no part of a model
     else:
         with _on_workers(rows[kept], case.scheduler) as spread:
             classifier.fit(spread, sets[kept], **options)

@@ -30,8 +30,7 @@ def predict(
     *,
     proba: bool = False,
     embeddings: Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    **reading: Any,
 ) -> Any:
     """Label the rows of a table with the model of a run.
 
@@ -45,8 +44,8 @@ def predict(
         Add the probability of every label.
     embeddings : array-like or path, default=None
         Of the new rows, if the model learned from embeddings.
-    delimiter, encoding : str, default=None
-        Of a text file; found by default.
+    **reading
+        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`); found by default.
 
     Returns
     -------
@@ -54,8 +53,8 @@ def predict(
         The table with ``label`` and ``confidence``.
     """
     model, meta = open_model(folder)
-    reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
-    table, added, _ = label_rows(model, meta, data, proba=proba, **reading)
+    table = read_table(data, **reading)
+    added, _ = label_rows(model, meta, table, proba=proba, embeddings=embeddings)
     return join(table, added)
 
 
@@ -108,15 +107,12 @@ def _is_described(meta: Mapping[str, Any]) -> bool:
 def label_rows(
     model: Any,
     settings: Mapping[str, Any],
-    data: Any,
+    table: Table,
     *,
     proba: bool = False,
     embeddings: Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> tuple[Table, dict[str, list[Any]], list[str]]:
-    """Return a table, the columns that a model adds to it, and what is good to know."""
-    table = read_table(data, delimiter=delimiter, encoding=encoding)
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the columns that a model adds to a table, and what is good to know."""
     notes = list(table.notes)
     X = _new_features(table, settings, embeddings, notes)
     names, labels, probabilities = _judge(model, X)
@@ -125,7 +121,7 @@ def label_rows(
     added: dict[str, list[Any]] = {"label": labels, "confidence": sure}
     if proba:
         added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
-    return table, added, notes
+    return added, notes
 
 
 def _judge(model: Any, X: Any) -> tuple[list[Any], list[Any], Any]:

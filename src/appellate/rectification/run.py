@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
@@ -24,9 +24,11 @@ from appellate.rectification.case import NOT_KEPT, Case, in_json, understand
 from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
+    Step,
     decisions_csv,
     docket_columns,
     fit,
+    nobody,
     page_data,
     read_decisions,
     score,
@@ -55,7 +57,6 @@ _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
 _CATEGORIES = 40  # values of a column that are remembered, to know new ones
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
-Step = Callable[[str], object]
 Columns = str | Sequence[str]
 
 
@@ -78,6 +79,8 @@ def rectify(
     missing: Columns | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
@@ -112,8 +115,8 @@ def rectify(
         Column of groups, such as the photograph that a face is from.
     separator, missing : str, default=None
         What parts the labels in a cell, and what stands for no label.
-    delimiter, encoding : str, default=None
-        Of a text file; found by default.
+    delimiter, encoding, decimal, sheet : str, default=None
+        How to read a file, see `appellate.tables.read_table`; found by default.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
@@ -161,8 +164,8 @@ def rectify(
     return hear(understand(**given), decisions)
 
 
-def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> Rectification:
-    """Judge a case that was understood; `step` is told what begins."""
+def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
+    """Judge a case that was understood; `step` is told what begins, and the rounds within."""
     if decisions is not None:
         read_decisions(case, None, decisions)  # their mistakes are said before any work
     started = time.perf_counter()
@@ -172,7 +175,7 @@ def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> R
         encoder = case.make_encoder()
         rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
     step("judging" if decisions is None else "judging without the decisions")
-    hearing = fit(case, encoder, rows)
+    hearing = fit(case, encoder, rows, step=step)
     run = _make_run(hearing, time.perf_counter() - started)
     return run if decisions is None else run.decide(decisions, step=step)
 
@@ -250,7 +253,7 @@ class Rectification:
         columns |= {name: picked[name].to_list() for name in picked.columns}
         return _frame(columns, frame_backend(self.docket))
 
-    def decide(self, decisions: Any, *, step: Step = lambda text: None) -> Rectification:
+    def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
         """Take reviewed items as certain, and judge the others anew.
 
         Parameters
@@ -260,7 +263,7 @@ class Rectification:
             label of an item by its name (its number where the table has no names), None where
             no label is true, or a data frame with ``id``, ``decision`` and ``label``.
         step : callable, default=no-op
-            Told what begins.
+            Told what begins, ``step(text)``, and the rounds within, ``step(text, within=True)``.
 
         Returns
         -------
@@ -283,7 +286,7 @@ class Rectification:
         audited = np.zeros(len(case), dtype=bool)
         audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
         step("judging with the decisions")
-        hearing = fit(case, before.encoder, before.rows, found, audited)
+        hearing = fit(case, before.encoder, before.rows, found, audited, step)
         seconds = self.settings["seconds"] + time.perf_counter() - started
         run = _make_run(hearing, seconds, before, audited)
         earlier = [name for name in case.names if name in drawn]
@@ -296,14 +299,13 @@ class Rectification:
         *,
         proba: bool = False,
         embeddings: Any = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
+        **reading: Any,
     ) -> Any:
         """Label the rows of another table, see `predict`."""
         if self.model is None:
             raise ValueError(NO_MODEL)
-        reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
-        table, added, _ = label_rows(self.model, self.settings, data, proba=proba, **reading)
+        table, options = read_table(data, **reading), {"proba": proba, "embeddings": embeddings}
+        added, _ = label_rows(self.model, self.settings, table, **options)
         return join(table, added)
 
     def save(self, folder: str | os.PathLike[str], *, parquet: bool | None = None) -> Path:
