@@ -23,9 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from appellate.bases import make_base
 from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
-from appellate.rectification import run as runs
+from appellate.rectification import Rectification
 from appellate.rectification.case import understand
-from appellate.rectification.reviewing import item_names, read_decisions
+from appellate.rectification.hearing import read_decisions
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import make_server
 from tests.fuzz.hostile import (
@@ -114,7 +114,9 @@ class Trials:
         options = [*table.options, *(CHEAP if rnd.random() < 0.9 else ())]
         options += ["--embeddings=x.npy"] if table.embeddings is not None else []
         options += ["--json"] if rnd.random() < 0.1 else []
-        keep = contextlib.nullcontext() if whole else mock.patch.object(runs, "_save_model")
+        keep = (
+            contextlib.nullcontext() if whole else mock.patch.object(Rectification, "_save_model")
+        )
         with keep:  # writing a model takes longer than all else
             code, _, said = self.command("rectify", table.name, *options, "--out", "o")
         if code:
@@ -200,7 +202,7 @@ class Trials:
         if not hasattr(self, "_case"):
             self._case = understand(self._small(), candidates="c", id="id", method="plcp")
         case, path = self._case, home / "d.csv"
-        names, classes = item_names(case), case.classes.tolist()
+        names, classes = case.names, case.classes.tolist()
         inside = [case.classes[row].tolist() for row in case.sets.matrix]
         content, meant = make_decisions(rnd, names, inside, classes)
         path.write_bytes(content)
