@@ -621,7 +621,7 @@ class JuryClassifier(AppealClassifier):
         Parameters
         ----------
         X : array-like, shape (n, q)
-            Features.
+            Features; a Dask array or `ParquetRows` where kernels become Nystroem features.
         y : array-like
             Candidate sets, as everywhere (`PartialLabelClassifier.fit`).
         supervision : array-like, shape (n, l), default=None
