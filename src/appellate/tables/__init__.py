@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 if find_spec("pyarrow") is None:  # pragma: no cover
     raise ImportError("Tables need pyarrow: pip install 'appellate[table]'")
 
-from appellate.tables.cells import TableError, neutralize, printable
+from appellate.tables.cells import Labels, TableError, neutralize, printable, read_labels
 from appellate.tables.diagnosis import Diagnosis, diagnose
-from appellate.tables.labels import Labels, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 from appellate.tables.writing import check_ending, join, write_csv, write_table
