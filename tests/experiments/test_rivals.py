@@ -11,7 +11,7 @@ from appellate.bases import available_bases
 from appellate.candidates import as_answers
 from appellate.datasets import make_crowd
 from appellate.experiments.curves import CURVES, curve_problems
-from appellate.experiments.methods import MAJORITY, TESTIMONY, alone
+from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone
 from appellate.experiments.protocol import Run, execute, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.rivals import (
@@ -48,6 +48,17 @@ def test_majority_is_the_expected_share_of_right_votes(crowd):
         right += (truth in best) / len(best)
     outcome = execute(Run("small", MAJORITY, 1, 1), crowd)
     assert outcome.scores == {"transductive": pytest.approx(right / len(train))}
+
+
+def test_rows_without_truth_count_for_nobody(crowd):
+    train, _ = split_rows(len(crowd.X), 1)
+    truth = crowd.truth.copy()
+    truth[train[: len(train) // 2]] = -1
+    known = train[truth[train] >= 0]
+    sets = crowd.candidates[known]
+    expected = (sets[np.arange(len(known)), truth[known]] / sets.sum(axis=1)).mean()
+    scores = execute(Run("small", RANDOM, 1, 1), replace(crowd, truth=truth)).scores
+    assert scores["transductive"] == pytest.approx(expected)
 
 
 def test_testimony_hears_answers_and_says_when_there_are_none(problem, crowd):

@@ -245,11 +245,13 @@ def _luck_scores(
     truth: NDArray[np.intp] | None,
     tolerances: tuple[int, ...],
 ) -> dict[str, float]:
-    if truth is None:
+    if truth is None or not (truth >= 0).any():
         return {}
-    lowest = method.kind == "lowest"
+    lowest, known = method.kind == "lowest", truth >= 0
     return {
-        f"transductive{f'@{t}' if t else ''}": luck(candidates, truth, t, lowest=lowest)
+        f"transductive{f'@{t}' if t else ''}": luck(
+            candidates[known], truth[known], t, lowest=lowest
+        )
         for t in (0, *tolerances)
     }
 
