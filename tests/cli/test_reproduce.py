@@ -250,7 +250,7 @@ def test_compare_on_own_data(table, tmp_path, capsys):
     assert (out / "comparison.png").stat().st_size > 0
     with (out / "comparison.csv").open(encoding="utf-8") as file:
         scores = [float(row["our_mean"]) for row in csv.DictReader(file)]
-    assert len(scores) == 6
+    assert len(scores) == 8
     assert min(scores) > 0.5
     with (out / "training-rows.csv").open(encoding="utf-8") as file:
         found = {row["score"] for row in csv.DictReader(file)}
