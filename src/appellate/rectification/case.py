@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
 from appellate.costs import WORDS, as_numbers, cost_matrix, is_ordered
+from appellate.rectification.models import Embedder, add_vectors, choose_embedders
 from appellate.tables import Labels, Roles, Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
@@ -31,6 +32,8 @@ _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 _LARGEST = 1e30
 _UNKNOWN = "(nobody named)"
+
+Step = Callable[[str], object]
 
 
 @dataclass(eq=False)
@@ -61,6 +64,12 @@ class Case:
         What `rectify` was called with, in JSON's types.
     notes : list of str
         What the user should know of the table, though it can be used.
+    embedders : list of Embedder
+        Models of prose and pictures.
+    vectors : dict of str to list of str
+        Columns of `X` that these made, by column of the table.
+    uninformed : bool
+        Whether the features turned out to say nothing of the labels.
     """
 
     table: Table
@@ -76,6 +85,9 @@ class Case:
     scheduler: str | None
     call: dict[str, Any]
     notes: list[str]
+    embedders: list[Embedder] = field(default_factory=list)
+    vectors: dict[str, list[str]] = field(default_factory=dict)
+    uninformed: bool = False
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -135,8 +147,7 @@ class Case:
 
     def cells(self, column: str) -> list[str]:
         """Return a column as texts, one an item; empty for none."""
-        texts = self.table.texts(column).take(self.labels.first).to_pylist()
-        return [text or "" for text in texts]
+        return _cells(self.table, self.labels, column)
 
     def images(self, folder: Path | None = None) -> list[str]:
         """Return the pictures' paths, relative to a folder instead of to the table."""
@@ -153,26 +164,19 @@ class Case:
     @property
     def home(self) -> Path:
         """The folder that paths in the table are relative to."""
-        path = Path(self.table.path or "")
-        return path if path.is_dir() else path.parent
+        return _home(self.table)
 
     def make_encoder(self) -> Any:
         """Return what turns the features into numbers, not fitted."""
-        from sklearn.compose import ColumnTransformer
-        from sklearn.impute import SimpleImputer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
-        names = list(self.X.columns)
-        columns = names[: len(names) - self.n_embeddings]
-        text = [name for name in columns if self.kinds.get(name) == "text"]
-        encoder = make_encoder(self.X[columns], text=text, random_state=self.call["random_state"])
-        if not self.n_embeddings:
-            return encoder
-        numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-        parts: list[Any] = [("embeddings", numbers, names[len(columns) :])]
-        parts += [("table", encoder, columns)] if columns else []
-        return ColumnTransformer(parts, sparse_threshold=0.0, verbose_feature_names_out=False)
+        vectors = dict(self.vectors)
+        made = {name for names in vectors.values() for name in names}
+        own = [name for name in self.X.columns if name not in made]
+        if self.n_embeddings:
+            vectors["embeddings"] = own[len(own) - self.n_embeddings :]
+        text = [name for name in own if self.kinds.get(name) == "text"]
+        return make_encoder(
+            self.X, text=text, vectors=vectors, random_state=self.call["random_state"]
+        )
 
     def describe(self) -> str:
         """Say what was understood."""
@@ -196,10 +200,12 @@ class Case:
         kinds: list[dict[str, Any]] = [
             {"name": name, "kind": kind} for name, kind in self.kinds.items()
         ]
+        models = {each.column: each.describe() for each in self.embedders}
         for each in kinds:
-            column = self.X[each["name"]]
-            if each["kind"] == "category" and column.nunique() <= _CATEGORIES:
-                each |= {"categories": sorted(map(str, column.dropna().unique()))}
+            each |= models.get(each["name"], {})
+            if each["kind"] == "category" and self.X[each["name"]].nunique() <= _CATEGORIES:
+                categories = self.X[each["name"]].dropna().unique()
+                each |= {"categories": sorted(map(str, categories))}
         return {
             "source": self.table.source.strip("'"),
             "sha256": self.table.sha256,
@@ -215,10 +221,22 @@ class Case:
         }
 
 
+def _cells(table: Table, labels: Labels, column: str) -> list[str]:
+    texts = table.texts(column).take(labels.first).to_pylist()
+    return [text or "" for text in texts]
+
+
+def _home(table: Table) -> Path:
+    path = Path(table.path or "")
+    return path if path.is_dir() else path.parent
+
+
 def understand(
     data: Any,
     *,
     embeddings: Any = None,
+    text_model: Any = None,
+    image_model: Any = None,
     groups: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
@@ -228,11 +246,13 @@ def understand(
     order: Any = None,
     random_state: int | None = 0,
     settings: Mapping[str, Any] | None = None,
+    step: Step = lambda text: None,
     **columns: Any,
 ) -> Case:
     """Read a table and settle how to judge it; see `appellate.rectify`."""
     call = {
-        "embeddings": embeddings, "groups": groups, "delimiter": delimiter, "encoding": encoding,
+        "embeddings": embeddings, "text_model": text_model, "image_model": image_model,
+        "groups": groups, "delimiter": delimiter, "encoding": encoding,
         "method": method, "base": base, "cost": cost, "order": order,
         "random_state": random_state, **columns, **(settings or {}),
     }  # fmt: skip
@@ -256,8 +276,23 @@ def understand(
         raise TableError(f"{table.source}: {problems[0]}")
     classes = _in_order(labels.class_names, order)
     found = _read_cost(cost, classes.tolist(), order)
-    X, n_embeddings = _features(table, roles, labels, embeddings, named, chosen)
-    kinds = {} if X is None else feature_kinds(X.iloc[:, : X.shape[1] - n_embeddings], roles.text)
+    notes = [*table.notes, *roles.notes, *labels.notes]
+    embedders = choose_embedders(
+        roles.text,
+        roles.image,
+        lambda name: _cells(table, labels, name),
+        _home(table),
+        text_model,
+        image_model,
+        alone=embeddings is None and not roles.features and not roles.text,
+    )
+    others = bool(roles.features or roles.text or not embedders)
+    X, n_embeddings = _features(table, roles, labels, embeddings, named, chosen if others else "")
+    kinds: dict[str, FeatureKind] = {}
+    if X is not None:
+        kinds = feature_kinds(X.iloc[:, : X.shape[1] - n_embeddings], roles.text)
+    X, vectors = add_vectors(X, embedders, lambda name: _cells(table, labels, name), notes, step)
+    kinds |= {each.column: each.kind for each in embedders}
     further = dict(settings or {})
     scheduler = further.pop("scheduler", None)
     case = Case(
@@ -273,7 +308,9 @@ def understand(
         None if groups is None else [],
         scheduler,
         {"data": table.path, **{name: _plain(value) for name, value in call.items()}},
-        [*table.notes, *roles.notes, *labels.notes],
+        notes,
+        embedders,
+        vectors,
     )
     if groups is not None:
         case.groups = case.cells(groups)
@@ -368,7 +405,7 @@ def _features(
     """Return the features of the items and how many of them are embeddings."""
     frame = None
     wanted = embeddings is None or "features" in named or "text" in named
-    if wanted and (roles.features or roles.text or method != "testimony"):
+    if wanted and (roles.features or roles.text or method not in ("testimony", "")):
         frame = features(table, roles, rows=labels.first)
         check_size(table, frame)
     if embeddings is None:
@@ -518,7 +555,7 @@ def _few(case: Case) -> Iterator[str]:
         yield "no row has several candidates: there is nothing to decide."
     if case.X is None:
         yield "there is nothing to learn from, so the answers alone decide; no model is left."
-    elif not case.n_embeddings and len(case.kinds) == 1:
+    elif not case.n_embeddings and not case.vectors and len(case.kinds) == 1:
         yield f"{name_some(case.kinds)} is the only column that is learned from."
 
 

@@ -78,8 +78,10 @@ def fit(
     options = {}
     if case.method == "jury" and case.groups is not None:
         options["groups"] = np.array(case.groups)[kept]
+    # Without features the jury weighs what was said by how frequent the labels are.
+    shown = np.zeros((n, 1)) if rows is None else rows
     with _cluster(case.scheduler) as spread:
-        classifier.fit(spread(rows[kept]), sets[kept], **options)
+        classifier.fit(spread(shown[kept]), sets[kept], **options)
     docket = _fill(classifier.docket(output="docket"), case, kept, names)
     suspicion = getattr(classifier, "suspicion_", None)
     if suspicion is not None:

@@ -31,7 +31,7 @@ from appellate.rectification.reviewing import (
     read_decisions,
     suggest,
 )
-from appellate.rectification.scores import score, summarize
+from appellate.rectification.scores import informs, score, summarize
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
 from appellate.tables.writing import free_names
@@ -71,6 +71,8 @@ def rectify(
     features: Columns | None = None,
     ignore: Columns | None = None,
     embeddings: Any = None,
+    text_model: Any = None,
+    image_model: Any = None,
     groups: str | None = None,
     separator: str | None = None,
     missing: Columns | None = None,
@@ -106,6 +108,15 @@ def rectify(
     embeddings : array-like, shape (n, q), or path, default=None
         Numbers to learn from, one row an item, or a file of `numpy.save`; instead of columns,
         or beside those that `features` and `text` name.
+    text_model : str, path or object, default=None
+        What turns prose into numbers: a folder or name of sentence-transformers, or an object
+        with ``encode(texts)``; see `appellate.tables.embed_texts`. By default words and letters
+        are compared.
+    image_model : str, path or callable, default=None
+        What turns pictures into numbers: a function, a file of TorchScript or ONNX,
+        ``"timm/NAME"``, ``"torchvision/NAME"``, or ``"histograms"``; see
+        `appellate.tables.embed_pictures`. By default pictures are only shown, unless there is
+        nothing else to learn from: then histograms are taken, which tell little.
     groups : str, default=None
         Column of groups, such as the photograph that a face is from.
     separator, missing : str, default=None
@@ -167,6 +178,8 @@ def rectify(
         features=features,
         ignore=ignore,
         embeddings=embeddings,
+        text_model=text_model,
+        image_model=image_model,
         groups=groups,
         separator=separator,
         missing=missing,
@@ -194,6 +207,9 @@ def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> R
         rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
     step("judging" if decisions is None else "judging without the decisions")
     hearing = fit(case, encoder, rows)
+    if case.method == "jury" and case.call["method"] == "auto" and informs(case, hearing) is False:
+        case.uninformed = True
+        hearing = fit(case, None, None)
     run = _make_run(case, hearing, time.perf_counter() - started)
     return run if decisions is None else run.decide(decisions, step=step)
 
@@ -315,13 +331,22 @@ class Rectification:
         *,
         proba: bool = False,
         embeddings: Any = None,
+        text_model: Any = None,
+        image_model: Any = None,
         delimiter: str | None = None,
         encoding: str | None = None,
     ) -> Any:
         """Label the rows of another table, see `predict`."""
         if self.model is None:
             raise ValueError(NO_MODEL)
-        reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
+        known = {each.kind: each.model for each in self._case.embedders} if self._case else {}
+        reading: dict[str, Any] = {
+            "delimiter": delimiter,
+            "encoding": encoding,
+            "embeddings": embeddings,
+        }
+        reading["text_model"] = text_model or known.get("text")
+        reading["image_model"] = image_model or known.get("picture")
         table, added, _ = label_rows(self.model, self.settings, data, proba=proba, **reading)
         return join(table, added)
 

@@ -41,7 +41,7 @@ def score(
         if name != "random candidate"
     }
     scores["accuracy"] = _accuracies(case, hearing, rivals)
-    scores["signal"] = _signal(case, hearing)
+    scores["signal"] = informs(case, hearing)
     scores["audit"] = _audit(case, hearing, before, audited)
     if before is not None:
         others = np.ones(n, dtype=bool)
@@ -97,12 +97,14 @@ def _accuracies(
     return scores | {"rectified": round(float(right.mean()), 4)}
 
 
-def _signal(case: Case, hearing: Hearing) -> bool | None:
+def informs(case: Case, hearing: Hearing) -> bool | None:
     """Tell whether the features inform the labels; None where that is not known.
 
     Testimony asks whether they predict answers. The jury's honest output must give an item's own
     candidates more than it gives to those of any item, by two standard errors.
     """
+    if case.uninformed:
+        return False
     if case.X is None:
         return None
     classifier = hearing.classifier
@@ -144,6 +146,10 @@ def _warnings(case: Case, scores: Mapping[str, Any]) -> Iterator[str]:
             "the features do not help to predict the answers: the labels are those of the people "
             "alone."
             if case.method == "testimony"
+            else "the features do not inform the labels: they foretell held-out candidates no "
+            "better than chance. The labels are those of the candidates alone, the most frequent "
+            "of each row, little more than guesses; no model is left."
+            if case.uninformed
             else "the features say no more of the labels than chance does: labels of rows with "
             "several candidates are little more than guesses."
         )
