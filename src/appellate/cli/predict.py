@@ -28,7 +28,7 @@ Examples:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", metavar="DATA")
 @click.option("--proba", is_flag=True, help="Add the probability of every label.")
-@table_options("embeddings", "delimiter", "encoding")
+@table_options("embeddings", "text_model", "image_model", "delimiter", "encoding")
 @out_option("CSV, TSV, Parquet or JSON by its name; standard output if none or -.", metavar="FILE")
 def predict(model: Path, data: str, proba: bool, out: Path | None, **given: Any) -> None:
     """Label the rows of DATA with MODEL, the folder that rectify wrote.

@@ -22,6 +22,7 @@ from appellate._files import check_writable, finish_folder, whole_folder, write_
 from appellate.docket import frame_backend
 from appellate.rectification.case import Case, in_json, understand
 from appellate.rectification.hearing import Hearing, docket_columns, fit
+from appellate.rectification.models import weigh_columns
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.rectification.reviewing import (
     SUGGESTED,
@@ -34,12 +35,16 @@ from appellate.rectification.reviewing import (
 from appellate.rectification.scores import informs, score, summarize
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
+from appellate.tables.tools import ENDINGS, write_suggestions
 from appellate.tables.writing import free_names
 
 #: Files of a run; others in its folder are never touched.
 FILES = (
     "rectified.csv",
     "rectified.parquet",
+    "suggestions.csv",
+    "suggestions.json",
+    "suggestions.jsonl",
     "docket.csv",
     "docket.parquet",
     "docket.html",
@@ -350,7 +355,54 @@ class Rectification:
         table, added, _ = label_rows(self.model, self.settings, data, proba=proba, **reading)
         return join(table, added)
 
-    def save(self, folder: str | os.PathLike[str], *, parquet: bool | None = None) -> Path:
+    def importance(self) -> dict[str, float]:
+        """Say what every column contributes to knowing the labels.
+
+        Half of some items foretell the labels of the other half, then again with one column
+        shuffled; see `appellate.tables.contributions`. It takes seconds.
+
+        Returns
+        -------
+        dict of str to float
+            By column, and by ``"embeddings"``: how much less probable what was said of the items
+            becomes, the largest first. Empty if nothing was learned from, or from too many.
+        """
+        if self._case is None or self._hearing is None:
+            features = self.settings["features"]
+            return {e["name"]: e["importance"] for e in features if "importance" in e}
+        found = weigh_columns(self._case, self._hearing)
+        for each in self.settings["features"]:
+            if each["name"] in found:
+                each["importance"] = found[each["name"]]
+        return found
+
+    def export(self, path: str | os.PathLike[str], *, tool: str | None = None) -> Path:
+        """Write the labels as suggestions that a labelling tool imports, with their scores.
+
+        Parameters
+        ----------
+        path : path
+            The file; JSON for Label Studio and Argilla, JSON lines for Prodigy and doccano, CSV
+            for crowd-kit.
+        tool : {"label-studio", "argilla", "prodigy", "doccano", "crowd-kit"}, default=None
+            By default the tool that the table was exported from.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        if self._case is None or self._hearing is None:
+            raise ValueError("this run was loaded. Call rectify again to export its labels.")
+        return write_file(path, suggestions(self._case, self._hearing, tool))
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        parquet: bool | None = None,
+        tool: str | None = None,
+    ) -> Path:
         """Write everything into a folder, which changes at once or not at all.
 
         Parameters
@@ -358,8 +410,11 @@ class Rectification:
         folder : path
             Where; files of an earlier run are replaced, all others are kept.
         parquet : bool, default=None
-            Write ``rectified.parquet`` in the place of ``rectified.csv``; by default if the
-            table was Parquet or Arrow.
+            Write no ``rectified.csv`` beside ``rectified.parquet``; by default if the table was
+            Parquet or Arrow.
+        tool : str, default=None
+            Write suggestions for this labelling tool, see `export`; by default for that which
+            the table was exported from, if any.
 
         Returns
         -------
@@ -373,6 +428,11 @@ class Rectification:
         target = Path(folder)
         with whole_folder(target, owned=FILES) as stage:
             _write(self, self._case, self._hearing, stage, target, parquet)
+            exported = self._case.table.export
+            if tool is not None or exported is not None:
+                chosen = tool or (exported.tool if exported else "")
+                name = f"suggestions{ENDINGS.get(chosen, '')}"
+                write_file(stage / name, suggestions(self._case, self._hearing, tool))
         kept = target / DECISIONS
         if self._hearing.decisions is not None and not kept.exists():
             write_file(kept, decisions_csv(self._case, self._hearing))
@@ -525,6 +585,30 @@ def _make_run(
     )
 
 
+def suggestions(case: Case, hearing: Hearing, tool: str | None) -> str:
+    """Write the labels of a hearing for a labelling tool."""
+    made = case.table.export
+    if tool is None and made is None:
+        raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
+    columns = docket_columns(case, hearing)
+    labels = [None if e else n for e, n in zip(hearing.excluded, columns["appeal"], strict=True)]
+    same = made is not None and tool in (None, made.tool)
+    rows = None
+    if not same:
+        names = [n for n in case.table.names if n not in case.roles.labels]
+        rows = case.table.data.select(names).take(case.labels.first).to_pylist()
+    return write_suggestions(
+        tool or (made.tool if made else ""),
+        item_names(case),
+        labels,
+        columns["appeal_confidence"],
+        case.classes.tolist(),
+        items=made.items if made and same else None,
+        rows=rows,
+        question=made.question if made else "",
+    )
+
+
 def _with_numbers(table: Table, kinds: Mapping[str, str]) -> Table:
     """Return a table whose features are numbers where a text file holds numbers."""
     import pyarrow as pa
@@ -579,10 +663,10 @@ def _write(
         kind: nw.from_native(run.labels, eager_only=True)[name].to_list()
         for kind, name in run.settings["columns"].items()
     }
-    name = "rectified.parquet" if as_parquet else "rectified.csv"
-    write_table(
-        case.table, stage / name, added={n: in_json(v) for n, v in added.items()}, digits=6
-    )
+    plain = {name: in_json(values) for name, values in added.items()}
+    for name in ("rectified.parquet",) if as_parquet else ("rectified.parquet", "rectified.csv"):
+        write_table(case.table, stage / name, added=plain, digits=6)
+    run.importance()
     _write_frame(run.docket, stage / "docket.csv")
     _write_frame(run.docket, stage / "docket.parquet")
     _write_frame(run.suggest(SUGGESTED), stage / "suggested.csv")

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, name_some, restore
+from appellate.tables.tools import Export, find_tool, name_classes, open_export
 
 Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
 
@@ -80,6 +81,8 @@ class Table:
         The data frame that was given.
     options : dict
         Options of `read_table` that were given, to read it in the same way again.
+    export : Export or None
+        What a labelling tool wrote, if it came from one.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Table:
     sheet: str | None = None
     native: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    export: Export | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -287,8 +291,19 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it does not fit into memory"
         raise TableError(f"cannot read '{path}': {reason}.") from error
+    tables = [
+        replace(t, data=name_classes(t.data, f.parent)) for f, t in zip(files, tables, strict=True)
+    ]
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
+    exports = [table.export for table in tables if table.export]
+    if len(exports) == len(tables):  # a file a person, as doccano writes them, or parts of one
+        people = [f.stem for f, each in zip(files, exports, strict=True) for _ in each.records]
+        records = [record for each in exports for record in each.records]
+        whole = open_export(records, exports[0].tool, source=f"'{path}'", people=people)
+        first = replace(tables[0], notes=(f"{len(tables)} files are read as one export.",))
+        digest = hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest()
+        return _with_export(replace(first, source=f"'{path}'", path=path, sha256=digest), whole)
     data = _concatenate(tables)
     digest = hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest()
     note = (f"{len(tables)} files are read as one table, {files[0].name} first.", *note)
@@ -394,7 +409,7 @@ def _read_bytes(source: str, path: str, content: bytes, options: Mapping[str, An
     text, encoding, notes = _decode(source, content, options["encoding"])
     table = replace(table, encoding=encoding, notes=notes)
     if kind == "json":
-        return replace(table, data=_read_json(source, text))
+        return _read_json(table, text)
     return _read_csv(table, text, options["delimiter"])
 
 
@@ -506,8 +521,9 @@ def _csv_rows(source: str, text: str, delimiter: str) -> Iterator[list[str]]:
         raise TableError(f"{source}, line {line}: {said}.") from error
 
 
-def _read_json(source: str, text: str) -> Any:
-    """Read one object a line, or one array of objects."""
+def _read_json(table: Table, text: str) -> Table:
+    """Read one object a line, or one array of objects, of a labelling tool or of none."""
+    source = table.source
     if text.lstrip().startswith("["):
         values = _parse(source, text, 0)
         records: Iterable[tuple[str, Any]] = ((f"entry {i}", v) for i, v in enumerate(values))
@@ -515,9 +531,18 @@ def _read_json(source: str, text: str) -> Any:
         lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
         whole = _whole_object(text)
         if whole is not None:
-            return _from_columns(source, whole)
+            return replace(table, data=_from_columns(source, whole))
         records = ((f"line {i}", _parse(source, line, i)) for i, line in lines)
-    return _from_records(source, records)
+    records = list(records)
+    tool = find_tool([record for _, record in records])
+    if tool is None:
+        return replace(table, data=_from_records(source, records))
+    return _with_export(table, open_export([each for _, each in records], tool, source=source))
+
+
+def _with_export(table: Table, export: Export) -> Table:
+    data = _from_columns(table.source, export.columns)
+    return replace(table, data=data, export=export, notes=(*table.notes, *export.notes))
 
 
 def _parse(source: str, text: str, line: int) -> Any:
