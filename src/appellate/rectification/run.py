@@ -56,6 +56,7 @@ FILES = (
 DECISIONS = "decisions.csv"
 _ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
+_ENOUGH = 50  # items from which on features that show no use are of none
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 Step = Callable[[str], object]
@@ -212,7 +213,8 @@ def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> R
         rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
     step("judging" if decisions is None else "judging without the decisions")
     hearing = fit(case, encoder, rows)
-    if case.method == "jury" and case.call["method"] == "auto" and informs(case, hearing) is False:
+    chosen = case.method == "jury" and case.call["method"] == "auto" and len(case) >= _ENOUGH
+    if chosen and informs(case, hearing) is False:
         case.uninformed = True
         hearing = fit(case, None, None)
     run = _make_run(case, hearing, time.perf_counter() - started)

@@ -199,6 +199,7 @@ def open_export(
         columns[name] = [shown[key].get(name) for key in columns[task]]
     if not asked:
         notes.append("nobody chose a label of a whole item there.")
+        del columns[label]
     found = roles if asked else {}
     return Export(tool, columns, found, items, chosen, tuple(notes), records)
 
