@@ -202,6 +202,9 @@ def test_choices():
     assert choose_tau({0.0: [-0.1], 1.0: [-0.01]}) == 0.0
     assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.2009], 1.0: [0.2005]}) == 0.0
     assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.21], 1.0: [0.2105]}) == 0.5
+    assert choose_tau({0.0: [0.57], 1.0: [0.60, 0.616]}) == 0.0  # look-alikes, some of them rare
+    assert choose_tau({0.0: [0.57], 1.0: [0.60, 0.669]}) == 1.0
+    assert choose_tau({0.0: [0.10], 1.0: [0.135]}) == 1.0  # little is proven, but for it
     assert choose_round([0.5, 1.0, 0.97, 0.951, 0.94]) == 3
     assert choose_round([-0.2, -0.1]) == 1
     assert choose_round([0.0]) == 0

@@ -569,9 +569,9 @@ def test_small_pieces():
     assert s[0] == pytest.approx(0.3)
     assert np.isnan(s[1])
     scores = np.log([[0.8, 0.2]])
-    np.testing.assert_allclose(reported_posterior(scores, np.array([1.0])), [[0.8, 0.2]])
+    np.testing.assert_allclose(reported_posterior(scores, np.array([1.0]), 0.4), [[0.8, 0.2]])
     four = np.array([[0.8, 0.2]]) ** (1 / 2.2)
-    np.testing.assert_allclose(reported_posterior(scores, np.array([4.0])), four / four.sum())
+    np.testing.assert_allclose(reported_posterior(scores, np.array([4.0]), 0.4), four / four.sum())
     shares = majority_vote([["a", "b"], [None, None], ["a", "a"]])
     assert shares.tolist() == [[0.5, 0.5], [0.5, 0.5], [1, 0]]
 
@@ -643,3 +643,21 @@ def test_what_cannot_be_done_is_said():
     ):
         with pytest.raises(ValueError, match=message):
             call(TestimonyClassifier())
+
+
+@pytest.mark.parametrize(("shared", "most"), [(0.0, 0.1), (0.5, 0.4)])
+def test_features_say_whether_errors_are_shared(shared, most):
+    """Ten answers that err alone are not taken for one another's echo, but shared errors are."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=600)
+    X = np.eye(4)[truth] * 2.5 + rng.normal(size=(600, 4))
+    options = {"n_answers": 10, "accuracy": 0.5, "shared_errors": shared, "random_state": 0}
+    answers = make_crowd(truth, **options).answers
+    model = TestimonyClassifier().fit(X, answers)
+    assert model.shared_errors_ <= most
+    right, sure = model.transduction_ == truth, model.confidence_.max(axis=1)
+    if shared:
+        assert model.shared_errors_ >= 0.2
+    else:
+        assert abs(sure.mean() - right.mean()) < 0.03
+    assert TestimonyClassifier().fit(None, answers).shared_errors_ == 0.4

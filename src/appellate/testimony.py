@@ -51,10 +51,11 @@ Matrix = NDArray[np.float64]
 ROUNDS, ALIKE = 8, 4  # rounds; after so many it is asked how alike people are
 STRENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 RIDGES = (0.05, 0.5, 5.0)
-SHARED_ERRORS = 0.4  # how much of a further answer repeats the errors of the others
+SHARED_ERRORS = (0.0, 0.05, 0.1, 0.2, 0.4)  # of a further answer; the last if nothing objects
 SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
 _SAMPLE = 50_000  # opinions that beta is found from
 _TRIED_ROWS = 4_000  # that the ridge is chosen on
+_WITNESSED = 20_000  # rows whose features say how far errors are shared
 _GAIN = 5.0  # nats by which features must predict the answers better, to be heard at all
 _FEW_PAIRS, _AUDITED = 50, 20
 _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
@@ -321,10 +322,49 @@ def credit(answers: Answers, posterior: Matrix) -> float:
     return float(np.clip(accuracy / max(believed, _EDGE), 0.01, 1))
 
 
-def reported_posterior(scores: Matrix, n_answers: Matrix) -> Matrix:
-    """``softmax(scores / (1 + .4 (m - 1)))``: people err together on hard rows, (n, l)."""
-    shared = 1 + SHARED_ERRORS * (np.maximum(n_answers, 1) - 1)
-    return np.asarray(softmax(scores / shared[:, None], axis=1))
+def reported_posterior(scores: Matrix, n_answers: Matrix, shared: float) -> Matrix:
+    """``softmax(scores / (1 + s (m - 1)))``: people err together on hard rows, (n, l)."""
+    return np.asarray(softmax(scores / _repeated(n_answers, shared), axis=1))
+
+
+def _repeated(n_answers: Matrix, shared: float) -> Matrix:
+    return 1 + shared * (np.maximum(n_answers, 1) - 1)[:, None]
+
+
+def find_shared_errors(output: Matrix, L: Matrix, n_answers: Matrix) -> float:
+    """How much of a further answer repeats the errors of the others, by the features.
+
+    Answers cannot tell: errors that people share look like truth. The features are a witness who
+    did not hear them. With ``q = softmax(L / (1 + s (m - 1)))`` by the answers alone and
+    ``p = softmax(b f)`` by the features alone, both are explained by
+
+        mean over rows of log(.999 sum_c q[i, c] p[i, c] / mean p[., c] + .001)
+
+    b being the best for each s. The result is the largest s, of 0, .05, .1, .2 and .4, that is not
+    worse than the best by more than three standard errors: .4 unless features object.
+    """
+    step = -(-len(output) // _WITNESSED)
+    f, L, n_answers = output[::step], L[::step], n_answers[::step]
+
+    def explained(shared: float) -> Matrix:
+        q = softmax(L / _repeated(n_answers, shared), axis=1)
+
+        def rows(log_b: float) -> Matrix:
+            p = softmax(np.exp(log_b) * f, axis=1)
+            return np.asarray(np.log(0.999 * np.sum(q * p / (p.mean(axis=0) + 1e-4), 1) + 0.001))
+
+        best = minimize_scalar(
+            lambda log_b: -rows(log_b).mean(),
+            bounds=(-3, 4),
+            method="bounded",
+            options={"xatol": 1e-2},
+        )
+        return rows(best.x)
+
+    found = {shared: explained(shared) for shared in SHARED_ERRORS}
+    most = max(found.values(), key=np.mean)
+    error = {shared: (most - rows).std() / np.sqrt(len(f)) for shared, rows in found.items()}
+    return max(s for s, rows in found.items() if (most - rows).mean() <= 3 * error[s])
 
 
 def suspicion(posterior: Matrix, answered: NDArray[np.bool_]) -> Matrix:
@@ -376,7 +416,7 @@ class Regressions:
 
     def _problem(self, rows: Matrix) -> Problem:
         every = CandidateSets(np.ones((len(rows), self.n_labels), bool), np.arange(self.n_labels))
-        return Problem(rows, every, kernels=[(self.kernel, self.ridges[0])])
+        return Problem(rows, every, kernels=lambda: [(self.kernel, self.ridges[0])])
 
     def try_out(self, targets: Matrix, ridge: float) -> Matrix:
         """Leave-one-out output on the sample, whose targets are given, (m, l)."""
@@ -457,6 +497,8 @@ class Hearing:
         Trust in the features.
     ridge : float or None
         That of the regression on them.
+    shared : float
+        How much of a further answer repeats the errors of the others.
     """
 
     posterior: Matrix
@@ -464,6 +506,7 @@ class Hearing:
     set_rate: Matrix
     beta: float
     ridge: float | None
+    shared: float
 
 
 def hear(
@@ -510,10 +553,11 @@ def hear(
             else:
                 scores = beta * output + L
         q = certain(softmax(scores, axis=1), decided)
-    posterior = reported_posterior(scores, n_answers)
+    shared = SHARED_ERRORS[-1] if output is None else find_shared_errors(output, L, n_answers)
+    posterior = reported_posterior(scores, n_answers, shared)
     share = credit(answers, posterior)
     posterior = share * posterior + (1 - share) / posterior.shape[1]
-    return Hearing(certain(posterior, decided), theta, rates, beta, ridge)
+    return Hearing(certain(posterior, decided), theta, rates, beta, ridge, shared)
 
 
 def choose_ridge(
@@ -669,6 +713,9 @@ class TestimonyClassifier(AppealClassifier):
         answers where c is true.
     regularization_ : float or None
         The ridge by which the answers were weighed.
+    shared_errors_ : float
+        How much of a further answer repeats the errors of the others; .4 unless the features
+        say that people err on their own.
     trust_ : float
         How far the features were trusted, beta; 0: they were not heard.
     temperature_ : float
@@ -780,7 +827,7 @@ class TestimonyClassifier(AppealClassifier):
         self.verdict_confidence_ = self._fill(crowd.posterior, known, None)
         self.annotators_ = describe_people(heard, posterior, hearing.confusion)
         self.trust_, self.n_iter_ = hearing.beta, ROUNDS + 1
-        self.regularization_ = hearing.ridge
+        self.regularization_, self.shared_errors_ = hearing.ridge, hearing.shared
         self.suspicion_ = suspicion(self.confidence_, self.candidates_)
         allowed = self.candidates_ if self.within_answers else np.ones_like(self.candidates_)
         allowed = certain(allowed, decided)

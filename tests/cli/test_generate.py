@@ -10,8 +10,8 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from appellate.cli.app import run
-from appellate.datasets import load_partial_csv, make_partial_labels
-from appellate.tables import read_table
+from appellate.datasets import load_partial_csv, make_crowd, make_partial_labels
+from appellate.tables import find_roles, read_labels, read_table
 
 ANIMALS = """\
 width,note,truth
@@ -256,3 +256,67 @@ def test_categories_and_gaps_confuse_too(tmp_path, capsys):
     assert run([*command, "--out", str(tmp_path / "out.csv")]) == 0
     assert run([*command, "--out", str(tmp_path / "out.npz")]) == 2
     assert "hold numbers only" in capsys.readouterr().err
+
+
+CROWD = ["--from", "iris", "--answers", "3", "--people", "9", "--spammers", "0.3"]
+
+
+def test_a_crowd_one_column_a_person(tmp_path, capsys):
+    out = tmp_path / "wide.csv"
+    assert run(["generate", *CROWD, "--experts", "0.2", "--out", str(out)]) == 0
+    assert "450 answers to 150 rows by 2 experts, 3 spammers, 4 workers" in capsys.readouterr().out
+    y = load_iris().target_names[load_iris().target]
+    options = {"n_people": 9, "n_answers": 3, "spammers": 0.3, "experts": 0.2, "random_state": 0}
+    expected = make_crowd(y, **options).answers
+    table = read_table(out)
+    read = read_labels(table, find_roles(table))
+    assert read.class_names.tolist() == expected.class_names.tolist()
+    for part in ("rows", "people", "labels"):
+        np.testing.assert_array_equal(getattr(read, part), getattr(expected, part))
+    assert find_roles(table).truth == "truth"
+
+
+def test_a_crowd_one_row_an_answer_is_rectified(tmp_path, capsys):
+    """The long table holds the same answers, and `rectify` reads it unaided."""
+    wide, out = tmp_path / "wide.csv", tmp_path / "long.parquet"
+    assert run(["generate", *CROWD, "--out", str(wide)]) == 0
+    assert run(["generate", *CROWD, "--layout", "long", "--json", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    document = json.loads(said[said.index("{") :])
+    assert document["summary"]["answers"] == 450
+    assert 0.4 < document["summary"]["right"] < 0.8
+    one, two = (read_labels(t, find_roles(t)) for t in map(read_table, (wide, out)))
+    votes = [np.bincount(each.rows * 3 + each.labels, minlength=450) for each in (one, two)]
+    np.testing.assert_array_equal(*votes)
+    assert run(["rectify", str(out), "--out", str(tmp_path / "found")]) == 0
+    (labels,) = (tmp_path / "found").glob("rectified.*")
+    assert len(read_table(labels)) == 150
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--spammers", "0.3"], "--spammers is for crowds; add --answers"),
+        (["--answers", "3", "--flip", "0.3"], "--flip-probability is for sets"),
+        (["--answers", "3", "--strategy", "noisy"], "--strategy is for sets"),
+        (["--answers", "3", "--min-candidates", "2"], "--min-candidates is for sets"),
+        (["--answers", "31"], "must lie from 1 to"),
+        (["--answers", "3", "--accuracy", "2"], "is no share"),
+    ],
+)
+def test_options_of_crowds_and_sets_are_kept_apart(more, message, tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    assert run(["generate", "--from", "iris", *more, "--out", str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_answers_are_no_arrays_and_replace_nothing(animals, tmp_path, capsys):
+    command = ["generate", "--from", str(animals), "--answers", "2", "--people", "3"]
+    assert run([*command, "--out", str(tmp_path / "a.npz")]) == 2
+    assert "answers are written as a table" in capsys.readouterr().err
+    named = tmp_path / "named.csv"
+    named.write_text(ANIMALS.replace("width", "worker_2"))
+    command[2] = str(named)
+    assert run([*command, "--out", str(tmp_path / "a.csv")]) == 2
+    assert "has a column 'worker_2' already" in capsys.readouterr().err

@@ -25,7 +25,7 @@ from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.rectification import run as runs
 from appellate.rectification.case import understand
-from appellate.rectification.reviewing import item_names, read_decisions
+from appellate.rectification.hearing import read_decisions
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import make_server
 from tests.fuzz.hostile import (
@@ -94,7 +94,8 @@ class Trials:
         expect(code in (0, 2), arguments, "ended with", code, said)
         expect("Traceback" not in said, arguments, said)
         expect(not RAW.search(said), arguments, "printed", RAW.findall(said), "raw:", repr(said))
-        expect(not COMPUTED.search(err.getvalue()), arguments, err.getvalue())
+        if arguments[1] != "m":  # a spoilt model may compute nonsense
+            expect(not COMPUTED.search(err.getvalue()), arguments, err.getvalue())
         return code, out.getvalue(), err.getvalue()
 
     # -- tables ----------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ class Trials:
         if not hasattr(self, "_case"):
             self._case = understand(self._small(), candidates="c", id="id", method="plcp")
         case, path = self._case, home / "d.csv"
-        names, classes = item_names(case), case.classes.tolist()
+        names, classes = case.names, case.classes.tolist()
         inside = [case.classes[row].tolist() for row in case.sets.matrix]
         content, meant = make_decisions(rnd, names, inside, classes)
         path.write_bytes(content)
@@ -330,9 +331,9 @@ def check_rows(folder, table, columns):
         if csv_like:
             expect_cells(rows, table)
         else:
-            got = [[row[0].removeprefix("'"), row[3].removeprefix("'")] for row in rows[1:]]
-            wanted = [[row[i].removeprefix("'") for i in (0, 3)] for row in table.rows]
-            expect(got == wanted, got, "is not", wanted)
+            for row, cells in zip(rows[1:], table.rows, strict=True):
+                for i in (0, 3):  # others may be numbers and lists there
+                    expect(row[i] in (cells[i], f"'{cells[i]}"), row[i], "is not", cells[i])
     place = rows[0].index(columns["label"])
     for row, inside in zip(rows[1:], table.sets, strict=True):
         label = row[place].removeprefix("'") if same(row[place]) not in inside else row[place]

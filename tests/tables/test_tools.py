@@ -314,7 +314,7 @@ def test_what_is_wrong_is_said():
     assert empty.roles == {}
     assert empty.columns["x"] == [2]  # predict needs no labels
     with pytest.raises(TableError, match="nobody chose a label"):
-        find_roles(Table("x", pa.table(empty.columns), "", "json", export=empty))
+        find_roles(Table("x", pa.table(empty.columns), "json", export=empty))
     with pytest.raises(TableError, match=r"'x\.json' looks like an export of Argilla, but"):
         open_export([{"fields": {}, "responses": {"q": ["good"]}}], "argilla", source="'x.json'")
     with pytest.raises(ValueError, match="no labelling tool that is known: label-studio, argilla"):

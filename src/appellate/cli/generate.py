@@ -1,4 +1,4 @@
-"""``appellate generate``: hide known labels in candidate sets and write a file."""
+"""``appellate generate``: hide known labels in candidate sets, or in answers of a crowd."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ Examples:
   appellate generate --from digits --strategy noisy --eta 0.1 --out digits.npz
   appellate generate --from my.csv --truth species --strategy hierarchical \\
       --groups cat,dog --groups car,bus --out ambiguous.csv
+  appellate generate --from digits --answers 3 --spammers 0.3 --out crowd.csv
 """
 
 _ARRAYS = ["X", "candidates", "y_true", "class_names"]
+_CROWD = ("people", "accuracy", "experts", "spammers", "confusion", "shared_errors", "layout")
+_PEOPLE = 30
 _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
 
 
-@click.command(epilog=_EPILOG, short_help="Hide known labels in candidate sets.")
+@click.command(epilog=_EPILOG, short_help="Hide known labels in candidate sets or answers.")
 @click.option(
     "--from",
     "source",
@@ -41,8 +44,8 @@ _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
 )
 @table_options("truth", "features", "ignore", "delimiter", "encoding")
 @out_option(
-    "What to write: a table (.csv, .tsv, .parquet, .jsonl, .json) with a column 'candidates', "
-    "or arrays (.npz).",
+    "What to write: a table (.csv, .tsv, .parquet, .jsonl, .json) with a column 'candidates' or "
+    "with answers, or arrays (.npz).",
     required=True,
     metavar="FILE",
 )
@@ -80,6 +83,20 @@ _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
     show_default=True,
     help="Fewest candidates of a row; 2 forbids sets of one.",
 )
+@click.option(
+    "--answers", type=int, metavar="N", help="Instead of sets: answers of people to each row."
+)
+@click.option("--people", type=int, metavar="P", help="People in the crowd; 30 by default.")
+@click.option("--accuracy", type=float, metavar="A", help="Their mean accuracy; 0.7 by default.")
+@click.option("--experts", type=float, metavar="S", help="Share of people right in 95 of 100.")
+@click.option("--spammers", type=float, metavar="S", help="Share of people who do not look.")
+@click.option("--confusion", type=float, metavar="S", help="Share of errors on a look-alike.")
+@click.option("--shared-errors", type=float, metavar="S", help="Share of rows hard for all.")
+@click.option(
+    "--layout",
+    type=click.Choice(["wide", "long"]),
+    help="One column a person (wide, by default), or one row an answer.",
+)
 @random_state_option
 @click.option("--separator", default="|", show_default=True, help="Between candidates in a cell.")
 @json_option
@@ -97,11 +114,13 @@ def generate(
     ignore: Any,
     delimiter: str | None,
     encoding: str | None,
+    answers: int | None,
     **options: Any,
 ) -> None:
     """Hide known labels in candidate sets and write features, candidates and truth.
 
-    What was realised (mean size, singletons, truth coverage) is printed.
+    With --answers they are hidden in what a crowd says of them. What was realised (mean size,
+    singletons, truth coverage; accuracy of the answers) is printed.
     """
     from appellate._files import check_writable
     from appellate.datasets.generators import make_partial_labels
@@ -109,20 +128,39 @@ def generate(
 
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
+        crowd = {name: value for name in _CROWD if (value := options.pop(name)) is not None}
+        _refuse_mixture(
+            answers,
+            crowd,
+            {"strategy": strategy, "groups": groups, "min_candidates": min_candidates, **options},
+            arrays,
+        )
         if not arrays:
             check_ending(out)
         check_writable(out)
         given = _built_in(source) if source in _BUILT_IN else source
         table = read_table(given, delimiter=delimiter, encoding=encoding)
         name = table.find([truth or "truth"], "truth")[0]
-        _refuse_to_replace(out, source, [*table.names, "candidates"], arrays)
-        if "candidates" in table.names:
-            raise ValueError(f"{table.source} has a column 'candidates' already. Rename it.")
+        layout = crowd.pop("layout", "wide")
+        added = ["candidates"]
+        if answers is not None:
+            count = crowd.get("people", _PEOPLE)
+            added = ["item", "worker", "label"]
+            if layout == "wide":
+                added = [f"worker_{j + 1}" for j in range(count)]
+        _refuse_to_replace(out, source, [*table.names, *added], arrays)
+        taken = next((name for name in added if name in table.names), None)
+        if taken is not None:
+            raise ValueError(f"{table.source} has a column {taken!r} already. Rename it.")
         others = {"features": features, "ignore": ignore, "id": False, "truth": False}
         roles = find_roles(table, candidates=name, separator="", **others)
         read = read_labels(table, roles)
         _refuse_gaps(read)
         y = read.class_names[read.labels]
+        if answers is not None:
+            told = _write_crowd(out, table, y, added, answers, crowd, random_state)
+            _tell_crowd(out, source, random_state, told, as_json)
+            return
         if strategy == "instance_dependent":
             options["X"] = _encoded(table, roles)
         sets, summary = make_partial_labels(
@@ -148,6 +186,71 @@ def generate(
     click.echo(f"wrote {out}: {summary}.")
     if not arrays:
         click.echo(f"Look at it with: appellate check {shlex.quote(str(out))}")
+
+
+def _refuse_mixture(
+    answers: int | None, crowd: dict[str, Any], sets: dict[str, Any], arrays: bool
+) -> None:
+    """Say which options of crowds and of sets do not go together."""
+    if answers is None:
+        if crowd:
+            raise UserError(
+                f"--{next(iter(crowd)).replace('_', '-')} is for crowds; add --answers."
+            )
+        return
+    sets = {name: value for name, value in sets.items() if value not in (None, (), "uniform", 1)}
+    if sets:
+        raise UserError(
+            f"--{next(iter(sets)).replace('_', '-')} is for sets; leave out --answers."
+        )
+    if arrays:
+        raise UserError("answers are written as a table: .csv, .tsv, .parquet, .jsonl or .json.")
+
+
+def _write_crowd(
+    out: Path, table: Any, y: Any, names: list[str], n: int, crowd: dict[str, Any], seed: int
+) -> dict[str, Any]:
+    """Write the table with a column a person, or once for every answer; say how good they are."""
+    import numpy as np
+
+    from appellate.datasets import make_crowd
+    from appellate.tables import write_table
+
+    people = crowd.pop("people", _PEOPLE)
+    made = make_crowd(y, n_people=people, n_answers=n, random_state=seed, **crowd)
+    said, classes = made.answers, made.answers.class_names
+    labels = classes[said.labels]
+    if names[0] == "item":
+        items = (said.rows + 1).tolist()
+        workers = [f"worker_{j + 1}" for j in said.people]
+        long = zip(names, (items, workers, labels.tolist()), strict=True)
+        write_table(table.data.take(said.rows), out, added=dict(long))
+    else:
+        given = np.full((len(y), people), None, dtype=object)
+        given[said.rows, said.people] = labels
+        write_table(table, out, added=dict(zip(names, given.T.tolist(), strict=True)))
+    kinds, counts = np.unique(made.kind.astype(str), return_counts=True)
+    return {
+        "rows": len(y),
+        "answers": len(labels),
+        "right": float(np.mean(labels == y[said.rows])),
+        "people": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+    }
+
+
+def _tell_crowd(out: Path, source: str, seed: int, summary: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        document = {"from": source, "random_state": seed, "file": str(out), "summary": summary}
+        click.echo(json.dumps(document, indent=2))
+        return
+    who = ", ".join(
+        f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in summary["people"].items()
+    )
+    click.echo(
+        f"wrote {out}: {summary['answers']} answers to {summary['rows']} rows by {who}; "
+        f"{summary['right']:.1%} of the answers are right."
+    )
+    click.echo(f"Look at it with: appellate check {shlex.quote(str(out))}")
 
 
 def _built_in(name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 _HOMES = {
     "PRODENClassifier": "proden",
     "PiCOClassifier": "pico",
+    "RivalClassifier": "rivals",
     **dict.fromkeys(
         ("Ambiguity", "Contrast", "Coupling", "Network", "Optimizer", "Run", "Selection"),
         "settings",

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from appellate.tables import TableError
+from appellate.tables import Roles, TableError
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import column_places
 from appellate.tables.importance import contributions
@@ -21,7 +21,6 @@ from appellate.tables.pictures import HISTOGRAMS, embed_pictures, name_problems
 from appellate.tables.vectors import embed_texts, model_key
 
 if TYPE_CHECKING:
-    from appellate.rectification.case import Case
     from appellate.rectification.hearing import Hearing
 
 Step = Callable[[str], object]
@@ -78,8 +77,7 @@ class Embedder:
 
 
 def choose_embedders(
-    text: Sequence[str],
-    image: str | None,
+    roles: Roles,
     cells: Callable[[str], Sequence[str]],
     home: Path,
     text_model: Any,
@@ -92,8 +90,9 @@ def choose_embedders(
     Without a model, prose is learned from by its words and letters, and pictures by histograms,
     but only if there is nothing else (`alone`).
     """
-    found = [Embedder(name, "text", text_model) for name in text if text_model is not None]
-    if text_model is not None and not text:
+    image = roles.image
+    found = [Embedder(name, "text", text_model) for name in roles.text if text_model is not None]
+    if text_model is not None and not roles.text:
         raise TableError("text_model needs a column of prose: name it with text=.")
     if image is None:
         if image_model:
@@ -168,10 +167,11 @@ def find_embedders(
     return found
 
 
-def weigh_columns(case: Case, hearing: Hearing) -> dict[str, float]:
+def weigh_columns(hearing: Hearing) -> dict[str, float]:
     """Say what every column contributes, by classifiers of halves of some items."""
     from sklearn.base import clone
 
+    case = hearing.case
     if hearing.encoder is None or hearing.rows is None or case.scheduler is not None:
         return {}
     rows, width = hearing.rows, len(case.classes)

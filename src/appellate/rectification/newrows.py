@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -179,7 +180,9 @@ def _new_features(
             f"this model learned from columns ({name_some(kinds, 6)}), not from embeddings. Leave "
             "embeddings out."
         )
-    found = {name: table.find([name])[0] for name in wanted if _has(table, name)}
+    titles = {unicodedata.normalize("NFC", title): title for title in table.names}
+    composed = {name: unicodedata.normalize("NFC", name) for name in wanted}
+    found = {name: titles[title] for name, title in composed.items() if title in titles}
     lacking = [name for name in wanted if name not in found]
     if lacking:
         raise TableError(
@@ -212,13 +215,6 @@ def _new_features(
         return [text or "" for text in table.texts(found[name]).to_pylist()]
 
     return add_vectors(frame, embedders, cells, notes)[0]
-
-
-def _has(table: Table, name: str) -> bool:
-    try:
-        return len(table.find([name])) == 1
-    except TableError:
-        return False
 
 
 def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:

@@ -414,7 +414,7 @@ def _parse(content: bytes, source: str) -> list[Record]:
     text = _decode(content, source)
     if text.lstrip().startswith("{"):
         return [_parse_json(line, n, source) for n, line in _lines(text) if line.strip()]
-    first = text.partition("\n")[0].rstrip("\r")
+    first = text.partition("\n")[0].rstrip("\r").replace("\r", " ")
     heads = {d: [name.strip().lower() for name in next(csv.reader([first], delimiter=d), [])]
              for d in ",;\t"}  # fmt: skip
     mark = next((d for d, head in heads.items() if set(_NEEDED) <= set(head)), None)
