@@ -46,11 +46,24 @@ _TABLE = {
     "id": click.option("--id", metavar="COL", help="Column that names the rows."),
     "truth": click.option("--truth", metavar="COL", help="True labels, to score with only."),
     "text": _many("text", "COL", "Column of prose, to learn from and to show."),
-    "image": click.option("--image", metavar="COL", help="Column of picture files, to show."),
+    "image": click.option(
+        "--image", metavar="COL", help="Column of picture files, to show and to learn from."
+    ),
     "features": _many("features", "COL", "Columns to learn from; or 'p*'."),
     "ignore": _many("ignore", "COL", "Columns to leave out; or 'x*'."),
     "embeddings": click.option(
         "--embeddings", metavar="FILE.npy", help="Numbers to learn from, one row an item."
+    ),
+    "text_model": click.option(
+        "--text-model",
+        metavar="NAME",
+        help="Folder or name of sentence-transformers, to learn from prose by it.",
+    ),
+    "image_model": click.option(
+        "--image-model",
+        metavar="FILE",
+        help="TorchScript or ONNX, timm/NAME, torchvision/NAME, or histograms: learn from "
+        "pictures by it.",
     ),
     "groups": click.option("--groups", metavar="COL", help="Column of groups, such as the page."),
     "separator": click.option(

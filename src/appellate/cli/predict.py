@@ -28,10 +28,17 @@ Examples:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", metavar="DATA")
 @click.option("--proba", is_flag=True, help="Add the probability of every label.")
-@table_options("embeddings", *READING)
+@table_options("embeddings", "text_model", "image_model", *READING)
 @out_option("CSV, TSV, Parquet or JSON by its name; standard output if none or -.", metavar="FILE")
 def predict(
-    model: Path, data: str, proba: bool, embeddings: str | None, out: Path | None, **reading: Any
+    model: Path,
+    data: str,
+    proba: bool,
+    embeddings: str | None,
+    text_model: str | None,
+    image_model: str | None,
+    out: Path | None,
+    **reading: Any,
 ) -> None:
     """Label the rows of DATA with MODEL, the folder that rectify wrote.
 
@@ -52,7 +59,10 @@ def predict(
         table = read_table(data, **reading)
         if out is not None:
             _refuse_other(out, table, getattr(pipeline, "classes_", ()) if proba else ())
-        added, notes = label_rows(pipeline, meta, table, proba=proba, embeddings=embeddings)
+        models = {"text_model": text_model, "image_model": image_model}
+        added, notes = label_rows(
+            pipeline, meta, table, proba=proba, embeddings=embeddings, **models
+        )
         for note in notes:
             say(f"note: {note}", err=True)
         if out is None:

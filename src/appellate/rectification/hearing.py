@@ -121,12 +121,14 @@ def fit(
     options = {}
     if case.method == "jury" and case.groups is not None:
         options["groups"] = np.array(case.groups)[kept]
+    # Without features the jury weighs what was said by how frequent the labels are.
+    shown = np.zeros((n, 1)) if rows is None else rows
     if case.scheduler is None:
         classifier._on_round = lambda number: step(f"round {number}", within=True)
-        classifier.fit(rows[kept], sets[kept], **options)
+        classifier.fit(shown[kept], sets[kept], **options)
         del classifier._on_round  # no part of a model
     else:
-        with _on_workers(rows[kept], case.scheduler) as spread:
+        with _on_workers(shown[kept], case.scheduler) as spread:
             classifier.fit(spread, sets[kept], **options)
     docket = _fill(classifier.docket(output="docket"), case, kept, names)
     suspicion = getattr(classifier, "suspicion_", None)
@@ -243,7 +245,7 @@ def score(
         if name != "random candidate"
     }
     scores["accuracy"] = _accuracies(hearing, rivals)
-    scores["signal"] = _signal(hearing)
+    scores["signal"] = informs(hearing)
     scores["audit"] = None
     if before is not None:
         if audited is not None and audited.sum() >= _AUDITED:
@@ -300,13 +302,15 @@ def _accuracies(hearing: Hearing, rivals: Mapping[str, NDArray[Any]]) -> dict[st
     return scores | {"rectified": round(float(right.mean()), 4)}
 
 
-def _signal(hearing: Hearing) -> bool | None:
+def informs(hearing: Hearing) -> bool | None:
     """Tell whether the features inform the labels; None where that is not known.
 
     Testimony asks whether they predict answers. The jury's honest output must give an item's own
     candidates more than it gives to those of any item, by two standard errors.
     """
     case, classifier = hearing.case, hearing.classifier
+    if case.uninformed:
+        return False
     if case.X is None:
         return None
     if case.method == "testimony":
@@ -342,6 +346,10 @@ def _warnings(case: Case, scores: Mapping[str, Any]) -> Iterator[str]:
             "the features do not help to predict the answers: the labels are those of the people "
             "alone."
             if case.method == "testimony"
+            else "the features do not inform the labels: they foretell held-out candidates no "
+            "better than chance. The labels are those of the candidates alone, the most frequent "
+            "of each row, little more than guesses; no model is left."
+            if case.uninformed
             else "the features say no more of the labels than chance does: labels of rows with "
             "several candidates are little more than guesses."
         )
