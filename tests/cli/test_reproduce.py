@@ -250,12 +250,22 @@ def test_compare_on_own_data(table, tmp_path, capsys):
     assert (out / "comparison.png").stat().st_size > 0
     with (out / "comparison.csv").open(encoding="utf-8") as file:
         scores = [float(row["our_mean"]) for row in csv.DictReader(file)]
-    assert len(scores) == 6
+    assert len(scores) == 8
     assert min(scores) > 0.5
     with (out / "training-rows.csv").open(encoding="utf-8") as file:
         found = {row["score"] for row in csv.DictReader(file)}
     assert {"transductive", "broken"} <= found
     assert "right verdicts broken" in (out / "index.html").read_text()
+
+
+@pytest.mark.parametrize("words", [["compare", "TABLE"], ["reproduce", "test-accuracy"]])
+def test_a_page_of_others_is_not_replaced(words, table, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("appellate.experiments.runner.run_all", None)  # before the work
+    (tmp_path / "index.html").write_text("<p>mine</p>")
+    given = [str(table) if word == "TABLE" else word for word in words]
+    assert run([*given, "--out", str(tmp_path), *QUICK]) == 2
+    assert "is no page of ours" in capsys.readouterr().err
+    assert (tmp_path / "index.html").read_text() == "<p>mine</p>"
 
 
 def test_a_file_name_is_neither_mathematics_nor_markup(table, tmp_path, capsys):

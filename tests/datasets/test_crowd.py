@@ -254,6 +254,17 @@ def test_plcifar10_keeps_the_sets_that_people_named(tmp_path):
     assert data.X.shape == (20, 3072)
 
 
+def test_plcifar10_has_both_published_sets(tmp_path):
+    write_cifar10(tmp_path)
+    named = {i: [[i % 10, 0], [1, 2, 3], [4, 5, 6]] for i in range(20)}
+    write_plcifar10(tmp_path, named)
+    vaguest = load_plcifar10(rule="vaguest", data_home=tmp_path).candidates
+    assert np.flatnonzero(vaguest[7]).tolist() == [1, 2, 3]
+    assert np.flatnonzero(
+        load_plcifar10(rule="aggregate", data_home=tmp_path).candidates[7]
+    ).tolist() == [*range(8)]
+
+
 class Harm:
     def __reduce__(self):
         return print, ("harm",)

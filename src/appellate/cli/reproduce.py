@@ -20,7 +20,12 @@ Tables:
   collaborative-term  collaborative or aggressive link
   sensitivity         four curves over lambda, alpha, gamma, k on Lost
   trajectories        samples whose false label led and was corrected (Fig. 2)
-  all                 all of them
+  all                 all of these
+
+\b
+Beyond the paper:
+  rivals              every registered method on every data set at hand, ranked
+  curves              accuracy over more candidates, missing truth, shared sets
 
 \b
 Examples:
@@ -39,7 +44,7 @@ again. The data sets are looked for in APPELLATE_DATA_HOME.
     "--datasets",
     metavar="NAMES",
     multiple=True,
-    help="Data sets, separated by commas.  [default: the paper's six]",
+    help="Data sets, separated by commas.  [default: the paper's six, for rivals all]",
 )
 @click.option(
     "--bases",

@@ -53,9 +53,10 @@ def _answered(
         found = require_files(entry, get_data_home(data_home), download_if_missing=fetch)
         data = read(found, partial(load_cifar10, data_home=data_home, download_if_missing=fetch))
         data.votes = data.answers.votes().astype(np.intp)
-        data.candidates = data.votes > 0  # a row that nobody answered has an empty set
-        if rule != "union":
-            data.candidates = as_candidates(data.answers, rule=rule).matrix
+        own = {"union": data.votes > 0} | data.pop("rules", {})  # unanswered: an empty set
+        if rule not in own:
+            own[rule] = as_candidates(data.answers, rule=rule).matrix
+        data.candidates = own[rule]
         if return_X_candidates_y:
             return data.X, data.candidates, data.y_true
         texts = entry.description, data.get("description")
@@ -217,7 +218,9 @@ def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunc
     Parameters
     ----------
     rule : str, default="union"
-        Which labels become candidates, see `appellate.as_candidates`.
+        Which labels become candidates, see `appellate.as_candidates`. Of the two published sets,
+        ``"aggregate"`` has all labels that anyone named, as the union, and ``"vaguest"`` those
+        of the person who named most, the first of several.
     data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`.
 
@@ -236,7 +239,13 @@ def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunc
     path, data = found["plcifar10/plcifar10.pkl"], images()
     lines = _named_sets(read_plain_pickle(path), len(data.X), path)
     answers = as_answers(lines, layout="long", classes=np.arange(10), items=range(len(data.X)))
-    return Bunch(**data | {"answers": answers, "filename": str(path)})
+    vaguest, aggregate = np.zeros((2, len(data.X), 10), dtype=bool)
+    for row, labels in sorted(lines, key=lambda line: len({*line[1]}), reverse=True):
+        if not vaguest[row].any():
+            vaguest[row, labels] = True
+        aggregate[row, labels] = True
+    rules = {"vaguest": vaguest, "aggregate": aggregate}
+    return Bunch(**data | {"answers": answers, "filename": str(path), "rules": rules})
 
 
 def _named_sets(content: Any, n: int, path: Path) -> list[tuple[int, list[int]]]:

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,19 @@ def _fetch(
     home.mkdir(parents=True, exist_ok=True)
     known = {file.path: file.sha256 for file in entry.files}
     with tempfile.TemporaryDirectory(prefix=".appellate-", dir=home) as folder:
-        brought = _retrieve(pooch, download, entry, home, Path(folder), downloader)
+        where = {"fname": download.url.rpartition("/")[2], "path": folder}
+        try:
+            with _quiet(pooch.get_logger()):
+                brought = Path(
+                    pooch.retrieve(download.url, download.sha256, downloader=downloader, **where)
+                )
+        except ValueError as error:  # pooch's word for a wrong checksum
+            raise ValueError(f"{download.url} is not the published file: {error}") from error
+        except OSError as error:  # among them all errors of requests
+            raise ConnectionError(
+                f"{download.url} could not be downloaded ({error}). "
+                f"{entry.instructions(home, list(download.paths))}"
+            ) from error
         for path in download.paths:
             unpacked = Path(folder) / "unpacked" / path
             unpacked.parent.mkdir(parents=True, exist_ok=True)
@@ -170,31 +183,13 @@ def _fetch(
             os.replace(Path(folder) / "unpacked" / path, home / path)
 
 
-def _retrieve(
-    pooch: Any,
-    download: Download,
-    entry: KnownDataset,
-    home: Path,
-    folder: Path,
-    downloader: Callable[..., object] | None,
-) -> Path:
-    name = download.url.rpartition("/")[2]
-    logger = pooch.get_logger()
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """Let pooch not advise to write down the checksum."""
     level = logger.level
-    logger.setLevel(logging.WARNING)  # it would advise to write down the checksum
+    logger.setLevel(logging.WARNING)
     try:
-        return Path(
-            pooch.retrieve(
-                download.url, download.sha256, fname=name, path=folder, downloader=downloader
-            )
-        )
-    except ValueError as error:  # pooch's word for a wrong checksum
-        raise ValueError(f"{download.url} is not the published file: {error}") from error
-    except OSError as error:  # among them all errors of requests
-        raise ConnectionError(
-            f"{download.url} could not be downloaded ({error}). "
-            f"{entry.instructions(home, list(download.paths))}"
-        ) from error
+        yield
     finally:
         logger.setLevel(level)
 

@@ -72,15 +72,8 @@ def run_on_client(
 
 
 @contextmanager
-def connect(
-    n_jobs: int,
-    scheduler: str | None,
-    otherwise: str = "leave --scheduler out for a cluster of this machine",
-) -> Iterator[Any]:
-    """Lend a client of a running scheduler, or of a local cluster that ends with it.
-
-    `otherwise` is what the user may do if no scheduler answers.
-    """
+def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
+    """Lend a client of a running scheduler, or of a local cluster that ends with it."""
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -104,7 +97,7 @@ def connect(
     except Exception as error:
         raise ClusterError(
             f"no Dask scheduler answers at '{scheduler}': {error}. Start one with 'dask "
-            f"scheduler', or {otherwise}."
+            "scheduler', or leave --scheduler out for a cluster of this machine."
         ) from error
     with Client(scheduler, timeout=_TIMEOUT) as client:  # type: ignore[no-untyped-call]
         yield client

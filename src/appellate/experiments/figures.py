@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart with any colour vision; markers differ too.
 OURS, PAPER, BASELINE = "#0072B2", "#D55E00", "#6B6B6B"
+COLOURS = (
+    *((BASELINE, "s"), ("#009E73", "^"), (OURS, "o")),
+    *((PAPER, "D"), ("#CC79A7", "v")),
+)
 _INK, _GRID = "#222222", "#E3E3E3"
 _OUR_LOOK: dict[str, Any] = {"color": OURS, "marker": "o", "markersize": 4.6}
 _THEIR_LOOK = {"color": PAPER, "marker": "D", "markersize": 4.2, "markerfacecolor": "white"}
@@ -42,7 +46,7 @@ def draw_table(result: TableResult) -> Figure:
     """Draw a table: one panel a column, one line a method, ours and the paper's means."""
     lines = [line for line in result.table.lines if "unmasked" not in line.score]
     n_columns = max(1, len(result.columns))
-    figure = _new_figure(2.6 + 1.75 * n_columns, 1.3 + 0.24 * len(lines))
+    figure = new_figure(2.6 + 1.75 * n_columns, 1.3 + 0.24 * len(lines))
     panels = figure.subplots(1, n_columns, sharey=True, squeeze=False)[0]
     places = _places(lines)
     for panel, column in zip(panels, result.columns, strict=False):
@@ -50,7 +54,7 @@ def draw_table(result: TableResult) -> Figure:
             _draw_cell(panel, y, result, line, column)
         panel.locator_params(axis="x", nbins=4)
         panel.set_title(column.title, size=9.5, color=_INK, weight="bold", parse_math=False)
-        _dress(panel, "x")
+        dress(panel, "x")
         panel.tick_params(left=False)
     panels[0].set_yticks(places, [line.title for line in lines], parse_math=False)
     panels[0].set_ylim(max(places, default=0) + 0.6, -0.6)
@@ -67,7 +71,7 @@ def _label(scores: set[str]) -> str:
 
 def draw_sensitivity(results: Results) -> Figure:
     """Draw the four curves on Lost: test accuracy, its deviation, and the base alone."""
-    figure = _new_figure(9.6, 2.9)
+    figure = new_figure(9.6, 2.9)
     panels = figure.subplots(1, len(CURVES), sharey=True, squeeze=False)[0]
     base = results.scores(DATASET, alone(BASE), "test")
     for panel, curve in zip(panels, CURVES, strict=True):
@@ -84,7 +88,7 @@ def draw_sensitivity(results: Results) -> Figure:
         if curve.log:
             panel.set_xscale("log")
         panel.set_xlabel(f"{_symbol(curve.symbol)}, {curve.meaning}", size=9, color=_INK)
-        _dress(panel, "both")
+        dress(panel, "both")
     panels[0].set_ylabel("test accuracy on Lost", size=9, color=_INK)
     _draw_curve_legend(figure)
     return figure
@@ -97,7 +101,7 @@ def draw_trajectories(
     from appellate.plotting import plot_trajectories
 
     names = [f"{row}: false label {kinds[i]}" if i in kinds else row for i, row in enumerate(rows)]
-    figure = _new_figure(6.8, 0.6 + 2.6 * -(-len(kinds) // 2))
+    figure = new_figure(6.8, 0.6 + 2.6 * -(-len(kinds) // 2))
     panels = plot_trajectories(
         model, list(kinds), truth=truth, ids=np.array(names, dtype=object), figure=figure
     )
@@ -133,7 +137,8 @@ def _draw_cell(panel: Axes, y: float, result: TableResult, line: Line, column: A
             panel.errorbar([unit * source.mean], [place], xerr=spread, **style)
 
 
-def _dress(panel: Axes, grid: Any) -> None:
+def dress(panel: Axes, grid: Any) -> None:
+    """Give a panel a light grid and quiet axes."""
     panel.grid(axis=grid, color=_GRID, linewidth=0.7)
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)
@@ -146,7 +151,7 @@ def _draw_legend(figure: Figure, *, paper: bool) -> None:
 
     looks = {"ours": _OUR_LOOK} | ({"paper": _THEIR_LOOK} if paper else {})
     names = ((f"{who}, mean ± deviation", look | {"markersize": 5}) for who, look in looks.items())
-    _place_legend(figure, [Line2D([], [], label=name, **look) for name, look in names])
+    place_legend(figure, [Line2D([], [], label=name, **look) for name, look in names])
 
 
 def _draw_curve_legend(figure: Figure) -> None:
@@ -159,15 +164,17 @@ def _draw_curve_legend(figure: Figure) -> None:
         Line2D([], [], color=BASELINE, linestyle=(0, (5, 2)), label="PL-AGGD alone"),
         Line2D([], [], color=_INK, linestyle=(0, (1, 2)), label="the paper's value"),
     ]
-    _place_legend(figure, handles)
+    place_legend(figure, handles)
 
 
-def _place_legend(figure: Figure, handles: list[Any]) -> None:
+def place_legend(figure: Figure, handles: list[Any]) -> None:
+    """Put the legend above all panels."""
     look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": _INK}
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), **look)
 
 
-def _new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """Make an empty figure of a size in inches."""
     if find_spec("matplotlib") is None:
         raise ImportError(f"Figures need matplotlib: {install('plot')}")
     from matplotlib.figure import Figure

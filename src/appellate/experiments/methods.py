@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["base", "plcp", "jury", "partner", "ridge", "random", "lowest"]
+Kind = Literal[
+    "base", "plcp", "jury", "testimony", "partner", "ridge", "random", "lowest", "majority"
+]
 Settings = tuple[tuple[str, Any], ...]
 
 # The paper's names of its six bases, in the order of its tables.
@@ -24,6 +26,9 @@ BASES = {
 }
 
 
+_TITLES = BASES | {"ipal": "IPAL", "clpl": "CLPL", "ecoc": "PL-ECOC"}
+
+
 @dataclass(frozen=True)
 class Method:
     """A classifier with its settings, by names and numbers alone.
@@ -33,8 +38,9 @@ class Method:
     title : str
         Name to print; it is no part of the configuration.
     kind : str
-        A base alone, a base coupled by PLCP, the jury, or a control: the partner alone, ridge
-        regression on the uniform confidence, a random or the lowest-numbered candidate.
+        A base alone, a base coupled by PLCP, the jury, testimony (which hears people's answers),
+        or a control: the partner alone, ridge regression on the uniform confidence, a random or
+        the lowest-numbered candidate, the label that most people gave.
     base : str or None
         Registered name of the base.
     base_settings, settings : tuple of (str, value)
@@ -76,7 +82,7 @@ class Method:
         the default number of landmarks, whatever memory happens to be free: where that does
         not fit, the run fails.
         """
-        if self.kind in ("random", "lowest"):
+        if self.kind in ("random", "lowest", "majority"):
             return None
         model = self._build(seed)
         _fix_kernels(model, n_rows)
@@ -91,6 +97,10 @@ class Method:
             from appellate.jury import JuryClassifier
 
             return JuryClassifier(**{"random_state": seed} | dict(self.settings))
+        if self.kind == "testimony":
+            from appellate.testimony import TestimonyClassifier
+
+            return TestimonyClassifier(**dict(self.settings))
         if self.kind == "ridge":
             from appellate.experiments.controls import RidgeControl
 
@@ -183,6 +193,16 @@ def coupled(
     return Method(name, "plcp", base, _settings(own), _settings(settings or {}))
 
 
+def coupled_auto(base: str, **base_settings: Any) -> Method:
+    """Make the method of a coupled base that finds out how candidate sets arise."""
+    title = f"{_title(base, base_settings)}-PLCP(auto)"
+    settings = {"ambiguity": "auto"}
+    return coupled(base, title=title, base_settings=base_settings, settings=settings)
+
+
+JURY = Method("jury", "jury")
+TESTIMONY = Method("testimony", "testimony")
+MAJORITY = Method("majority vote", "majority")
 PARTNER_ALONE = Method("partner alone", "partner")
 RIDGE = Method("ridge on uniform confidence", "ridge")
 RANDOM = Method("random candidate", "random")
@@ -210,7 +230,7 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def read_methods(texts: Iterable[str]) -> list[Method]:
-    """Read methods, separated by commas; every base stands alone and then coupled.
+    """Read methods, separated by commas; every base stands alone, coupled, and coupled (auto).
 
     Raises
     ------
@@ -220,16 +240,18 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     Examples
     --------
     >>> [method.title for method in read_methods(["jury", "knn:n_neighbors=5"])]
-    ['jury', 'PL-KNN (n_neighbors=5)', 'PL-KNN (n_neighbors=5)-PLCP']
+    ['jury', 'PL-KNN (n_neighbors=5)', 'PL-KNN (n_neighbors=5)-PLCP',
+    'PL-KNN (n_neighbors=5)-PLCP(auto)']
     """
     parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
     found: list[Method] = []
     for part in filter(None, map(str.strip, parts)):
         name, settings = parse_method(part)
-        if name == "jury":
-            chosen = [Method(_title(name, settings), "jury", settings=_settings(settings))]
+        if name in ("jury", "testimony"):
+            chosen = [Method(_title(name, settings), name, settings=_settings(settings))]  # type: ignore[arg-type]
         else:
             chosen = [alone(name, **settings), coupled(name, base_settings=settings)]
+            chosen.append(coupled_auto(name, **settings))
         try:
             for method in chosen:
                 method.build(0)
@@ -253,7 +275,7 @@ def _value(text: str) -> Any:
 
 def _title(base: str, settings: dict[str, Any]) -> str:
     said = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return BASES.get(base, base) + (f" ({said})" if said else "")
+    return _TITLES.get(base, base) + (f" ({said})" if said else "")
 
 
 def _settings(settings: dict[str, Any]) -> Settings:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.candidates import Answers, as_answers
 from appellate.datasets.catalogue import known_datasets
 from appellate.datasets.home import simplify
 
@@ -36,6 +37,8 @@ class Problem:
         Shift and scale every feature by the training rows of each split.
     text : tuple of str
         Columns of prose in a data frame.
+    answers : Answers or None
+        What people said, where candidates are made of it.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Problem:
     tolerances: tuple[int, ...] = ()
     standardize: bool = False
     text: tuple[str, ...] = ()
+    answers: Answers | None = None
 
     def features(
         self, train: NDArray[np.intp], test: NDArray[np.intp]
@@ -75,6 +79,9 @@ class Problem:
             if array is not None:
                 digest.update(f"{array.dtype.str}{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).tobytes())
+        if self.answers is not None:
+            said = self.answers.rows, self.answers.people, self.answers.labels
+            digest.update(b"".join(np.ascontiguousarray(part).tobytes() for part in said))
         digest.update(repr((self.tolerances, self.standardize, *self.text)).encode())
         return digest.hexdigest()
 
@@ -103,6 +110,23 @@ DATASETS = {
 }
 
 
+# Further sets of the table of rivals. Those of Fashion-MNIST are 2,000 pictures with made-up sets.
+FURTHER = {
+    "birdsong": "BirdSong",
+    "labelme": "LabelMe",
+    "music_genre": "Music",
+    "fashion_uniform": "Fashion, uniform",
+    "fashion_instance": "Fashion, instance-dependent",
+    "fashion_set_first": "Fashion, set-first",
+}
+_FASHION: dict[str, dict[str, Any]] = {
+    "fashion_uniform": {"strategy": "uniform", "flip_probability": 0.5},
+    "fashion_instance": {"strategy": "instance_dependent"},
+    "fashion_set_first": {"strategy": "set_first"},
+}
+_FASHION_ROWS = 2000
+
+
 class UnavailableError(OSError):
     """A data set that is not there; the message says why and where to get it."""
 
@@ -113,7 +137,7 @@ def load_problem(name: str) -> Problem:
     Parameters
     ----------
     name : str
-        A key of `DATASETS`.
+        A key of `DATASETS` or `FURTHER`.
 
     Raises
     ------
@@ -122,20 +146,40 @@ def load_problem(name: str) -> Problem:
     """
     from appellate import datasets
 
-    known = DATASETS[name]
     try:
+        if name in _FASHION:
+            return _load_fashion(name)
         data = getattr(datasets, f"load_{name}")(download_if_missing=False)
     except (OSError, ValueError, ImportError) as error:
         raise UnavailableError(str(error).replace("data_home= or ", "")) from error
+    known = DATASETS.get(name) or PaperDataset(name, FURTHER[name], name in ("music_genre",))
     X = np.asarray(data.X, dtype=np.float64)
+    answers = data.get("answers")
+    candidates = np.asarray(data.candidates, dtype=bool)
+    answered = candidates.any(axis=1)
     return Problem(
         name=name,
         title=known.title,
-        X=standardize(X, by=X) if known.standardize else X,
-        candidates=np.asarray(data.candidates, dtype=bool),
-        truth=np.asarray(data.y_true, dtype=np.intp),
+        X=(standardize(X, by=X) if known.standardize else X)[answered],
+        candidates=candidates[answered],
+        truth=np.asarray(data.y_true, dtype=np.intp)[answered],
         tolerances=known.tolerances,
+        answers=None if answers is None else answers[answered],
     )
+
+
+def _load_fashion(name: str) -> Problem:
+    """Hide the truth of some pictures by a strategy; the same sets for every split."""
+    from appellate.datasets import load_fashion_mnist, make_partial_labels
+
+    images, labels = load_fashion_mnist(download_if_missing=False, return_X_y=True)
+    rows = np.random.default_rng(0).choice(len(labels), _FASHION_ROWS, replace=False)
+    X, truth = images[rows] / 255.0, labels[rows]
+    options = dict(_FASHION[name])
+    if name == "fashion_instance":
+        options["X"] = X
+    sets = make_partial_labels(truth, classes=list(range(10)), random_state=0, **options)
+    return Problem(name, FURTHER[name], X, sets, truth)
 
 
 def standardize(X: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
@@ -209,7 +253,10 @@ def _from_table(data: Any, name: str, scale: bool) -> Problem:
         )
     truth = data.y_true
     known = truth is not None and bool((truth >= 0).any())
-    return Problem(name, name, X, data.candidates, truth if known else None, text=data.text)
+    told = data.roles.annotators or data.roles.long or data.roles.counts
+    answers = as_answers(data.counts, layout="counts") if told else None
+    truth = truth if known else None
+    return Problem(name, name, X, data.candidates, truth, text=data.text, answers=answers)
 
 
 def resolve(name: str, known: list[str], what: str) -> str:

@@ -130,15 +130,21 @@ def _execute(run: Run, problem: Problem) -> Outcome:
     truth = None if problem.truth is None else problem.truth[train]
     X, X_test = problem.features(train, test)
     model = run.method.build(run.seed, len(train))
+    if run.method.kind in ("majority", "testimony") and problem.answers is None:
+        raise ValueError("there are candidates, but no answers of people.")
+    if problem.answers is not None and run.method.kind == "majority":
+        votes = problem.answers[train].votes()
+        candidates = votes == votes.max(axis=1, keepdims=True)  # of several, a random one
     if model is None:
         return Outcome(_luck_scores(run.method, candidates, truth, problem.tolerances))
     if run.method.trace:
         model.set_params(keep_confidences=True)
     start = time.perf_counter()
+    y: Any = problem.answers[train] if run.method.kind == "testimony" else candidates  # type: ignore[index]
     supervision = {}
     if run.method.start == "graph":
         supervision = {"supervision": graph_confidence(X, candidates)}
-    model.fit(X, candidates, **supervision)
+    model.fit(X, y, **supervision)
     fitted = time.perf_counter()
     predicted = _predict(model, X_test)
     done = time.perf_counter()
@@ -239,11 +245,13 @@ def _luck_scores(
     truth: NDArray[np.intp] | None,
     tolerances: tuple[int, ...],
 ) -> dict[str, float]:
-    if truth is None:
+    if truth is None or not (truth >= 0).any():
         return {}
-    lowest = method.kind == "lowest"
+    lowest, known = method.kind == "lowest", truth >= 0
     return {
-        f"transductive{f'@{t}' if t else ''}": luck(candidates, truth, t, lowest=lowest)
+        f"transductive{f'@{t}' if t else ''}": luck(
+            candidates[known], truth[known], t, lowest=lowest
+        )
         for t in (0, *tolerances)
     }
 

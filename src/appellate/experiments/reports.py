@@ -176,11 +176,20 @@ def _summary(result: TableResult) -> Sheet:
         row += ["-" if each is None else "/".join(map(str, each)) for each in counts]
         if couplings:
             printed = IMPROVEMENT_RATIOS.get(second.title)
-            show = printed is not None and result.table.name == "test-accuracy"
+            show = printed is not None and result.table.source == "test_accuracy"
+            show = show and not first.settings
             ratios = result.improvement(line, paper=True), result.improvement(line)
             row.append(f"{printed:.1f} %" if show else "-")
             row += ["-" if ratio is None else f"{100 * ratio:+.1f} %" for ratio in ratios]
         rows.append(tuple(row))
+    for settings in dict.fromkeys(first.settings for first, _ in result.table.pairs):
+        lines = [
+            x for x in result.table.lines if x.compared and x.compared[0].settings == settings
+        ]
+        if len(lines) > 1 and couplings:
+            wins = (sum(each) for each in zip(*map(result.counts, lines), strict=True))
+            name = "all B-PLCP" + ("(auto)" if settings else "")
+            rows.append((f"{name} against B", "-", "/".join(map(str, wins)), "-", "-", "-"))
     return Sheet("Win/tie/loss", header, tuple(rows))
 
 
@@ -189,7 +198,7 @@ def _ties(result: TableResult, results: Results) -> Sheet:
     titles = {column.dataset: column.title for column in reversed(result.columns)}
     datasets = dict.fromkeys(column.dataset for column in result.columns)
     rows = []
-    for method in (each for pair in result.table.pairs for each in reversed(pair)):
+    for method in dict.fromkeys(m for pair in result.table.pairs for m in reversed(pair)):
         values = [results.scores(dataset, method, "ties") for dataset in datasets]
         rows.append((method.title, *(share(None if v is None else v.mean()) for v in values)))
     title = "Ties: share of training rows without a single best candidate"

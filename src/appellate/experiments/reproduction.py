@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from appellate._files import whole_folder
+from appellate.bases import available_bases
+from appellate.experiments.curves import (
+    curve_problems,
+    draw_curves,
+    report_curves,
+    rivals_of_curves,
+)
 from appellate.experiments.methods import BASES, Method
-from appellate.experiments.problems import DATASETS, Problem, load_problems, resolve
+from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
 from appellate.experiments.protocol import Run
-from appellate.experiments.reports import Report, report_table, write_page, write_texts
+from appellate.experiments.reports import Report, Sheet, report_table, write_page, write_texts
 from appellate.experiments.results import Results, TableResult, fill
+from appellate.experiments.rivals import rank_sheet, report_rivals, rival_methods
 from appellate.experiments.studies import DATASET, STUDIES
 from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
 
+OWN = ("rivals", "curves")  # tables that the paper does not have, and "all" leaves out
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
 
@@ -47,7 +56,7 @@ class Reproduction:
         """Tables that the data sets at hand allow, in the paper's order."""
         return tuple(
             name
-            for name in TABLES
+            for name in (*TABLES, *OWN)
             if name in self.tables
             and (DATASET in self.problems if name in STUDIES else self.problems)
         )
@@ -63,14 +72,24 @@ class Reproduction:
 
     def methods(self, table: str) -> list[Method]:
         """Methods of a table."""
+        if table in OWN:
+            found = (m for p in self.problems.values() for m in self._own(table, p))
+            return list(dict.fromkeys(found))
         if table in STUDIES:
             return list(STUDIES[table].methods())
         return make_table(table, self.bases).methods()
+
+    def _own(self, table: str, problem: Problem) -> list[Method]:
+        return rivals_of_curves() if table == "curves" else rival_methods(self.bases, problem)
 
     def runs(self) -> list[Run]:
         """All runs of all tables, each once."""
         found: dict[Run, None] = {}
         for table in self.possible():
+            if table in OWN:
+                for name, problem in self.problems.items():
+                    found |= dict.fromkeys(plan([name], self._own(table, problem), self.splits))
+                continue
             datasets = [DATASET] if table in STUDIES else list(self.problems)
             found |= dict.fromkeys(plan(datasets, self.methods(table), self.splits))
         return list(found)
@@ -91,10 +110,15 @@ def request(
         names = [name.strip() for each in given for name in each.split(",")]
         return list(dict.fromkeys(resolve(n, list(known), what) for n in names or known))
 
-    (name,) = choose([table], [*TABLES, "all"], "table")
-    known = choose(datasets, DATASETS, "data set")
-    chosen = tuple(choose(bases, BASES, "base classifier"))
-    problems, missing = load_problems(known)
+    (name,) = choose([table], [*TABLES, *OWN, "all"], "table")
+    datasets, bases = list(datasets), list(bases)
+    known = choose(datasets, [*DATASETS, *FURTHER], "data set")
+    if not datasets and name != "rivals":
+        known = list(DATASETS)
+    chosen = tuple(choose(bases, available_bases(), "base classifier"))
+    if not bases and name != "rivals":
+        chosen = tuple(BASES)
+    problems, missing = (curve_problems(), {}) if name == "curves" else load_problems(known)
     tables = TABLES if name == "all" else (name,)
     what = Reproduction(tables, chosen, problems, tuple(splits), missing)
     if {*tables} <= {*STUDIES} and DATASET not in known:
@@ -144,7 +168,10 @@ def write_comparison(
     """Write the tables of `make_comparison` into a folder, as `write_reports` does."""
     with whole_folder(folder, owned=file_names(["comparison", "training-rows"])) as stage:
         columns = [Column(problem.title, problem.name)]
-        reports = [_write_table(fill(t, results, columns), results, {}, stage) for t in tables]
+        reports = [
+            _write_table(fill(t, results, columns), results, {}, stage, rank_sheet(t, results))
+            for t in tables
+        ]
         write_page(
             reports,
             stage,
@@ -160,6 +187,14 @@ def _write_one(what: Reproduction, table: str, results: Results, folder: Path) -
     """Write the files of one table and return its report."""
     from appellate.experiments import figures
 
+    if table in OWN:
+        if table == "rivals":
+            report = report_rivals(results, what.problems, what.bases)
+        else:
+            report = report_curves(results, what.problems)
+            figures.save(draw_curves(results), folder, table)
+        write_texts(report, folder)
+        return report
     if table not in STUDIES:
         filled = fill(make_table(table, what.bases), results)
         return _write_table(filled, results, what.missing, folder)
@@ -172,11 +207,16 @@ def _write_one(what: Reproduction, table: str, results: Results, folder: Path) -
 
 
 def _write_table(
-    filled: TableResult, results: Results, missing: Mapping[str, str], folder: Path
+    filled: TableResult,
+    results: Results,
+    missing: Mapping[str, str],
+    folder: Path,
+    *more: Sheet,
 ) -> Report:
     from appellate.experiments import figures
 
     report = report_table(filled, results, missing)
+    report = replace(report, sheets=(*report.sheets, *more))
     figures.save(figures.draw_table(filled), folder, report.name)
     write_texts(report, folder)
     return report

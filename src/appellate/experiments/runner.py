@@ -95,14 +95,8 @@ def run_all(
     for key, outcome in _hand_out(left, problems, n_jobs, backend, scheduler):
         run = left[key]
         if outcome.error is None:
-            store.add(
-                key,
-                run,
-                outcome,
-                fingerprint=prints[run.dataset],
-                version=number,
-                environment=where,
-            )
+            found = {"fingerprint": prints[run.dataset], "version": number}
+            store.add(key, run, outcome, **found, environment=where)
             summary.computed += 1
         else:
             summary.failures[run] = outcome.error
@@ -202,20 +196,9 @@ def environment() -> dict[str, Any]:
 # What no score depends on: it reads data (whose fingerprint is in every key), writes or shows
 # results, or is of other experiments. All else counts, a new module too; and so do some within.
 _PASSIVE = {
-    *(
-        "__init__",
-        "__main__",
-        "_docs",
-        "_files",
-        "_palette",
-        "_text",
-        "cli",
-        "datasets",
-        "deep",
-        "docket",
-    ),
-    *("experiments", "io", "model_selection", "plotting", "rectification", "report", "review"),
-    *("tables", "testing"),
+    *("__init__", "__main__", "_docs", "_files", "_palette", "_text", "cli", "datasets", "deep"),
+    *("docket", "experiments", "io", "model_selection", "plotting", "rectification", "report"),
+    *("review", "tables", "testing"),
 }
 _SCORING = {
     *("experiments/controls.py", "experiments/methods.py", "experiments/problems.py"),

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from appellate.experiments.protocol import Outcome, Run
@@ -111,12 +110,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -183,15 +177,10 @@ class Store:
         execute = self._connection.execute
         execute("PRAGMA synchronous = FULL")
         execute("BEGIN IMMEDIATE")
-        try:
+        with self._connection:  # which commits, or rolls back
             execute(_TABLE)
             execute(f"PRAGMA application_id = {_APPLICATION}")
             execute(f"PRAGMA user_version = {VERSION}")
-            execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                execute("ROLLBACK")
-            raise
         _retry(lambda: execute("PRAGMA journal_mode = WAL"))
 
     @contextmanager

@@ -9,13 +9,17 @@ from typing import Any
 
 from appellate.experiments.methods import (
     BASES,
+    JURY,
     LOWEST,
+    MAJORITY,
     PARTNER_ALONE,
     RANDOM,
     RIDGE,
+    TESTIMONY,
     Method,
     alone,
     coupled,
+    coupled_auto,
 )
 from appellate.experiments.problems import DATASETS, Problem
 from appellate.experiments.protocol import Run
@@ -135,12 +139,13 @@ _MARKS = (
 def _coupling_lines(bases: Sequence[str], score: str) -> tuple[Line, ...]:
     lines = []
     for base in bases:
-        before, after = alone(base), coupled(base)
+        before, after, heard = alone(base), coupled(base), coupled_auto(base)
         lines += [
             Line(before.title, before, score, before.title),
             Line(after.title, after, score, after.title, (after, before)),
+            Line(heard.title, heard, score, None, (heard, before)),
         ]
-    return tuple(lines)
+    return (*lines, Line(JURY.title, JURY, score))
 
 
 def _test_accuracy(bases: Sequence[str]) -> Table:
@@ -270,9 +275,14 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
         score = "covering"
         measure = "Share of held-out rows whose prediction is among their candidates"
     pairs = pairwise(methods)
-    against = {after: (after, before) for before, after in pairs if after.kind == "plcp"}
+    against: dict[Method, tuple[Method, Method]] = {}
+    for before, after in pairs:
+        if after.kind == "plcp":
+            against[after] = (after, before if before.kind == "base" else against[before][1])
     lines = [Line(method.title, method, score, None, against.get(method)) for method in methods]
     lines += [Line(f"control: {each.title}", each, score) for each in (PARTNER_ALONE, RIDGE)]
+    if problem.truth is not None and problem.answers is not None:
+        lines.append(Line(TESTIMONY.title, TESTIMONY, score))
     marks = _MARKS.format(first="B-PLCP", second="B")
     title = f"Comparison on {problem.title}"
     caption = f"{measure}, mean and standard deviation over splits. {marks}"
@@ -286,6 +296,8 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
             title = method.title
             lines.append(Line(f"{title}, wrong verdicts corrected", method, "corrected"))
             lines.append(Line(f"{title}, right verdicts broken", method, "broken"))
+    trivial = [RANDOM] if problem.answers is None else [RANDOM, MAJORITY, TESTIMONY]
+    lines += [Line(f"rival: {each.title}", each, "transductive") for each in trivial]
     caption = (
         "Share of training rows whose label, the best of their candidates, is true, mean and "
         "standard deviation over splits; then the share of wrong verdicts whose appeal is right, "

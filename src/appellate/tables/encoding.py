@@ -25,7 +25,7 @@ from appellate.tables.cells import TableError, name_some
 from appellate.tables.reading import Table
 from appellate.tables.roles import Roles
 
-FeatureKind = Literal["number", "category", "date", "text"]
+FeatureKind = Literal["number", "category", "date", "text", "picture"]
 
 _LONGEST = 20_000  # letters of a text that are learned from
 _CATEGORIES = 40  # values of a column from which on they are compared as texts

@@ -1,0 +1,98 @@
+"""Learning curves: what more labels, a missing truth and shared sets do to every method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from appellate.datasets import make_partial_labels
+from appellate.experiments.methods import JURY, RIDGE, Method, alone, coupled, coupled_auto
+from appellate.experiments.problems import Problem
+from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
+from appellate.experiments.results import Results, spread
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What is varied: its meaning, and the values that it takes.
+CURVES = {
+    "flip": ("probability of a further candidate (q)", (0.1, 0.3, 0.5, 0.7)),
+    "noise": ("share of the rows whose truth is missing (q = 0.3)", (0.0, 0.1, 0.2, 0.3)),
+    "shared": ("share of the rows in bags with shared sets (else q = 0.3)", (0.0, 0.5, 1.0)),
+}
+
+
+def rivals_of_curves() -> list[Method]:
+    """Methods that are drawn: strong and simple ones, PL-AGGD alone and coupled."""
+    return [RIDGE, alone("aggd"), coupled("aggd"), coupled_auto("aggd"), JURY]
+
+
+def curve_problems() -> dict[str, Problem]:
+    """Digits of scikit-learn with made-up candidate sets, one problem a point."""
+    found = (_problem(curve, value) for curve, (_, values) in CURVES.items() for value in values)
+    return {problem.name: problem for problem in found}
+
+
+def _problem(curve: str, value: float) -> Problem:
+    images, truth = load_digits(return_X_y=True)
+    X, truth = images / 16, truth.astype(np.intp)
+    options: dict[str, Any] = {"strategy": "uniform", "flip_probability": 0.3}
+    if curve == "flip":
+        options["flip_probability"] = value
+    elif curve == "noise":
+        options |= {"strategy": "noisy", "eta": value}
+    sets = make_partial_labels(truth, classes=list(range(10)), random_state=0, **options)
+    shared = np.random.default_rng(0).random(len(truth)) < value
+    if curve == "shared" and shared.any():
+        bags = make_partial_labels(
+            truth[shared], classes=list(range(10)), strategy="set_first", random_state=0
+        )
+        sets[shared] = bags
+    name = f"digits-{curve}-{value:g}"
+    return Problem(name, name, X, sets, truth)
+
+
+def report_curves(results: Results, problems: Mapping[str, Problem]) -> Report:
+    """Report test and transductive accuracy at every point of the three curves."""
+    sheets, records = [], []
+    for curve, (meaning, values) in CURVES.items():
+        names = [f"digits-{curve}-{value:g}" for value in values]
+        for score in ("test", "transductive"):
+            rows = []
+            for method in rivals_of_curves():
+                found = [results.scores(name, method, score) for name in names]
+                shown = ("-" if v is None else mean_text(v.mean(), spread(v)) for v in found)
+                rows.append((method.title, *shown))
+                records += [
+                    {"curve": curve, "value": x, "score": score, "method": method.title}
+                    | {"mean": None if v is None else float(v.mean())}
+                    for x, v in zip(values, found, strict=True)
+                ]
+            header = ("method", *(f"{value:g}" for value in values))
+            sheets.append(Sheet(f"{meaning}: {score} accuracy", header, tuple(rows)))
+    caption = "Digits, 1,797 pictures, sets made up; mean and deviation over splits."
+    notes = (f"{len(results.splits)} splits. {FIXED}",)
+    title = "Learning curves"
+    return Report("curves", title, caption, tuple(sheets), tuple(records), notes, ("curves",))
+
+
+def draw_curves(results: Results) -> Figure:
+    """Draw test accuracy over what is varied, one panel each, one line a method."""
+    from appellate.experiments.figures import COLOURS, dress, new_figure, place_legend
+
+    figure = new_figure(9.6, 3.2)
+    panels = figure.subplots(1, len(CURVES), sharey=True, squeeze=False)[0]
+    for panel, (curve, (meaning, values)) in zip(panels, CURVES.items(), strict=True):
+        for method, (colour, marker) in zip(rivals_of_curves(), COLOURS, strict=True):
+            found = [results.scores(f"digits-{curve}-{x:g}", method, "test") for x in values]
+            points = [(x, v.mean()) for x, v in zip(values, found, strict=True) if v is not None]
+            look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5}
+            panel.plot(*zip(*points, strict=True), label=method.title, **look)
+        panel.set_xlabel(meaning, size=8)
+        dress(panel, "both")
+    panels[0].set_ylabel("test accuracy", size=9)
+    place_legend(figure, panels[0].get_lines())
+    return figure

@@ -1,0 +1,181 @@
+"""All registered methods on all data sets at hand: means, ranks, significance, time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata, studentized_range
+
+from appellate.experiments.methods import (
+    JURY,
+    MAJORITY,
+    PARTNER_ALONE,
+    RANDOM,
+    RIDGE,
+    TESTIMONY,
+    Method,
+    alone,
+    coupled,
+    coupled_auto,
+)
+from appellate.experiments.problems import Problem
+from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
+from appellate.experiments.results import Results, spread
+from appellate.experiments.tables import Table
+from appellate.metrics import paired_comparison
+
+Scores = dict[str, dict[str, NDArray[np.float64]]]  # by method, then by data set
+
+
+def rival_methods(bases: Iterable[str], problem: Problem) -> list[Method]:
+    """All that can be run on a problem: controls, the jury, every base alone and coupled."""
+    heard = [TESTIMONY, MAJORITY] if problem.answers is not None else []
+    kinds = (alone, coupled, coupled_auto)
+    controls = [RANDOM, PARTNER_ALONE, RIDGE]
+    return [*controls, JURY, *heard, *(kind(base) for base in bases for kind in kinds)]
+
+
+def critical_difference(n_methods: int, n_blocks: int, level: float = 0.05) -> float:
+    """Difference of mean ranks beyond which two methods differ by Nemenyi's test.
+
+    Examples
+    --------
+    >>> round(critical_difference(4, 14), 2)
+    1.25
+    """
+    quantile = studentized_range.ppf(1 - level, n_methods, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_blocks)))
+
+
+def mean_ranks(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Mean rank of every method over blocks, 1 the best; equals share their ranks.
+
+    Examples
+    --------
+    >>> mean_ranks({"a": [0.9, 0.5], "b": [0.8, 0.5]})
+    {'a': 1.25, 'b': 1.75}
+    """
+    ranks = rankdata(-np.array(list(scores.values())), axis=0).mean(axis=1)
+    return dict(zip(scores, ranks.tolist(), strict=True))
+
+
+def rank_note(n_methods: int, n_blocks: int, blocks: str) -> str:
+    """Say how far apart mean ranks must lie."""
+    if n_methods < 2 or n_blocks < 2:
+        return f"Ranks over {n_blocks} {blocks}: too few to test."
+    distance = critical_difference(n_methods, n_blocks)
+    return (
+        f"Mean ranks of {n_methods} methods over {n_blocks} {blocks}; two of them differ by "
+        f"Nemenyi's test at 0.05 where they lie {distance:.2f} or more apart."
+    )
+
+
+def rank_sheet(table: Table, results: Results) -> Sheet:
+    """Rank the methods of a comparison over the splits of its one data set.
+
+    The test takes splits for independent, which they are not: it finds too many differences.
+    """
+    (name,), score = results.datasets, table.lines[0].score
+    found = {e.title: results.scores(name, e.method, e.score) for e in table.lines}
+    wanted = {e.title for e in table.lines if e.score == score}
+    there = {t: v.tolist() for t, v in found.items() if v is not None and t in wanted}
+    ranks = mean_ranks(there) if there else {}
+    rows = [(t, f"{r:.2f}") for t, r in sorted(ranks.items(), key=lambda pair: pair[1])]
+    title = f"Ranks. {rank_note(len(ranks), len(results.splits), 'splits')}"
+    return Sheet(title, ("method", "mean rank"), tuple(rows))
+
+
+def report_rivals(
+    results: Results, problems: Mapping[str, Problem], bases: Sequence[str]
+) -> Report:
+    """Report every method on every data set, the best mean rank first.
+
+    A circle marks a mean that is significantly below the best of its column by Nadeau and
+    Bengio's test at 0.05. Ranks count methods that have a score on all sets.
+    """
+    methods = {n: rival_methods(bases, problem) for n, problem in problems.items()}
+    sheets, records, notes = [], [], []
+    for score, title in (("test", "Test accuracy"), ("transductive", "Transductive accuracy")):
+        found: Scores = {}
+        for name, each in methods.items():
+            for method in each:
+                values = results.scores(name, method, score)
+                if values is not None:
+                    found.setdefault(method.title, {})[name] = values
+        datasets = [name for name in problems if any(name in each for each in found.values())]
+        sheets.append(_sheet(title, found, {n: problems[n].title for n in datasets}))
+        whole = [method for method, each in found.items() if len(each) == len(datasets)]
+        notes.append(f"{title}: {rank_note(len(whole), len(datasets), 'data sets')}")
+        records += [_record(score, m, n, v) for m, each in found.items() for n, v in each.items()]
+    sheets += [_seconds(results, methods), _couplings(results, problems, bases)]
+    caption = (
+        "Mean and standard deviation over splits, the best mean rank first. A circle (○): "
+        "significantly below the best of the column (Nadeau and Bengio's test at 0.05; none is "
+        "made below three splits)."
+    )
+    notes.append(f"{len(results.splits)} splits. {FIXED}")
+    title = "Rivals"
+    return Report("rivals", title, caption, tuple(sheets), tuple(records), tuple(notes))
+
+
+def _sheet(title: str, found: Scores, datasets: Mapping[str, str]) -> Sheet:
+    whole = {m: each for m, each in found.items() if len(each) == len(datasets)}
+    ranks = mean_ranks({m: [each[n].mean() for n in datasets] for m, each in whole.items()})
+    best = {
+        n: max((each[n] for each in found.values() if n in each), key=np.mean) for n in datasets
+    }
+    rows = []
+    for method in sorted(found, key=lambda m: (ranks.get(m, np.inf), m)):
+        cells = [
+            "-" if n not in found[method] else _cell(found[method][n], best[n]) for n in datasets
+        ]
+        rows.append((method, f"{ranks[method]:.1f}" if method in ranks else "-", *cells))
+    return Sheet(title, ("method", "rank", *datasets.values()), tuple(rows))
+
+
+def _cell(values: NDArray[np.float64], best: NDArray[np.float64]) -> str:
+    worse = paired_comparison(values, best).outcome(test="corrected") if len(values) > 1 else "tie"
+    return mean_text(float(values.mean()), spread(values), outcome=worse)
+
+
+def _record(score: str, method: str, name: str, values: NDArray[np.float64]) -> dict[str, Any]:
+    numbers = {"splits": len(values), "mean": float(values.mean()), "deviation": spread(values)}
+    return {"score": score, "method": method, "dataset": name, **numbers}
+
+
+def _seconds(results: Results, methods: Mapping[str, list[Method]]) -> Sheet:
+    """Mean time to fit and predict, by data set."""
+    titles = dict.fromkeys(m for each in methods.values() for m in each if m.build(0) is not None)
+    rows = []
+    for method in titles:
+        cells = []
+        for name in methods:
+            found = [results.row(name, method, split) for split in results.splits]
+            taken = [row.seconds for row in found if row is not None]
+            cells.append(f"{np.mean(taken):.2f}" if taken else "-")
+        rows.append((method.title, *cells))
+    return Sheet("Seconds to fit and predict, one thread", ("method", *methods), tuple(rows))
+
+
+def _couplings(results: Results, problems: Mapping[str, Problem], bases: Sequence[str]) -> Sheet:
+    """Wins, ties and losses of coupled over base, by both tests."""
+    rows = []
+    for title, kind in (("B-PLCP", coupled), ("B-PLCP(auto)", coupled_auto)):
+        for score in ("test", "transductive"):
+            outcomes: dict[str, list[str]] = {"t": [], "corrected": []}
+            for name, base in ((n, b) for n in problems for b in bases):
+                one, two = (results.scores(name, m, score) for m in (kind(base), alone(base)))
+                if one is not None and two is not None and len(one) > 1:
+                    pair = paired_comparison(one, two)
+                    outcomes["t"].append(pair.outcome())
+                    outcomes["corrected"].append(pair.outcome(test="corrected"))
+            counts = ("/".join(str(o.count(w)) for w in _OUTCOMES) for o in outcomes.values())
+            rows.append((f"{title} against B", score, str(len(outcomes["t"])), *counts))
+    header = ("comparison", "score", "cells", "win/tie/loss, paired t", "by Nadeau and Bengio")
+    return Sheet("Coupled over base", header, tuple(rows))
+
+
+_OUTCOMES = ("win", "tie", "loss")

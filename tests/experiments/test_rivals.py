@@ -1,0 +1,103 @@
+"""All methods side by side: which are run, how they are ranked, what is said of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from appellate.bases import available_bases
+from appellate.candidates import as_answers
+from appellate.datasets import make_crowd
+from appellate.experiments.curves import CURVES, curve_problems
+from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone
+from appellate.experiments.protocol import Run, execute, split_rows
+from appellate.experiments.results import Results
+from appellate.experiments.rivals import (
+    critical_difference,
+    mean_ranks,
+    report_rivals,
+    rival_methods,
+)
+from appellate.experiments.store import Store
+
+
+@pytest.fixture(scope="module")
+def crowd(problem):
+    answers = make_crowd(problem.truth, random_state=0).answers
+    answers = as_answers(answers.votes(), layout="counts")
+    return replace(problem, candidates=answers.votes() > 0, answers=answers)
+
+
+def test_every_registered_base_is_a_rival(problem, crowd):
+    methods = rival_methods(available_bases(), problem)
+    assert {m.base for m in methods if m.kind == "base"} == {*available_bases()}
+    assert len(methods) >= 20
+    assert {*rival_methods(["knn"], crowd)} - {*rival_methods(["knn"], problem)} == {
+        TESTIMONY,
+        MAJORITY,
+    }
+
+
+def test_majority_is_the_expected_share_of_right_votes(crowd):
+    train, _ = split_rows(len(crowd.X), 1)
+    votes, right = crowd.answers[train].votes(), 0.0
+    for row, truth in zip(votes, crowd.truth[train], strict=True):
+        best = np.flatnonzero(row == row.max())
+        right += (truth in best) / len(best)
+    outcome = execute(Run("small", MAJORITY, 1, 1), crowd)
+    assert outcome.scores == {"transductive": pytest.approx(right / len(train))}
+
+
+def test_rows_without_truth_count_for_nobody(crowd):
+    train, _ = split_rows(len(crowd.X), 1)
+    truth = crowd.truth.copy()
+    truth[train[: len(train) // 2]] = -1
+    known = train[truth[train] >= 0]
+    sets = crowd.candidates[known]
+    expected = (sets[np.arange(len(known)), truth[known]] / sets.sum(axis=1)).mean()
+    scores = execute(Run("small", RANDOM, 1, 1), replace(crowd, truth=truth)).scores
+    assert scores["transductive"] == pytest.approx(expected)
+
+
+def test_testimony_hears_answers_and_says_when_there_are_none(problem, crowd):
+    scores = execute(Run("small", TESTIMONY, 0, 0), crowd).scores
+    assert {"test", "transductive"} <= scores.keys()
+    assert "no answers of people" in execute(Run("small", TESTIMONY, 0, 0), problem).error
+
+
+def test_answers_are_part_of_the_fingerprint(crowd):
+    assert crowd.fingerprint() != replace(crowd, answers=None).fingerprint()
+
+
+def test_ranks_and_critical_difference():
+    # Demsar's table of q (2006): 2.569 for four methods.
+    assert critical_difference(4, 14) == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), abs=2e-3)
+    assert mean_ranks({"a": [3, 1], "b": [2, 2], "c": [1, 2]}) == {"a": 2.0, "b": 1.75, "c": 2.25}
+
+
+def test_the_report_has_what_was_run_and_a_dash_for_the_rest(stored, problem):
+    with Store(stored) as store:
+        results = Results(store, {"small": problem}, range(3))
+    report = report_rivals(results, {"small": problem}, ["knn", "sure"])
+    test = {row[0]: row[1:] for row in report.sheets[0].rows}
+    mean = results.scores("small", alone("sure"), "test").mean()
+    assert test["SURE"][1].startswith(f"{mean:.3f} ± ")
+    ranks = [float(row[1]) for row in report.sheets[0].rows]
+    assert ranks == sorted(ranks)
+    assert "jury" not in test
+    counts = {row[:2]: row[2:] for row in report.sheets[-1].rows}
+    assert counts["B-PLCP against B", "test"][0] == "2"
+    assert counts["B-PLCP(auto) against B", "test"][0] == "0"
+
+
+def test_curves_vary_what_they_say():
+    problems = curve_problems()
+    assert len(problems) == sum(len(values) for _, values in CURVES.values())
+    sizes = [problems[f"digits-flip-{q:g}"].candidates.sum() for q in CURVES["flip"][1]]
+    assert sizes == sorted(sizes)
+    for value in CURVES["noise"][1]:
+        each = problems[f"digits-noise-{value:g}"]
+        hit = each.candidates[np.arange(len(each.truth)), each.truth].mean()
+        assert hit == pytest.approx(1 - value, abs=0.03)
