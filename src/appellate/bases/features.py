@@ -71,7 +71,10 @@ def _linear(problem: Problem) -> Features:
 
 def _exact(problem: Problem, kernel: Kernel) -> Features:
     function, gram = problem.gram(kernel)
-    raised = gram.astype(np.float64)
+    raised = gram.copy()
+    if problem.dtype == np.float32:  # whose rounding is larger than the jitter
+        rows = problem.matrix.astype(np.float64)
+        raised = function(rows, rows)
     raised.flat[:: len(raised) + 1] += _JITTER
     factor = la.cholesky(raised, lower=True, overwrite_a=True)
 
