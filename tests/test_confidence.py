@@ -14,7 +14,6 @@ from appellate.confidence import (
     initial_confidence,
     normalize_entries,
     normalize_rows,
-    smooth_entries,
 )
 from appellate.numerics.entries import CandidateEntries
 from tests.problems import random_candidates, random_confidence
@@ -56,6 +55,18 @@ def test_gap_of_two_candidates_is_the_papers(a, b, temperature):
     assert first - second == pytest.approx(expected, abs=1e-12)
 
 
+@given(st.floats(1e-4, 1), st.floats(-6, 4))
+def test_beyond_the_logarithm_of_two_small_gaps_are_amplified(gap, temperature):
+    """The paper's threshold, k > ln 2: below it every gap of two candidates shrinks."""
+    first, second = blur(np.array([[gap, 0.0]]), np.ones((1, 2), bool), temperature)[0]
+    if temperature <= np.log(2):
+        assert first - second <= gap + 1e-12
+    small = min(gap, 1e-3)
+    first, second = blur(np.array([[small, 0.0]]), np.ones((1, 2), bool), temperature)[0]
+    if temperature > np.log(2) + 1e-3:
+        assert first - second > small
+
+
 @given(hnp.arrays(float, (2, 3), elements=finite), st.one_of(st.none(), finite))
 def test_blur_is_safe_for_any_finite_input(values, temperature):
     candidates = np.array([[True, True, False], [True, True, True]])
@@ -90,7 +101,7 @@ def test_smoothing_is_both_of_the_papers_thresholds(previous, output, smoothing)
     mixed = smoothing * previous + (1 - smoothing) * output
     eq2 = np.maximum(np.minimum(mixed, Y), 0)
     eq8 = np.minimum(np.maximum(mixed, 1 - Y), 1)
-    ours = smooth_entries(entries.gather(previous), entries.gather(output), smoothing)
+    ours = np.clip(entries.gather(mixed), 0, 1)  # what PLCP does in a round
     np.testing.assert_allclose(ours, entries.gather(eq2))
     np.testing.assert_allclose(ours, entries.gather(eq8))
     assert (eq2[~candidates] == 0).all()

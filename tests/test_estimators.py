@@ -10,12 +10,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appellate import (
     AGGDClassifier,
+    CLPLClassifier,
     GaussianKernel,
+    IPALClassifier,
     LALOClassifier,
     LinearKernel,
     PartnerClassifier,
     PLCLClassifier,
     PLCPClassifier,
+    PLECOCClassifier,
     PLKNNClassifier,
     PLSVMClassifier,
     SoftLabelClassifier,
@@ -42,6 +45,13 @@ BASES = [
     PLCLClassifier(
         n_neighbors=3, agreement=0.1, complementary_weight=2.0, kernel=GaussianKernel(2.0)
     ),
+    IPALClassifier(),
+    IPALClassifier(n_neighbors=3, inertia=0.5),
+    CLPLClassifier(),
+    CLPLClassifier(kernel="linear", regularization=1.0),
+    CLPLClassifier(kernel=GaussianKernel(approximation="nystroem", n_landmarks=40)),
+    PLECOCClassifier(),
+    PLECOCClassifier(kernel="linear", regularization=0.1),
 ]
 PARTNERS = [
     PartnerClassifier(),
@@ -59,6 +69,9 @@ COUPLED = [
         AGGDClassifier(), kernel=GaussianKernel(approximation="nystroem", n_landmarks=60)
     ),
     PLCPClassifier(PLCLClassifier()),
+    PLCPClassifier(IPALClassifier()),
+    PLCPClassifier(CLPLClassifier()),
+    PLCPClassifier(PLECOCClassifier()),
     PLCPClassifier(SUREClassifier(), head="mean", blur=None, tol=0.01),
     PLCPClassifier(PLKNNClassifier(), head="base", link="aggressive"),
     PLCPClassifier(SUREClassifier(kernel=GaussianKernel(2.0)), keep_confidences=True),

@@ -16,11 +16,14 @@ from sklearn.preprocessing import StandardScaler
 import appellate
 from appellate import (
     AGGDClassifier,
+    CLPLClassifier,
+    IPALClassifier,
     JuryClassifier,
     LALOClassifier,
     PartnerClassifier,
     PLCLClassifier,
     PLCPClassifier,
+    PLECOCClassifier,
     PLKNNClassifier,
     PLSVMClassifier,
     SoftLabelClassifier,
@@ -34,10 +37,13 @@ from appellate.testing import make_clusters
 
 BASES = [
     AGGDClassifier(),
+    CLPLClassifier(),
+    IPALClassifier(),
     JuryClassifier("kernel", random_state=0),
     LALOClassifier(),
     PartnerClassifier(),
     PLCLClassifier(),
+    PLECOCClassifier(random_state=0),
     PLKNNClassifier(),
     PLSVMClassifier(random_state=0),
     SoftLabelClassifier(GaussianNB(), random_state=0),

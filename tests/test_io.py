@@ -32,7 +32,7 @@ from appellate.model_selection import (
 
 pytest.importorskip("skops")
 
-BASES = ["knn", "svm", "sure", "lalo", "aggd", "plcl"]
+BASES = ["knn", "svm", "sure", "lalo", "aggd", "plcl", "ipal", "clpl", "ecoc"]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from appellate.bases import available_bases as available_bases
     from appellate.bases import make_base as make_base
     from appellate.bases.aggd import AGGDClassifier as AGGDClassifier
+    from appellate.bases.clpl import CLPLClassifier as CLPLClassifier
+    from appellate.bases.ecoc import PLECOCClassifier as PLECOCClassifier
+    from appellate.bases.ipal import IPALClassifier as IPALClassifier
     from appellate.bases.knn import PLKNNClassifier as PLKNNClassifier
     from appellate.bases.lalo import LALOClassifier as LALOClassifier
     from appellate.bases.plcl import PLCLClassifier as PLCLClassifier
@@ -38,13 +41,16 @@ if TYPE_CHECKING:
 _HOMES = {
     "AGGDClassifier": "bases.aggd",
     "Answers": "candidates",
+    "CLPLClassifier": "bases.clpl",
     "CandidateSets": "candidates",
     "GaussianKernel": "numerics.kernels",
+    "IPALClassifier": "bases.ipal",
     "JuryClassifier": "jury",
     "LALOClassifier": "bases.lalo",
     "LinearKernel": "numerics.kernels",
     "PLCLClassifier": "bases.plcl",
     "PLCPClassifier": "plcp",
+    "PLECOCClassifier": "bases.ecoc",
     "PLKNNClassifier": "bases.knn",
     "PLSVMClassifier": "bases.svm",
     "ParquetRows": "numerics.blocks",

@@ -15,12 +15,14 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils import gen_batches, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from appellate._compat import fit_context
 from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
@@ -35,6 +37,7 @@ from appellate.numerics.blocks import (
     remember_features,
 )
 from appellate.numerics.entries import CandidateEntries, Values
+from appellate.numerics.kernels import LinearKernel
 from appellate.numerics.simplex import project_entries, project_rows
 from appellate.problem import Kernel, Problem
 
@@ -159,6 +162,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     # Every wrong label costs the same, for a subclass without the parameter.
     cost: Any = None
+    label_history_: NDArray[np.intp]
 
     # -- what a method implements -------------------------------------------------------
 
@@ -181,7 +185,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         X : array-like, shape (n, q)
             Features; float32 is kept. A memory-mapped array is read where it lies; kernel
             methods also take `appellate.ParquetRows` and Dask arrays and data frames, those
-            with a linear kernel sparse arrays.
+            with a linear kernel and PL-KNN sparse arrays.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its
@@ -322,7 +326,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return Problem(
             X,
             sets,
-            kernels=self._kernels(),
+            kernels=self._kernels,
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
@@ -341,17 +345,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             )
         self.training_output_ = output
         self.confidence_ = entries.scatter(result.confidence)
-        self.classes_, self.candidates_, self.ids_ = (
-            problem.classes,
-            problem.candidates,
-            problem.ids,
-        )
-        self.cost_, self._backend = problem.cost, problem.backend
+        self.classes_, self.candidates_ = problem.classes, problem.candidates
+        self.ids_, self.cost_, self._backend = problem.ids, problem.cost, problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
         self.n_ties_, self.n_iter_ = entries.count_ties(ranking), result.n_iter
         self._cost_followed = self.cost  # which `set_params` may change
         for name, value in {**problem.features, **result.details}.items():
             setattr(self, name, value)
+        if "label_history_" in result.details:
+            first, last = self.label_history_[[0, -1]]
+            self.verdict_, self.overturned_ = self.classes_[first], first != last
 
     def _head(self) -> Model:
         """Who predicts."""
@@ -360,6 +363,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether `fit` came to its end."""
         return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features where the kernel is linear."""
+        tags, kernel = super().__sklearn_tags__(), getattr(self, "kernel", None)
+        tags.input_tags.sparse = kernel == "linear" or isinstance(kernel, LinearKernel)
+        return tags
 
     # -- scores of new rows -------------------------------------------------------------
 
@@ -430,6 +439,8 @@ class AppealClassifier(PartialLabelClassifier):
     A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
     """
 
+    _on_round: Callable[[int], object] | None = None  # told after every round of a fit
+
     def docket(
         self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"
     ) -> Any:
@@ -471,19 +482,87 @@ class AppealClassifier(PartialLabelClassifier):
             return table
         return table.to_frame(self._backend if output == "auto" else output, separator=separator)
 
-    def _keep(self, problem: Problem, result: Result) -> None:
-        super()._keep(problem, result)
-        labels = self.label_history_
-        self.verdict_ = self.classes_[labels[0]]
-        self.overturned_ = labels[0] != labels[-1]
-
     def _rounds(self) -> list[NDArray[Any]] | None:
         """Confidence after each round, if the model kept it."""
         return None
 
 
+class RoutingClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
+    """Base class of the classifiers around another, `estimator`, which weights of rows go to."""
+
+    estimator: Any
+
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, *, supervision: ArrayLike | None = None, **params: Any) -> Self:
+        """Fit to training rows and their candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features, as the classifier inside takes them.
+        y : array-like
+            Candidate sets, see `PartialLabelClassifier.fit`.
+        supervision : array-like, shape (n, l), default=None
+            Confidence to start from.
+        **params
+            ``sample_weight``, shape (n,): weights of the rows for the classifier inside, if its
+            ``fit`` takes them. With scikit-learn's metadata routing it is passed on if that
+            classifier requests it.
+
+        Returns
+        -------
+        self
+        """
+        if params and get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).estimator.fit
+        weights = params.pop("sample_weight", None)
+        if params:
+            raise TypeError(
+                f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
+            )
+        problem, start = self._open(X, y), None
+        if weights is not None:
+            problem.sample_weight = check_weights(self.estimator, weights, problem.n_rows)
+        if supervision is not None:
+            start = check_supervision(supervision, problem.entries, problem.dtype)
+        self._keep(problem, self._solve(problem, start))
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say that the weights of rows go to the classifier inside."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+
+class Foreign(PartialLabelClassifier):
+    """A third party's base classifier, which solves a problem by its `fit`."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        entries, weights = problem.entries, problem.sample_weight
+        supervision = None if start is None else entries.scatter(start)
+        more = {} if weights is None else {"sample_weight": weights}
+        inside = self.estimator
+        inside.fit(problem.matrix, problem.candidates.copy(), supervision=supervision, **more)
+        output = np.asarray(inside.training_output_)
+        if output.shape != entries.shape or not np.isfinite(output).all():
+            wrong = "" if output.shape != entries.shape else " with NaN or infinity"
+            raise ValueError(
+                f"{type(inside).__name__}.training_output_ must be a finite array of shape "
+                f"{entries.shape}, one score for every training row and label; got shape "
+                f"{output.shape}{wrong}."
+            )
+        values = entries.gather(output).astype(problem.dtype, copy=False)
+        confidence = project_entries(values, entries)
+        model = partial(ForeignModel, output, inside, entries.shape[1])
+        return Result(problem.uniform(start), confidence, values, 1, model)
+
+
 @dataclass(frozen=True)
-class Foreign(Model):
+class ForeignModel(Model):
     """A third party's fitted base classifier, which predicts by `predict_proba`."""
 
     classifier: Any
@@ -503,25 +582,6 @@ class Foreign(Model):
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the scores, which are probabilities already."""
         return scores
-
-
-def solve(classifier: Any, problem: Problem, start: Values | None) -> Result:
-    """Let any base classifier solve a problem: ours as they do, others by `fit`."""
-    if isinstance(classifier, PartialLabelClassifier):
-        return classifier._solve(problem, start)
-    entries = problem.entries
-    supervision = None if start is None else entries.scatter(start)
-    classifier.fit(problem.matrix, problem.candidates.copy(), supervision=supervision)
-    output = np.asarray(classifier.training_output_)
-    if output.shape != entries.shape or not np.isfinite(output).all():
-        raise ValueError(
-            f"{type(classifier).__name__}.training_output_ must be a finite array of shape "
-            f"{entries.shape}, one score for every training row and label; got shape "
-            f"{output.shape}{'' if output.shape != entries.shape else ' with NaN or infinity'}."
-        )
-    values = entries.gather(output).astype(problem.dtype, copy=False)
-    model = partial(Foreign, output, classifier, entries.shape[1])
-    return Result(problem.uniform(start), project_entries(values, entries), values, 1, model)
 
 
 def check_base(estimator: Any) -> None:
@@ -578,8 +638,15 @@ def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: 
     return values
 
 
-def check_weights(weights: Any, n_samples: int) -> NDArray[np.float64]:
-    """Validate weights of the rows."""
+def check_weights(estimator: Any, weights: Any, n_samples: int) -> NDArray[np.float64]:
+    """Validate weights of the rows for a classifier that must take them."""
+    while isinstance(estimator, RoutingClassifier):
+        estimator = estimator.estimator
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise TypeError(
+            f"{type(estimator).__name__} takes no sample_weight. Fit without weights, or take a "
+            "base that has them, such as SoftLabelClassifier."
+        )
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (n_samples,) or not np.isfinite(checked).all() or (checked < 0).any():
         raise ValueError(

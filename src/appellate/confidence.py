@@ -1,7 +1,7 @@
-"""The paper's small equations: initial confidence, smoothing with clipping, blur.
+"""The paper's small equations: initial confidence and blur.
 
 The public functions take (n, l) matrices; the loops use the same equations on candidate
-entries alone (`normalize_entries`, `blur_entries`, `smooth_entries`, `reduce_candidates`).
+entries alone (`normalize_entries`, `blur_entries`, `reduce_candidates`).
 To divide by the sum, where it may be zero, is `normalize_rows` and `normalize_entries`.
 """
 
@@ -92,7 +92,7 @@ def blur_entries(values: Values, entries: CandidateEntries, temperature: float |
     with np.errstate(over="ignore", under="ignore"):
         below_top = values - entries.spread(entries.row_max(values))
         weights = np.exp(values.dtype.type(sharpness) * below_top)
-    return normalize_entries(weights, entries)
+    return weights / entries.spread(entries.row_sum(weights))  # the top label's weight is 1
 
 
 def normalize_entries(
@@ -126,16 +126,6 @@ def normalize_rows(values: Values, otherwise: Any = None) -> Values:
 def _divide(values: Values, totals: Values, otherwise: Any) -> Values:
     empty = totals <= 0
     return np.where(empty, otherwise, values / np.where(empty, values.dtype.type(1), totals))
-
-
-def smooth_entries(previous: Values, output: Values, smoothing: float) -> Values:
-    """Mix old confidence and new output, clipped to [0, 1] (Eqs. 2 and 8).
-
-    On candidates both of the paper's pairs of thresholds, ``0 .. Y`` and ``1 - Y .. 1``,
-    are 0 and 1; elsewhere the confidence is fixed.
-    """
-    mixed: Values = np.clip(smoothing * previous + (1 - smoothing) * output, 0, 1)
-    return mixed
 
 
 def reduce_candidates(

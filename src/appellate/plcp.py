@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 
@@ -16,14 +16,15 @@ from appellate._compat import Interval, StrOptions
 from appellate._docs import share_docs
 from appellate.base import (
     AppealClassifier,
+    Foreign,
     Model,
     PartialLabelClassifier,
     Result,
+    RoutingClassifier,
     check_base,
-    solve,
 )
 from appellate.bases.ridge import KERNEL_CONSTRAINT
-from appellate.confidence import blur_entries, smooth_entries
+from appellate.confidence import blur_entries
 from appellate.evidence import Evidence, estep, fit_temperature, label_shares, soften
 from appellate.jury import AMBIGUITIES, JuryClassifier
 from appellate.numerics.entries import Values
@@ -58,7 +59,7 @@ class Round:
 
 
 @share_docs
-class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc]
+class PLCPClassifier(RoutingClassifier, AppealClassifier):
     """Partial-label learning with a classifier as partner (PLCP).
 
     Any base classifier is coupled with a partner that learns which labels a sample does
@@ -229,28 +230,38 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Algorithm 1, on candidate entries."""
         base, partner, entries = self._make_base(), self._make_partner(), problem.entries
-        if self.ambiguity != "label-first":
-            tau = self._find_tau(problem)
-            if tau is not None:
-                return self._solve_by_evidence(problem, start, base, partner, tau)
-        supervision, history = start, []
-        doubt = np.zeros(len(entries), dtype=problem.dtype)  # P^ at the candidates
+        tau = None if self.ambiguity == "label-first" else self._find_tau(problem)
+        details: dict[str, Any] = {
+            "ambiguity_": tau,
+            "estimator_": base.estimator if isinstance(base, Foreign) else base,
+            "partner_": partner,
+        }
+        if tau is not None:
+            return self._solve_by_evidence(problem, start, base, partner, tau, details)
+        supervision, kept, before = start, self.smoothing, 1.0
+        history: list[Round] = []
+        doubt = np.zeros(len(entries.labels), dtype=problem.dtype)  # P^ at the candidates
         for number in range(1, self.max_rounds + 1):
-            heard = solve(base, problem, supervision)  # M
+            heard = base._solve(problem, supervision)  # M
             if number == 1:
                 confidence, verdict = heard.initial, heard
                 labels = [entries.argmax(verdict.rank(problem))]
-            confidence = smooth_entries(confidence, heard.output, self.smoothing)  # P
+            confidence = np.clip(kept * confidence + (1 - kept) * heard.output, 0, 1)  # P
             from_base = blur_entries(confidence, entries, self.blur)  # O
             replied = partner._solve(problem, from_base)  # 1 - M^
-            doubt = smooth_entries(doubt, 1 - replied.output, self.smoothing)  # P^
+            doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # P^
             supervision = blur_entries(1 - doubt, entries, self.blur)  # O^
 
             labels.append(entries.argmax(replied.rank(problem)))
-            kept = [entries.scatter(v) for v in (confidence, 1 - doubt) if self.keep_confidences]
             changed = float(np.mean(labels[-1] != labels[-2]))
-            history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
-            if self._settled(history):
+            both = [confidence, 1 - doubt] if self.keep_confidences else []
+            steps = heard.n_iter, replied.n_iter
+            history.append(Round(number, changed, *steps, *map(entries.scatter, both)))
+            if self._on_round is not None:
+                self._on_round(number)
+            settled = self.tol is not None and max(changed, before) < self.tol
+            before = changed
+            if settled:
                 break
         return Result(
             initial=problem.uniform(),
@@ -258,22 +269,15 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             output=replied.output,
             n_iter=len(history),
             model=lambda: _conclude(problem, base, heard, partner, replied),
-            details={
-                "ambiguity_": None,
-                "estimator_": base,
-                "partner_": partner,
+            details=details
+            | {
                 "history_": history,
                 "label_history_": np.array(labels),
                 "initial_confidence_": entries.scatter(verdict.initial),
                 "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
-                "termination_condition_": "tol" if self._settled(history) else "max_rounds",
+                "termination_condition_": "tol" if settled else "max_rounds",
             },
         )
-
-    def _settled(self, history: list[Round]) -> bool:
-        """Whether two rounds in a row each changed fewer labels than `tol`."""
-        changed = [each.changed for each in history[-2:]]
-        return self.tol is not None and len(changed) == 2 and max(changed) < self.tol
 
     def _find_tau(self, problem: Problem) -> float | None:
         """How the sets arose; None where the data show no other way than Algorithm 1's."""
@@ -284,14 +288,21 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         return None if found.n_iter == 1 or best <= 0 else found.details["ambiguity_"]
 
     def _solve_by_evidence(
-        self, problem: Problem, start: Values | None, base: Any, partner: Any, tau: float
+        self,
+        problem: Problem,
+        start: Values | None,
+        base: Any,
+        partner: PartnerClassifier,
+        tau: float,
+        details: dict[str, Any],
     ) -> Result:
         """Rounds in which base and partner hand each other honest posteriors."""
         entries, evidence = problem.entries, Evidence.of_sets(problem.candidates)
-        supervision, history, labels = start, [], []
+        supervision, before = start, 1.0
+        history: list[Round] = []
         doubt: Any = None  # what the partner says of the rows, P of section 4's step 2
         for number in range(1, self.max_rounds + 1):
-            heard = solve(base, problem, supervision)
+            heard = base._solve(problem, supervision)
             if number == 1:
                 verdict, labels = heard, [entries.argmax(heard.rank(problem))]
             made = heard.model()
@@ -304,11 +315,15 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             posterior = estep(doubt, evidence, tau).astype(problem.dtype)
             told = replace(replied, confidence=posterior, ranking=posterior)
             labels.append(entries.argmax(told.rank(problem)))
-            confidences = (estep(said, evidence, tau), posterior)
-            kept = [entries.scatter(each) for each in confidences if self.keep_confidences]
             changed = float(np.mean(labels[-1] != labels[-2]))
-            history.append(Round(number, changed, heard.n_iter, replied.n_iter, *kept))
-            if self._settled(history):
+            both = [estep(said, evidence, tau), posterior] if self.keep_confidences else []
+            steps = heard.n_iter, replied.n_iter
+            history.append(Round(number, changed, *steps, *map(entries.scatter, both)))
+            if self._on_round is not None:
+                self._on_round(number)
+            settled = self.tol is not None and max(changed, before) < self.tol
+            before = changed
+            if settled:
                 break
 
         def model() -> CoupledModel:
@@ -323,15 +338,13 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             initial=problem.uniform(),
             n_iter=len(history),
             model=model,
-            details={
-                "ambiguity_": tau,
-                "estimator_": base,
-                "partner_": partner,
+            details=details
+            | {
                 "history_": history,
                 "label_history_": np.array(labels),
                 "initial_confidence_": entries.scatter(verdict.initial),
                 "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
-                "termination_condition_": "tol" if self._settled(history) else "max_rounds",
+                "termination_condition_": "tol" if settled else "max_rounds",
             },
         )
 
@@ -364,20 +377,21 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
                 f"{self.estimator!r} has no predict_proba, but head={self.head!r} lets it "
                 "predict. Add one, or take head='partner'."
             )
-        base = clone(self.estimator, safe=False)
+        base: Any = clone(self.estimator, safe=False)
         params = base.get_params(deep=False) if hasattr(base, "get_params") else {}
         if self.random_state is not None and params.get("random_state", 0) is None:
             seed = self.random_state
             if not isinstance(seed, Integral):
                 seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
             base.set_params(random_state=seed)
-        if isinstance(base, PartialLabelClassifier):
-            base._validate_params()
-            if base.cost is not None:
-                raise ValueError(
-                    f"the base {type(base).__name__} has a cost of its own, which nothing would "
-                    "follow. Give it to the coupled classifier: PLCPClassifier(base, cost=...)."
-                )
+        if not ours:
+            return Foreign(base)
+        base._validate_params()
+        if base.cost is not None:
+            raise ValueError(
+                f"the base {type(base).__name__} has a cost of its own, which nothing would "
+                "follow. Give it to the coupled classifier: PLCPClassifier(base, cost=...)."
+            )
         return base
 
     def _make_partner(self) -> PartnerClassifier:
@@ -490,9 +504,5 @@ def _conclude(
 ) -> CoupledModel:
     """Make base and partner as good as fitted on the problem, and their models one."""
     partner._keep(problem, replied)
-    if isinstance(base, PartialLabelClassifier):
-        base._keep(problem, heard)
-        model = base._head()
-    else:
-        model = heard.model()
-    return CoupledModel(partner.training_output_, partner._head(), model)
+    base._keep(problem, heard)
+    return CoupledModel(partner.training_output_, partner._model, base._head())

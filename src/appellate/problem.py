@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,40 +13,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.candidates import CandidateSets
-from appellate.numerics import memory
+from appellate.numerics import kernels, memory, smoothers
 from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.graph import (
-    NeighborGraph,
-    normalized_laplacian,
-    restrict_graph,
-)
-from appellate.numerics.kernels import (
-    Gaussian,
-    KernelSetting,
-    Linear,
-    LinearKernel,
-    kernel_key,
-    mean_distance,
-    read_kernel,
-    squared_distances,
-)
-from appellate.numerics.kernels import Kernel as KernelFunction
-from appellate.numerics.memory import Representation, free_memory, represent
-from appellate.numerics.neighbors import find_neighbors
+from appellate.numerics.graph import NeighborGraph, normalized_laplacian, restrict_graph
+from appellate.numerics.kernels import KernelSetting, LinearKernel, read_kernel
+from appellate.numerics.neighbors import Found, find_neighbors
 from appellate.numerics.nystroem import Basis, choose_landmarks, nystroem_basis
-from appellate.numerics.smoothers import (
-    CandidateMap,
-    FeatureSmoother,
-    KernelSmoother,
-    LinearSmoother,
-    NystroemSmoother,
-    Smoother,
-)
 
 logger = logging.getLogger("appellate")
 
 Kernel = str | KernelSetting
+Gram = tuple[kernels.Kernel, NDArray[Any]]
 
 
 class Problem:
@@ -61,9 +39,10 @@ class Problem:
         The training rows.
     sets : CandidateSets
         Their candidate labels, class names and ids.
-    kernels : sequence of (kernel, ridge), default=()
-        What the classifiers are going to ask for: it says how much memory kernels take. A
-        ridge of None stands for a method that needs a kernel's features all at once.
+    kernels : callable, default=list
+        Gives the pairs of kernel and ridge that the classifiers are going to ask for: they say
+        how much memory kernels take. A ridge of None stands for a method that needs a kernel's
+        features all at once.
     cost : ndarray, shape (l, l), default=None
         What wrong labels cost.
     backend : {"pandas", "polars"}, default=None
@@ -92,7 +71,7 @@ class Problem:
         X: Any,
         sets: CandidateSets,
         *,
-        kernels: Sequence[tuple[Kernel, Any]] = (),
+        kernels: Callable[[], Sequence[tuple[Kernel, Any]]] = list,
         cost: NDArray[np.float64] | None = None,
         backend: str | None = None,
         features: Mapping[str, Any] | None = None,
@@ -105,7 +84,7 @@ class Problem:
         self.sample_weight: NDArray[Any] | None = None
         self.features = dict(features or {})
         self.keeps_distances = False  # for many widths, one after another
-        self._kernels = tuple(kernels)
+        self._kernels = kernels
         self._made: dict[Any, Any] = {}
         if not isinstance(X, Blocks):
             self.matrix = X
@@ -121,7 +100,7 @@ class Problem:
         MemoryError
             If they do not fit, with the numbers.
         """
-        (n, q), free = self.X.shape, free_memory()
+        (n, q), free = self.X.shape, memory.free_memory()
         size = n * q * self.dtype.itemsize
         if size > free:
             raise MemoryError(
@@ -156,77 +135,134 @@ class Problem:
 
     # -- regressions --------------------------------------------------------------------
 
-    def smoother(self, kernel: Kernel, ridge: float) -> Smoother:
+    def smoother(self, kernel: Kernel, ridge: float, *, keep: bool = True) -> smoothers.Smoother:
         """Return the ridge smoother of the rows; factored at the first call only."""
-        key = ("smoother", *kernel_key(kernel), ridge)
-        if key not in self._made:
-            self._made[key] = self._build_smoother(kernel, ridge)
-        found: Smoother = self._made[key]
-        return found
+        setting = read_kernel(kernel)
+        key = ("smoother", repr(vars(setting)), ridge)
+        made: smoothers.Smoother | None = self._made.get(key)
+        if made is not None:
+            return made
+        how, (n, q) = self.representation(kernel), self.X.shape
+        if isinstance(setting, LinearKernel) and q < n:
+            made = smoothers.FeatureSmoother(self._blocks(), ridge, setting.cache_dir)
+        elif isinstance(setting, LinearKernel):
+            made = smoothers.LinearSmoother(self.matrix, ridge)
+        elif how.kind == "nystroem":
+            made = smoothers.NystroemSmoother(self.basis(kernel), ridge, self.dtype)
+        else:
+            function, gram = self.gram(kernel, keep=False)
+            made = smoothers.KernelSmoother(gram, ridge, self.matrix, function)
+        if keep:
+            self._made[key] = made
+        return made
 
-    def on_candidates(self, kernel: Kernel, ridge: float, *, keep: bool = True) -> CandidateMap:
+    def on_candidates(
+        self, kernel: Kernel, ridge: float, *, keep: bool = True
+    ) -> smoothers.CandidateMap:
         """Return the map from candidate entries of D to those of ``S D``.
 
         With ``keep=False`` the smoother itself, unless others have it, is given up.
         """
-        key = (*kernel_key(kernel), ridge)
-        if ("map", *key) not in self._made:
-            keep = keep or ("smoother", *key) in self._made
-            make = self.smoother if keep else self._build_smoother
-            self._made["map", *key] = make(kernel, ridge).on_candidates(self.entries)
-        found: CandidateMap = self._made["map", *key]
-        return found
-
-    def gram(self, kernel: Kernel) -> tuple[KernelFunction, NDArray[Any]]:
-        """Return the kernel and its matrix of all pairs of rows, (n, n), to be read only.
-
-        It is kept: only methods that need the matrix itself in every round ask for it.
-        """
-        key = ("gram", *kernel_key(kernel))
+        key = ("map", repr(vars(read_kernel(kernel))), ridge)
         if key not in self._made:
-            self._made[key] = self._build_gram(kernel)
-        found: tuple[KernelFunction, NDArray[Any]] = self._made[key]
+            smoother = self.smoother(kernel, ridge, keep=keep)
+            self._made[key] = smoother.on_candidates(self.entries)
+        found: smoothers.CandidateMap = self._made[key]
         return found
+
+    def gram(self, kernel: Kernel, *, keep: bool = True) -> Gram:
+        """Return the kernel and its matrix of all pairs of rows, (n, n).
+
+        Kept, and then to be read only, for methods that need the matrix itself in every round;
+        else the caller's own.
+        """
+        setting = read_kernel(kernel)
+        key = ("gram", repr(vars(setting)))
+        known: Gram | None = self._made.get(key)
+        if known is not None:
+            return known if keep else (known[0], known[1].copy())
+        squared = self._made.get("distances")
+        if squared is None:
+            squared = kernels.squared_distances(self.matrix)
+            self._made.setdefault("mean distance", kernels.mean_distance(squared))
+            if self.keeps_distances:
+                self._made["distances"] = squared
+        if "distances" in self._made:
+            squared = squared.copy()  # which becomes the kernel matrix
+        function = kernels.Gaussian(setting.bandwidth * self._made["mean distance"])
+        made = function, function.from_squared(squared)
+        if keep:
+            self._made[key] = made
+        return made
 
     def basis(self, kernel: Kernel) -> Basis:
         """Return the Nystroem features that stand for a Gaussian kernel."""
-        key = ("basis", *kernel_key(kernel))
-        if key not in self._made:
+        setting: Any = read_kernel(kernel)
+        key, m = ("basis", repr(vars(setting))), self.representation(kernel).n_landmarks
+        made: Basis | None = self._made.get(key)
+        if made is None:
             if self.keeps_distances:
                 self._forget("basis")
-            self._made[key] = self._build_basis(kernel)
-        found: Basis = self._made[key]
-        return found
+            if ("landmarks", m) not in self._made:
+                self._made["landmarks", m] = choose_landmarks(self._blocks(), m)
+            landmarks, distance = self._made["landmarks", m]
+            function = kernels.Gaussian(setting.bandwidth * distance)
+            made = nystroem_basis(self._blocks(), landmarks, function, setting.cache_dir)
+            self._made[key] = made
+        return made
 
-    def representation(self, kernel: Kernel) -> Representation:
+    def representation(self, kernel: Kernel) -> memory.Representation:
         """Whether a kernel is the matrix itself or Nystroem features; decided once, and said.
 
         The message goes to the logger ``"appellate"``: as a warning where an approximation
         was chosen that nobody asked for, which Python shows by default.
         """
-        key = ("how", *kernel_key(kernel))
-        if key not in self._made:
-            plain = kernel == "rbf" and isinstance(self.X, np.ndarray)
-            small = plain and self.n_rows <= memory.SMALL_ROWS
-            self._made[key] = Representation() if small else self._represent(kernel)
-        found: Representation = self._made[key]
-        return found
+        setting = read_kernel(kernel)
+        key = ("how", repr(vars(setting)))
+        made: memory.Representation | None = self._made.get(key)
+        if made is not None:
+            return made
+        made = memory.Representation()
+        plain = kernel == "rbf" and isinstance(self.X, np.ndarray)
+        if not plain or self.n_rows > memory.SMALL_ROWS:
+            asked = [(read_kernel(each), ridge) for each, ridge in self._kernels()]
+            alike = {repr(vars(each)) for each, _ in asked if type(each) is type(setting)}
+            n_smoothers = len({(repr(vars(each)), ridge) for each, ridge in asked})
+            made = memory.represent(
+                setting,
+                self.X.shape,
+                self.entries.shape[1],
+                self.dtype,
+                local=getattr(self.X, "local", True),
+                n_matrices=2 + max(1, n_smoothers) + self.keeps_distances,
+                n_widths=max(1, len(alike)),
+                at_hand=any(ridge is None for _, ridge in asked),
+            )
+            unasked = made.kind == "nystroem" and getattr(setting, "approximation", "") == "auto"
+            logger.log(logging.WARNING if unasked else logging.INFO, "%s", made.message)
+        self._made[key] = made
+        return made
 
     def forget_smoothers(self) -> None:
         """Give up the factorisations; distances, neighbours and the last features stay."""
         self._forget("smoother", "map")
 
+    def _forget(self, *kinds: str) -> None:
+        for key in [key for key in self._made if key[0] in kinds]:
+            del self._made[key]  # in place: `with_cost` shares it
+
+    def _blocks(self) -> Blocks:
+        return self.X if isinstance(self.X, Blocks) else ArrayBlocks(self.X)
+
     # -- neighbours ---------------------------------------------------------------------
 
-    def neighbors(
-        self, n_neighbors: int, search: Any = None
-    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    def neighbors(self, n_neighbors: int, search: Any = None) -> Found:
         """Distances and indices, (n, k) each, of every row's nearest other rows."""
         k = min(n_neighbors, self.n_rows - 1)
         key = ("neighbors", k, id(search))
         if key not in self._made:
             self._made[key] = find_neighbors(search, self.matrix, k)
-        found: tuple[NDArray[Any], NDArray[np.intp]] = self._made[key]
+        found: Found = self._made[key]
         return found
 
     def graph(self, n_neighbors: int, search: Any = None) -> NeighborGraph:
@@ -247,68 +283,3 @@ class Problem:
             full = normalized_laplacian(distances, neighbors, width)
             self._made[key] = restrict_graph(full.astype(self.dtype), self.entries)
         return self._made[key]
-
-    # -- how it is made -----------------------------------------------------------------
-
-    def _blocks(self) -> Blocks:
-        return self.X if isinstance(self.X, Blocks) else ArrayBlocks(self.X)
-
-    def _represent(self, kernel: Kernel) -> Representation:
-        asked = {(kernel_key(each), ridge) for each, ridge in self._kernels}
-        setting = read_kernel(kernel)
-        alike = {key for key, _ in asked if key[0] == type(setting).__name__}
-        found = represent(
-            setting,
-            self.X.shape,
-            self.entries.shape[1],
-            self.dtype,
-            local=getattr(self.X, "local", True),
-            n_matrices=2 + max(1, len(asked)) + self.keeps_distances,
-            n_widths=max(1, len(alike)),
-            at_hand=any(ridge is None for _, ridge in asked),
-        )
-        unasked = found.kind == "nystroem" and getattr(setting, "approximation", "") == "auto"
-        logger.log(logging.WARNING if unasked else logging.INFO, "%s", found.message)
-        return found
-
-    def _build_smoother(self, kernel: Kernel, ridge: float) -> Smoother:
-        setting, kind = read_kernel(kernel), self.representation(kernel).kind
-        if isinstance(setting, LinearKernel):
-            n, q = self.X.shape
-            if q < n:
-                return FeatureSmoother(self._blocks(), ridge, setting.cache_dir)
-            return LinearSmoother(self.matrix, ridge)
-        if kind == "nystroem":
-            return NystroemSmoother(self.basis(kernel), ridge, self.dtype)
-        known = self._made.get(("gram", *kernel_key(kernel)))
-        function, gram = self._build_gram(kernel) if known is None else known
-        gram = gram if known is None else gram.copy()
-        return KernelSmoother(gram, ridge, self.matrix, function)
-
-    def _build_gram(self, kernel: Kernel) -> tuple[KernelFunction, NDArray[Any]]:
-        setting = read_kernel(kernel)
-        if isinstance(setting, LinearKernel):
-            return Linear(), Linear()(self.matrix, self.matrix)
-        squared = self._made.get("distances")
-        if squared is None:
-            squared = squared_distances(self.matrix)
-            self._made.setdefault("mean distance", mean_distance(squared))
-            if self.keeps_distances:
-                self._made["distances"] = squared
-        if "distances" in self._made:
-            squared = squared.copy()  # which becomes the kernel matrix
-        function = Gaussian(setting.bandwidth * self._made["mean distance"])
-        return function, function.from_squared(squared)
-
-    def _forget(self, *kinds: str) -> None:
-        for key in [key for key in self._made if key[0] in kinds]:
-            del self._made[key]  # in place: `with_cost` shares it
-
-    def _build_basis(self, kernel: Kernel) -> Basis:
-        setting: Any = read_kernel(kernel)
-        rows, m = self._blocks(), self.representation(kernel).n_landmarks
-        if ("landmarks", m) not in self._made:
-            self._made["landmarks", m] = choose_landmarks(rows, m)
-        landmarks, distance = self._made["landmarks", m]
-        function = Gaussian(setting.bandwidth * distance)
-        return nystroem_basis(rows, landmarks, function, setting.cache_dir)

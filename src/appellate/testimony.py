@@ -416,7 +416,7 @@ class Regressions:
 
     def _problem(self, rows: Matrix) -> Problem:
         every = CandidateSets(np.ones((len(rows), self.n_labels), bool), np.arange(self.n_labels))
-        return Problem(rows, every, kernels=[(self.kernel, self.ridges[0])])
+        return Problem(rows, every, kernels=lambda: [(self.kernel, self.ridges[0])])
 
     def try_out(self, targets: Matrix, ridge: float) -> Matrix:
         """Leave-one-out output on the sample, whose targets are given, (m, l)."""

@@ -13,7 +13,7 @@ from appellate.bases import available_bases, make_base
 from appellate.bases.svm import PLSVMClassifier
 from appellate.testing import make_clusters
 
-OURS = ["knn", "svm", "sure", "lalo", "aggd", "plcl"]
+OURS = ["knn", "svm", "sure", "lalo", "aggd", "plcl", "ipal", "clpl", "ecoc"]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ MEANS = """
 """
 
 
-def test_our_six_are_built_in():
+def test_ours_are_built_in():
     assert [name for name, home in available_bases().items() if "appellate." in home] == OURS
     assert isinstance(make_base("knn", n_neighbors=3), PLKNNClassifier)
     assert make_base("knn", n_neighbors=3).n_neighbors == 3

@@ -12,11 +12,20 @@ from appellate.experiments.figures import draw_table
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.paper import figures, inconsistent_corrections, lookup
 from appellate.experiments.problems import resolve
-from appellate.experiments.reports import Report, Sheet, p_value, report_table, share
+from appellate.experiments.reports import (
+    Report,
+    Sheet,
+    p_value,
+    report_table,
+    share,
+    to_csv,
+    to_latex,
+    to_markdown,
+    write_page,
+)
 from appellate.experiments.results import Results, fill
 from appellate.experiments.store import Store
 from appellate.experiments.tables import COLUMNS, TABLES, Column, Line, Table, make_table
-from appellate.experiments.writing import to_csv, to_latex, to_markdown, write_page
 
 TABLE = Table(
     "small",
@@ -28,7 +37,6 @@ TABLE = Table(
         Line("SURE-PLCP", coupled("sure"), "test", "SURE-PLCP", (coupled("sure"), alone("sure"))),
         Line("absent", alone("lalo"), "test"),
     ),
-    pairs=(("SURE", alone("sure"), coupled("sure")),),
 )
 
 

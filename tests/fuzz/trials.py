@@ -10,6 +10,7 @@ import re
 import shutil
 import socket
 import threading
+import time
 import traceback
 import warnings
 from collections import Counter
@@ -23,9 +24,9 @@ from sklearn.preprocessing import StandardScaler
 from appellate.bases import make_base
 from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
-from appellate.rectification import run as runs
+from appellate.rectification import Rectification
 from appellate.rectification.case import understand
-from appellate.rectification.reviewing import item_names, read_decisions
+from appellate.rectification.hearing import read_decisions
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import make_server
 from tests.fuzz.hostile import (
@@ -94,7 +95,8 @@ class Trials:
         expect(code in (0, 2), arguments, "ended with", code, said)
         expect("Traceback" not in said, arguments, said)
         expect(not RAW.search(said), arguments, "printed", RAW.findall(said), "raw:", repr(said))
-        expect(not COMPUTED.search(err.getvalue()), arguments, err.getvalue())
+        if arguments[1] != "m":  # a spoilt model may compute nonsense
+            expect(not COMPUTED.search(err.getvalue()), arguments, err.getvalue())
         return code, out.getvalue(), err.getvalue()
 
     # -- tables ----------------------------------------------------------------------------------
@@ -113,7 +115,9 @@ class Trials:
         options = [*table.options, *(CHEAP if rnd.random() < 0.9 else ())]
         options += ["--embeddings=x.npy"] if table.embeddings is not None else []
         options += ["--json"] if rnd.random() < 0.1 else []
-        keep = contextlib.nullcontext() if whole else mock.patch.object(runs, "_save_model")
+        keep = (
+            contextlib.nullcontext() if whole else mock.patch.object(Rectification, "_save_model")
+        )
         with keep:  # writing a model takes longer than all else
             code, _, said = self.command("rectify", table.name, *options, "--out", "o")
         if code:
@@ -199,7 +203,7 @@ class Trials:
         if not hasattr(self, "_case"):
             self._case = understand(self._small(), candidates="c", id="id", method="plcp")
         case, path = self._case, home / "d.csv"
-        names, classes = item_names(case), case.classes.tolist()
+        names, classes = case.names, case.classes.tolist()
         inside = [case.classes[row].tolist() for row in case.sets.matrix]
         content, meant = make_decisions(rnd, names, inside, classes)
         path.write_bytes(content)
@@ -243,13 +247,17 @@ class Trials:
         with contextlib.redirect_stderr(err):
             answer = ask(server.server_address[:2], request)
         expect(not err.getvalue(), request, err.getvalue())
+        if not answer:
+            time.sleep(0.1)  # a thread may still be at work for nobody
         after = parse(path.read_bytes(), "it") if path.exists() else []
         status = answer.split(b" ", 2)[1] if answer.startswith(b"HTTP/1") else b""
         expect(after[: len(before)] == before, "earlier decisions changed", request)
         added = after[len(before) :]
         posted = request.startswith(b"POST /decisions ") and status == b"200"
         repeated = posted and key.encode() not in request  # another key, perhaps of an earlier one
-        expect(len(added) == posted or (repeated and not added), status, request, added)
+        unheard = not status and len(added) == 1  # the connection went before the answer came
+        fits = len(added) == posted or (repeated and not added) or unheard
+        expect(fits, status, request, added)
         for record in added:
             row = rows.places[record["id"]]
             outside = record["decision"] == "none" and record["label"] not in rows.candidates(row)
@@ -330,9 +338,9 @@ def check_rows(folder, table, columns):
         if csv_like:
             expect_cells(rows, table)
         else:
-            got = [[row[0].removeprefix("'"), row[3].removeprefix("'")] for row in rows[1:]]
-            wanted = [[row[i].removeprefix("'") for i in (0, 3)] for row in table.rows]
-            expect(got == wanted, got, "is not", wanted)
+            for row, cells in zip(rows[1:], table.rows, strict=True):
+                for i in (0, 3):  # others may be numbers and lists there
+                    expect(row[i] in (cells[i], f"'{cells[i]}"), row[i], "is not", cells[i])
     place = rows[0].index(columns["label"])
     for row, inside in zip(rows[1:], table.sets, strict=True):
         label = row[place].removeprefix("'") if same(row[place]) not in inside else row[place]

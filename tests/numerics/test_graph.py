@@ -31,6 +31,10 @@ def qp_weights(gram):
     return w, scaled
 
 
+def rebuild(gram):
+    return reconstruction_weights(gram, np.zeros(gram.shape[:2]))
+
+
 def loop_gram(rows, neighbors):
     return np.array([(rows[i] - rows[n]) @ (rows[i] - rows[n]).T for i, n in enumerate(neighbors)])
 
@@ -41,7 +45,7 @@ def test_weights_equal_generic_solver(n, q, k):
     X = normalize(np.random.RandomState(n + q).normal(size=(n, q)) + 0.5)
     neighbors = find_neighbors(None, X, k)[1]
     gram = difference_gram(X, neighbors)
-    weights = reconstruction_weights(gram)
+    weights = rebuild(gram)
     np.testing.assert_allclose(weights.sum(axis=1), 1)
     assert (weights >= 0).all()
     for row, g in zip(weights, gram, strict=True):
@@ -58,7 +62,7 @@ def test_weights_are_optimal_for_any_gram(seed, k, rank):
     """No corner of the simplex is better: the optimality condition of the program."""
     root = np.random.RandomState(seed).normal(size=(k, rank))
     gram = (root @ root.T)[np.newaxis]
-    (w,) = reconstruction_weights(gram)
+    (w,) = rebuild(gram)
     slopes = gram[0] @ w / np.trace(gram[0])
     assert w @ slopes <= slopes.min() + 1e-6
 
@@ -68,7 +72,7 @@ def test_start_does_not_matter():
     X = rng.normal(size=(50, 12))
     neighbors = find_neighbors(None, X, 8)[1]
     gram = difference_gram(X, neighbors)
-    plain = reconstruction_weights(gram)
+    plain = rebuild(gram)
     for start in (rng.dirichlet(np.ones(8), size=50), np.eye(8)[rng.randint(8, size=50)], plain):
         np.testing.assert_allclose(reconstruction_weights(gram, start), plain, atol=1e-9)
 
@@ -81,7 +85,7 @@ def test_coinciding_rows_have_equal_weights(rows):
 
 def test_duplicate_row_takes_all_the_weight():
     rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.2]])
-    weights = reconstruction_weights(difference_gram(rows, np.array([[1, 2, 3]])))
+    weights = rebuild(difference_gram(rows, np.array([[1, 2, 3]])))
     np.testing.assert_allclose(weights, [[1, 0, 0]], atol=1e-6)
 
 
@@ -95,7 +99,8 @@ def test_grams_equal_their_definition(monkeypatch):
     candidates = random_candidates(rng, 30, 6)
     confidence = random_confidence(rng, candidates)
     entries = CandidateEntries(candidates)
-    both = add_confidence_gram(gram.copy(), entries.gather(confidence), entries, neighbors, 0.7)
+    both, values = gram.copy(), entries.gather(confidence)
+    add_confidence_gram(both, values, entries.labels, entries.indptr, neighbors, 0.7)
     np.testing.assert_allclose(both, gram + 0.7 * loop_gram(confidence, neighbors), atol=1e-12)
 
 

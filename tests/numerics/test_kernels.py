@@ -14,7 +14,6 @@ from appellate.numerics.kernels import (
     Linear,
     LinearKernel,
     check_magnitude,
-    kernel_key,
     mean_distance,
     read_kernel,
     squared_distances,
@@ -51,8 +50,8 @@ def test_float32_is_kept():
 
 
 def test_words_are_short_for_kernels():
-    assert kernel_key(read_kernel("rbf")) == kernel_key(GaussianKernel())
-    assert kernel_key(read_kernel("linear")) == kernel_key(LinearKernel())
+    assert vars(read_kernel("rbf")) == vars(GaussianKernel())
+    assert vars(read_kernel("linear")) == vars(LinearKernel())
     given = GaussianKernel(2.0, "nystroem", 30)
     assert read_kernel(given) is given
 
@@ -62,42 +61,23 @@ def test_kernels_are_cloned_and_searched():
     assert (kernel.bandwidth, kernel.n_landmarks) == (2.0, 7)
 
 
-def test_keys_tell_settings_apart(tmp_path):
-    kernels = [
-        GaussianKernel(),
-        GaussianKernel(2.0),
-        GaussianKernel(approximation="nystroem"),
-        GaussianKernel(n_landmarks=9),
-        GaussianKernel(cache_dir=tmp_path),
-        LinearKernel(),
-        LinearKernel(tmp_path),
-    ]
-    assert len({kernel_key(kernel) for kernel in kernels}) == len(kernels)
-    assert kernel_key(LinearKernel(tmp_path)) == kernel_key(LinearKernel(str(tmp_path)))
-    assert kernel_key(GaussianKernel(np.float64(2))) == kernel_key(GaussianKernel(2))
-
-
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
         ("gauss", "kernel='gauss': it must be 'rbf', 'linear'"),
         (["rbf"], r"kernel=\['rbf'\]: it must be"),
         (Gaussian(1.0), "it must be 'rbf'"),
-        (GaussianKernel(0), r"GaussianKernel\(bandwidth=0\): bandwidth must be a number above 0"),
-        (GaussianKernel(np.nan), "bandwidth must be"),
-        (GaussianKernel(np.inf), "bandwidth must be"),
-        (GaussianKernel("wide"), "bandwidth must be"),
-        (GaussianKernel(True), "bandwidth must be"),
-        (
-            GaussianKernel(approximation="none"),
-            "approximation must be one of 'auto', 'exact'",
-        ),
-        (GaussianKernel(n_landmarks=0), "n_landmarks must be a whole number of at least 1"),
-        (GaussianKernel(n_landmarks=2.5), "n_landmarks must be"),
+        (GaussianKernel(0), "'bandwidth' parameter of GaussianKernel must be"),
+        (GaussianKernel(np.nan), "bandwidth.* must be"),
+        (GaussianKernel(np.inf), "bandwidth.* must be"),
+        (GaussianKernel("wide"), "bandwidth.* must be"),
+        (GaussianKernel(approximation="none"), "approximation.* must be a str among"),
+        (GaussianKernel(n_landmarks=0), "n_landmarks.* must be an int in the range"),
+        (GaussianKernel(n_landmarks=2.5), "n_landmarks.* must be"),
         (GaussianKernel(approximation="exact", n_landmarks=5), "n_landmarks is for Nystroem"),
         (GaussianKernel(approximation="exact", cache_dir="."), "cache_dir is for Nystroem"),
-        (GaussianKernel(cache_dir=7), "cache_dir must be a path"),
-        (LinearKernel(cache_dir=7), "cache_dir must be a path"),
+        (GaussianKernel(cache_dir=7), "cache_dir.* must be"),
+        (LinearKernel(cache_dir=7), "cache_dir.* must be"),
     ],
 )
 def test_what_is_wrong_with_a_kernel_is_named(kernel, said):

@@ -76,6 +76,7 @@ def test_json_lines(path):
     [
         ("", "no file of decisions"),
         ("a,b\n", "no file of decisions"),
+        ("id,decision\r,label\na,accept,cat\n", "line 2: the decision .label. is none of"),
         ("id,decision,label\na,drop,cat\n", "line 2: the decision 'drop' is none of"),
         ("id,decision,label\na,accept\n", "line 2 has 2 cells, but the head of the file has 3"),
         ('id,decision,label\na,accept,"cat\n', "line 2: unexpected end"),

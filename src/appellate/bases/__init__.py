@@ -24,6 +24,9 @@ _OURS = {
     "lalo": "appellate.bases.lalo:LALOClassifier",
     "aggd": "appellate.bases.aggd:AGGDClassifier",
     "plcl": "appellate.bases.plcl:PLCLClassifier",
+    "ipal": "appellate.bases.ipal:IPALClassifier",
+    "clpl": "appellate.bases.clpl:CLPLClassifier",
+    "ecoc": "appellate.bases.ecoc:PLECOCClassifier",
 }
 
 
@@ -56,8 +59,8 @@ def make_base(name: str, **params: Any) -> Any:
     Parameters
     ----------
     name : str
-        One of `available_bases`: ``knn``, ``svm``, ``sure``, ``lalo``, ``aggd``, ``plcl``, or
-        the name of a third party's.
+        One of `available_bases`: ``knn``, ``svm``, ``sure``, ``lalo``, ``aggd``, ``plcl``,
+        ``ipal``, ``clpl``, ``ecoc``, or the name of a third party's.
     **params
         Parameters of the classifier.
 

@@ -10,6 +10,7 @@ from appellate._docs import share_docs
 from appellate.base import Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
+from appellate.numerics.smoothers import CandidateMap
 from appellate.problem import Kernel, Problem
 
 
@@ -104,7 +105,7 @@ class AGGDClassifier(KernelClassifier):
         weights = graph.weights()
         if start is None:
             start = graph.propagate(weights, problem.uniform()).values
-        confidence, output = start, smooth(start)
+        confidence, output = start, self._open_output(smooth, start)
         for _ in range(self.max_iter):
             weights = graph.weights(
                 confidence, self.feature_weight, self.confidence_weight, weights
@@ -113,3 +114,7 @@ class AGGDClassifier(KernelClassifier):
             confidence = graph.propagate(weights, confidence, output, fidelity).values
             output = smooth(confidence)
         return self._result(problem, start, confidence, output, self.max_iter)
+
+    def _open_output(self, smooth: CandidateMap, start: Values) -> Values:
+        """Model's output before the first turn: the regression on the start."""
+        return smooth(start)

@@ -12,6 +12,7 @@ from appellate._docs import share_docs
 from appellate.base import Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
+from appellate.numerics.smoothers import CandidateMap
 from appellate.problem import Kernel, Problem
 
 
@@ -28,7 +29,9 @@ class PLCLClassifier(KernelClassifier):
 
     with every row of P on its candidate simplex and ``1 - Y <= Q <= 1``, by turns: graph; Q
     in closed form; P by propagation; both models by ridge regression. The first P is the one
-    that the feature graph alone rebuilds best; under PLCP it is the partner's supervision.
+    that the feature graph alone rebuilds best; under PLCP it is the partner's supervision. The
+    first Q is 1 - Y, as in the authors' code; the supplement of the paper on PLCP prints
+    ``1 / (l - |S|)`` outside the candidates, which changes hardly anything.
 
     Cost: two factorisations and inverses (the models' ridges differ), O(n^3); then
     O(n k^3 + k nnz) a turn and step. Memory: at most three n x n matrices, and for each of the
@@ -136,8 +139,7 @@ class PLCLClassifier(KernelClassifier):
             start = graph.propagate(weights, problem.uniform()).values
         confidence, output = start, smooth(start)
         # 1 - Q is zero outside the candidates and S 1 = 1, so it stands for Q in every step.
-        complement = np.ones_like(confidence)
-        complement_output = smooth_complement(complement)
+        complement_output = self._open_complement(problem, smooth_complement)
         for _ in range(self.max_iter):
             weights = graph.weights(
                 confidence, self.feature_weight, self.confidence_weight, weights
@@ -149,6 +151,10 @@ class PLCLClassifier(KernelClassifier):
             output = smooth(confidence)
             complement_output = smooth_complement(complement)
         return self._result(problem, start, confidence, output, self.max_iter)
+
+    def _open_complement(self, problem: Problem, smooth: CandidateMap) -> Values:
+        """First output of the complementary model, 1 - M(Q), for Q = 1 - Y as in its code."""
+        return smooth(np.ones(len(problem.entries), dtype=problem.dtype))
 
     def _update_complement(self, complement_output: Values, confidence: Values) -> Values:
         """``Q = clip((alpha_1 M(Q) + alpha_2 (1 - P)) / (alpha_1 + alpha_2), 1 - Y, 1)``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -84,13 +83,6 @@ class KernelClassifier(PartialLabelClassifier):
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [(self.kernel, self.regularization)]
 
-    def __sklearn_tags__(self) -> Any:
-        """Take sparse features where the kernel is linear."""
-        tags = super().__sklearn_tags__()
-        linear = self.kernel == "linear" or isinstance(self.kernel, LinearKernel)
-        tags.input_tags.sparse = linear
-        return tags
-
     def _result(
         self,
         problem: Problem,
@@ -103,16 +95,17 @@ class KernelClassifier(PartialLabelClassifier):
         **details: Any,
     ) -> Result:
         """Wrap up a disambiguation; the model regresses on the final confidence."""
-        make = partial(self._regress, problem, confidence, complement)
-        return Result(initial, confidence, output, n_iter, make, details=details)
-
-    def _regress(self, problem: Problem, confidence: Values, complement: bool) -> RidgeModel:
-        smoother = problem.smoother(self.kernel, self.regularization)
-        output, regressor = smoother.regress(problem.entries, confidence, complement=complement)
-        return RidgeModel(
-            1 - output if complement else output,
-            regressor,
-            complement,
-            problem.entries.scatter(confidence),
-            smoother.diagonal,
+        smoother, entries = problem.smoother(self.kernel, self.regularization), problem.entries
+        return Result(
+            initial,
+            confidence,
+            output,
+            n_iter,
+            model=lambda: RidgeModel(
+                *smoother.regress(entries, confidence, complement=complement),
+                complement,
+                entries.scatter(confidence),
+                smoother.diagonal,
+            ),
+            details=details,
         )

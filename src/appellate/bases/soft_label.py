@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin, clone
+from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from appellate._compat import Interval, fit_context
+from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import (
-    Model,
-    PartialLabelClassifier,
-    Result,
-    check_supervision,
-    check_weights,
-)
+from appellate.base import Model, Result, RoutingClassifier
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.problem import Problem
@@ -33,7 +25,7 @@ _LEAST = 1e-6  # probability whose logarithm is taken
 
 
 @share_docs
-class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
+class SoftLabelClassifier(RoutingClassifier):
     """Make a classifier that takes sample weights learn from candidate sets.
 
     Row i is given to the classifier once for each candidate j, with label j and weight
@@ -105,7 +97,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
     """
 
     _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
+        **RoutingClassifier._parameter_constraints,
         "estimator": [object],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "out_of_fold": ["boolean"],
@@ -129,47 +121,6 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
         self.n_folds = n_folds
         self.random_state = random_state
         self.cost = cost
-
-    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, *, supervision: ArrayLike | None = None, **params: Any) -> Self:
-        """Fit to training rows and their candidate sets.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, q)
-            Features, as the classifier takes them: sparse, or with NaN, if it does.
-        y : array-like
-            Candidate sets, see `PartialLabelClassifier.fit`.
-        supervision : array-like, shape (n, l), default=None
-            Confidence to start from.
-        **params
-            ``sample_weight``, shape (n,): the weight of every row, which its pairs share. With
-            scikit-learn's metadata routing it is taken if the classifier requests it.
-
-        Returns
-        -------
-        self
-        """
-        if params and get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **params).estimator.fit
-        weights = params.pop("sample_weight", None)
-        if params:
-            raise TypeError(
-                f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
-            )
-        problem, start = self._open(X, y), None
-        if weights is not None:
-            problem.sample_weight = check_weights(weights, problem.n_rows)
-        if supervision is not None:
-            start = check_supervision(supervision, problem.entries, problem.dtype)
-        self._keep(problem, self._solve(problem, start))
-        return self
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say that the weights of rows go to the classifier."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         _check_estimator(self.estimator)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate._files import WriteError, check_writable, write_file
+from appellate._text import install
 from appellate.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ Examples:
   appellate deep train --config proden-plcp-cifar10 --flip 0.3 --out run
   appellate deep train --config pico-plcp-cifar10 --smoke --out trial
   appellate deep train --config proden-independent-cifar10 --out control
+  appellate deep train --config proden-cifar10 --bag-size 5 --out bags \\
+      --set ambiguity=auto --set n_networks=5
   appellate deep train --config my.toml --data my.npz --out mine \\
       --set network=mlp --set network_options.hidden=[300,300]
 """
@@ -154,6 +157,12 @@ def _show_configuration(configuration: Configuration) -> None:
     "[default: the least above 0 in the configuration]",
 )
 @click.option(
+    "--bag-size",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Set-first candidates instead: N rows a bag, all with the labels of the bag.",
+)
+@click.option(
     "--partner",
     type=click.Choice(["none", "non-candidate", "candidate", "independent"]),
     help="Another partner than the configuration's; independent is the two-model control.",
@@ -189,6 +198,7 @@ def train(
     folder: Path,
     seed: int,
     flip: float | None,
+    bag_size: int | None,
     partner: str | None,
     epochs: int | None,
     device: str | None,
@@ -212,7 +222,7 @@ def train(
     with _mistakes():
         configuration = read_configuration(name)
         data_source = resolve_source(source or configuration.dataset)
-        flip = runs.choose_flip(configuration, data_source, flip)
+        flip = runs.choose_flip(configuration, data_source, flip, bag_size)
         options = {"partner": partner, "n_epochs": epochs, "precision": precision}
         settings = runs.settle(
             configuration, data_source, flip, smoke=smoke, options=options, changes=changes
@@ -224,7 +234,13 @@ def train(
                 with _mistakes():
                     check_writable(folder / runs.RECORD)
                     runs.check_new(folder)
-                    told: Any = {"flip": flip, "seed": seed, "device": device, "smoke": smoke}
+                    told: Any = {
+                        "flip": flip,
+                        "bag_size": bag_size,
+                        "seed": seed,
+                        "device": device,
+                        "smoke": smoke,
+                    }
                     record, data = runs.make_record(
                         configuration, settings, data_source, home, **told
                     )
@@ -387,9 +403,7 @@ def _mistakes() -> Iterator[None]:
 def _check_extra() -> None:
     missing = [name for name in ("torch", "safetensors", "skops") if find_spec(name) is None]
     if missing:
-        raise UserError(
-            f"deep classifiers need {' and '.join(missing)}: pip install 'appellate[deep]'"
-        )
+        raise UserError(f"deep classifiers need {' and '.join(missing)}: {install('deep')}")
 
 
 def _tell(lines: list[str]) -> None:
@@ -438,7 +452,9 @@ def _line(record: Record, total: int) -> str:
     """Losses, and how much the labels still move."""
     parts = [f"{name[5:]} {record[name]:.4f}" for name in _LOSSES if name in record]
     losses = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-    text = f"epoch {record['epoch']}/{total}: loss {record['loss']:.4f}{losses}"
+    part = f"{record['part']}: " if record.get("part") else ""
+    of = "" if part else f"/{total}"  # a part has epochs of its own
+    text = f"{part}epoch {record['epoch']}{of}: loss {record['loss']:.4f}{losses}"
     text += f", labels changed {record['changed']:.1%}"
     if "agreement" in record:
         text += f", partner agrees {record['agreement']:.1%}"
@@ -484,6 +500,7 @@ def _announce(record: Record, folder: Path, say: Callable[[str], None]) -> None:
         f"seed {record['seed']}, {record['settings']['n_epochs']} epochs, in '{folder}'"
     )
     flip = "" if data["flip"] is None else f" (flip {data['flip']:g})"
+    flip = f" (bags of {data['bag_size']})" if data.get("bag_size") else flip
     say(
         f"{n} training rows, {data['test_rows']} test rows, {l} classes; "
         f"{sets['mean_size']:.2f} candidates a row{flip}, {sets['singleton_share']:.1%} with one"
@@ -513,7 +530,7 @@ def _describe(record: Record) -> list[str]:
         lines.append("training rows: no true labels in the data, so no accuracy and no appeals")
     else:
         lines += _accuracies("labels of the training rows", training, results["head"])
-        if record["settings"]["partner"] is not None:
+        if len(training["accuracy"]) > 1:
             lines.append(_appeals(training["appeals"]))
     lines.append(_without_truth("training rows", results["candidates"]))
     if results["held_out"]:
@@ -594,7 +611,7 @@ def _show_report(report: Report) -> None:
 
 def _write_report(report: Report, document: Record, target: Path) -> None:
     """Write the report in the format that the ending of the file names."""
-    from appellate.experiments.writing import to_latex, to_markdown
+    from appellate.experiments.reports import to_latex, to_markdown
 
     if target.suffix == ".csv":
         names = report.records[0]

@@ -9,8 +9,9 @@ import csv
 import os
 import pickle
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +31,42 @@ PathLike = str | os.PathLike[str]
 
 # The numbers that the files of LabelMe use for the scenes.
 LABELME_CLASSES = [
-    "highway",
-    "inside city",
-    "tall building",
-    "street",
-    "forest",
-    "coast",
-    "mountain",
-    "open country",
+    *("highway", "inside city", "tall building", "street"),
+    *("forest", "coast", "mountain", "open country"),
 ]
 
 
-def load_labelme(
-    *,
-    rule: str = "union",
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+def _answered(
+    read: Callable[[dict[str, Path], Callable[..., Bunch]], Bunch],
+) -> Callable[..., Any]:
+    """Make a loader of a function that reads the files, and perhaps images, of its data set."""
+
+    @wraps(read)
+    def load(
+        *,
+        rule: str = "union",
+        data_home: PathLike | None = None,
+        download_if_missing: bool = True,
+        return_X_candidates_y: bool = False,
+    ) -> Any:
+        entry, fetch = find_dataset(read.__name__.removeprefix("load_")), download_if_missing
+        found = require_files(entry, get_data_home(data_home), download_if_missing=fetch)
+        data = read(found, partial(load_cifar10, data_home=data_home, download_if_missing=fetch))
+        data.votes = data.answers.votes().astype(np.intp)
+        data.candidates = data.votes > 0  # a row that nobody answered has an empty set
+        if rule != "union":
+            data.candidates = as_candidates(data.answers, rule=rule).matrix
+        if return_X_candidates_y:
+            return data.X, data.candidates, data.y_true
+        texts = entry.description, data.get("description")
+        return Bunch(**data | {"description": "\n".join(filter(None, texts))})
+
+    del load.__dict__["__wrapped__"]  # whose signature would be shown
+    return load
+
+
+@_answered
+def load_labelme(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
     """Load LabelMe: scenes of photographs, each answered by about three crowd workers.
 
     A real noisy case: for one photograph in nine the truth is among nobody's answers. The
@@ -86,53 +105,32 @@ def load_labelme(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((1000, 512), (1000, 8))
     """
-    entry = find_dataset("labelme")
-    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
     path = found["labelme/answers.txt"]
     l = len(LABELME_CLASSES)
     table = _read_numbers(path, low=-1, high=l)
-    parts = {}
+    parts: dict[str, NDArray[Any]] = {}
     for part in ("train", "valid", "test"):
-        features, truth = (
-            found[f"labelme/LabelMe_{kind}_{part}.{suffix}"]
-            for kind, suffix in (("VGG_avg", "npy"), ("Z", "txt"))
-        )
-        parts[part] = _read_array(features), _read_numbers(truth, low=0, high=l).ravel()
-        if len(parts[part][0]) != len(parts[part][1]):
+        features = found[f"labelme/LabelMe_VGG_avg_{part}.npy"]
+        truth = found[f"labelme/LabelMe_Z_{part}.txt"]
+        X, y = _read_array(features), _read_numbers(truth, low=0, high=l).ravel()
+        if len(X) != len(y):
             raise ValueError(
-                f"'{features}' has {len(parts[part][0])} rows, but '{truth}' "
-                f"{len(parts[part][1])} labels. Have files been swapped?"
+                f"'{features}' has {len(X)} rows, but '{truth}' {len(y)} labels. Have files been "
+                "swapped?"
             )
-    X, y_true = parts["train"]
+        parts |= {f"X_{part}": X, f"y_{part}": y}
+    X, y_true = parts.pop("X_train"), parts.pop("y_train")
     if len(table) != len(X):
         raise ValueError(f"'{path}' has {len(table)} rows, but there are {len(X)} features.")
     answers = as_answers(table, missing=-1, classes=np.arange(l))
-    candidates = as_candidates(answers, rule=rule).matrix
-    if return_X_candidates_y:
-        return X, candidates, y_true
+    names = np.array(LABELME_CLASSES)
     return Bunch(
-        X=X,
-        candidates=candidates,
-        y_true=y_true,
-        class_names=np.array(LABELME_CLASSES),
-        answers=answers,
-        votes=answers.votes().astype(np.intp),
-        X_valid=parts["valid"][0],
-        y_valid=parts["valid"][1],
-        X_test=parts["test"][0],
-        y_test=parts["test"][1],
-        description=entry.description,
-        filename=str(path),
+        X=X, y_true=y_true, class_names=names, answers=answers, filename=str(path), **parts
     )
 
 
-def load_cifar10n(
-    *,
-    rule: str = "union",
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_answered
+def load_cifar10n(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch:
     """Load CIFAR-10N: the CIFAR-10 training images, each labelled by three people.
 
     For one image in fifty the truth is among none of the three labels. The file of labels has
@@ -158,33 +156,24 @@ def load_cifar10n(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((50000, 3072), (50000, 10))
     """
-    name = "CIFAR-10N_train_labels.npz"
-    entry = find_dataset("cifar10n")
-    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
-    path = found[f"cifar-10n/{name}"]
+    path = found["cifar-10n/CIFAR-10N_train_labels.npz"]
     keys = ["random_label1", "random_label2", "random_label3", "clean_label"]
     columns = _read_archive(path, keys)
     table = np.stack(columns[:3], axis=1)
     if table.min() < 0 or table.max() > 9:
         raise ValueError(f"'{path}' has labels outside 0 .. 9; it is damaged.")
-    data = load_cifar10(data_home=data_home, download_if_missing=download_if_missing)
+    data = images()
     if not np.array_equal(columns[3], data.y_true):
         raise ValueError(
             f"the true labels in '{path}' are not those of the images beside '{data.filename}': "
             "one of the two is damaged, or not in the official order."
         )
     votes = np.stack([np.count_nonzero(table == j, axis=1) for j in range(10)], axis=1)
-    answers = as_answers(votes, layout="counts")
-    return _with_answers(data, answers, rule, entry.description, path, return_X_candidates_y)
+    return Bunch(**data | {"answers": as_answers(votes, layout="counts"), "filename": str(path)})
 
 
-def load_cifar10h(
-    *,
-    rule: str = "union",
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_answered
+def load_cifar10h(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch:
     """Load CIFAR-10H: the CIFAR-10 test images, each labelled by about 51 people.
 
     Parameters
@@ -208,29 +197,18 @@ def load_cifar10h(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((10000, 3072), (10000, 10))
     """
-    entry = find_dataset("cifar10h")
-    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
     path = found["cifar-10h/cifar10h-counts.npy"]
-    votes = _read_array(path)
-    data = load_cifar10(
-        subset="test", data_home=data_home, download_if_missing=download_if_missing
-    )
+    votes, data = _read_array(path), images(subset="test")
     if votes.shape != (len(data.X), 10):
         raise ValueError(
             f"'{path}' has shape {votes.shape}, not ({len(data.X)}, 10): it does not belong to "
             f"the images of '{data.filename}'."
         )
-    answers = as_answers(votes, layout="counts")
-    return _with_answers(data, answers, rule, entry.description, path, return_X_candidates_y)
+    return Bunch(**data | {"answers": as_answers(votes, layout="counts"), "filename": str(path)})
 
 
-def load_plcifar10(
-    *,
-    rule: str = "union",
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_answered
+def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch:
     """Load PLCIFAR10: the CIFAR-10 training images, about ten people named several labels each.
 
     The published file is a pickle. It is read without executing anything in it: dictionaries,
@@ -255,13 +233,10 @@ def load_plcifar10(
     >>> data = load_plcifar10()  # doctest: +SKIP
     >>> data.answers.sizes.max()  # doctest: +SKIP
     """
-    entry = find_dataset("plcifar10")
-    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
-    path = found["plcifar10/plcifar10.pkl"]
-    data = load_cifar10(data_home=data_home, download_if_missing=download_if_missing)
+    path, data = found["plcifar10/plcifar10.pkl"], images()
     lines = _named_sets(read_plain_pickle(path), len(data.X), path)
     answers = as_answers(lines, layout="long", classes=np.arange(10), items=range(len(data.X)))
-    return _with_answers(data, answers, rule, entry.description, path, return_X_candidates_y)
+    return Bunch(**data | {"answers": answers, "filename": str(path)})
 
 
 def _named_sets(content: Any, n: int, path: Path) -> list[tuple[int, list[int]]]:
@@ -280,6 +255,13 @@ def _named_sets(content: Any, n: int, path: Path) -> list[tuple[int, list[int]]]
             "damaged or another file."
         )
     return [line for line in lines if line[1]]
+
+
+# What a damaged pickle makes of itself.
+_DAMAGE = (
+    *(pickle.UnpicklingError, AttributeError, EOFError, IndexError),
+    *(KeyError, TypeError, ValueError),
+)
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -301,30 +283,20 @@ def read_plain_pickle(path: Path) -> Any:
     try:
         with path.open("rb") as file:
             return _PlainUnpickler(file).load()
-    except (
-        pickle.UnpicklingError,
-        AttributeError,
-        EOFError,
-        IndexError,
-        KeyError,
-        TypeError,
-        UnicodeDecodeError,
-        ValueError,
-    ) as error:
+    except _DAMAGE as error:
         raise ValueError(
             f"'{path}' is no pickle of plain lists and numbers ({error}). It was not executed; "
             "get it again."
         ) from error
 
 
-def load_music_genre(
-    *, data_home: PathLike | None = None, download_if_missing: bool = True
-) -> Bunch:
+@_answered
+def load_music_genre(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
     """Load Music genre: 700 pieces of ten genres, answered by 44 people, with audio features.
 
     Parameters
     ----------
-    data_home, download_if_missing
+    rule, data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`.
 
     Returns
@@ -338,22 +310,20 @@ def load_music_genre(
     >>> from appellate.datasets import load_music_genre
     >>> data = load_music_genre()  # doctest: +SKIP
     """
-    folder = "music_genre_classification"
-    names = tuple(f"{folder}/music_genre_{part}.csv" for part in ("gold", "mturk", "test"))
-    columns = "id", "annotator", "class"
-    return _load_tables("music_genre", names, columns, data_home, download_if_missing)
+    start = "music_genre_classification/music_genre_"
+    files = [found[f"{start}{part}.csv"] for part in ("gold", "mturk", "test")]
+    return _read_tables(files, "id", "annotator", "class")
 
 
-def load_sentence_polarity(
-    *, data_home: PathLike | None = None, download_if_missing: bool = True
-) -> Bunch:
+@_answered
+def load_sentence_polarity(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
     """Load Sentence polarity: 5,000 sentences of film reviews, answered by 203 people.
 
     Features are topics of the sentences, as published.
 
     Parameters
     ----------
-    data_home, download_if_missing
+    rule, data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`.
 
     Returns
@@ -366,22 +336,18 @@ def load_sentence_polarity(
     >>> from appellate.datasets import load_sentence_polarity
     >>> data = load_sentence_polarity()  # doctest: +SKIP
     """
-    folder = "sentiment_polarity"
-    names = (
-        f"{folder}/polarity_gold_lsa_topics.csv",
-        f"{folder}/mturk_answers.csv",
-        f"{folder}/polarity_test_lsa_topics.csv",
-    )
-    columns = "Input.id", "WorkerId", "Answer.sent"
-    return _load_tables("sentence_polarity", names, columns, data_home, download_if_missing)
+    names = "polarity_gold_lsa_topics", "mturk_answers", "polarity_test_lsa_topics"
+    files = [found[f"sentiment_polarity/{name}.csv"] for name in names]
+    return _read_tables(files, "Input.id", "WorkerId", "Answer.sent")
 
 
-def load_rte(*, data_home: PathLike | None = None, download_if_missing: bool = True) -> Bunch:
+@_answered
+def load_rte(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
     """Load RTE: does one sentence follow from another? 800 pairs, 164 people, no features.
 
     Parameters
     ----------
-    data_home, download_if_missing
+    rule, data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`.
 
     Returns
@@ -394,52 +360,31 @@ def load_rte(*, data_home: PathLike | None = None, download_if_missing: bool = T
     >>> from appellate.datasets import load_rte
     >>> data = load_rte()  # doctest: +SKIP
     """
-    entry = find_dataset("rte")
-    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
     path = found["rte/rte.standardized.tsv"]
     lines = _read_columns(path, "orig_id", "!amt_worker_ids", "response", "gold")
     truth = dict(zip(lines["orig_id"], lines["gold"], strict=True))
     table = list(zip(lines["orig_id"], lines["response"], lines["!amt_worker_ids"], strict=True))
     answers = as_answers(table, layout="long", items=list(truth))
-    return _crowd_bunch(None, answers, list(truth.values()), entry.description, path)
+    return _crowd_bunch(None, answers, list(truth.values()), path)
 
 
-def _load_tables(
-    name: str,
-    names: tuple[str, ...],
-    columns: tuple[str, str, str],
-    data_home: PathLike | None,
-    download_if_missing: bool,
-) -> Bunch:
-    """Load a table of features and truth, one of answers and one to test on."""
-    entry = find_dataset(name)
-    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
-    gold, said, test = (found[path] for path in names)
+def _read_tables(files: list[Path], *columns: str) -> Bunch:
+    """Read a table of features and truth, one of answers and one to test on."""
+    gold, said, test = files
     lines = _read_columns(said, *columns)
     item, person, label = (lines[title] for title in columns)
     parts = [_read_columns(path, "id", "class", features=True) for path in (gold, test)]
     table = list(zip(item, label, person, strict=True))
     answers = as_answers(table, layout="long", items=parts[0]["id"])
-    data = _crowd_bunch(parts[0][""], answers, parts[0]["class"], entry.description, gold)
+    data = _crowd_bunch(parts[0][""], answers, parts[0]["class"], gold)
     data.X_test, data.y_test = parts[1][""], _numbers(parts[1]["class"], data.class_names, test)
     return data
 
 
-def _crowd_bunch(
-    X: NDArray[Any] | None, answers: Answers, truth: list[str], description: str, path: Path
-) -> Bunch:
-    names = answers.class_names
-    votes = answers.votes()
-    return Bunch(
-        X=X,
-        answers=replace(answers, class_names=np.arange(len(names))),
-        candidates=votes > 0,
-        votes=votes.astype(np.intp),
-        y_true=_numbers(truth, names, path),
-        class_names=names,
-        description=description,
-        filename=str(path),
-    )
+def _crowd_bunch(X: NDArray[Any] | None, answers: Answers, truth: list[str], path: Path) -> Bunch:
+    names, y_true = answers.class_names, _numbers(truth, answers.class_names, path)
+    answers = replace(answers, class_names=np.arange(len(names)))
+    return Bunch(X=X, answers=answers, y_true=y_true, class_names=names, filename=str(path))
 
 
 def _numbers(labels: Sequence[str], names: NDArray[Any], path: Path) -> NDArray[np.intp]:
@@ -472,25 +417,6 @@ def _read_columns(path: Path, *titles: str, features: bool = False) -> dict[str,
             raise ValueError(f"'{path}' has a feature that is no number: {error}.") from error
         out[""] = check_features(numbers, f"'{path}'")
     return out
-
-
-def _with_answers(
-    data: Bunch, answers: Answers, rule: str, description: str, path: Path, as_tuple: bool
-) -> Any:
-    """Add answers and candidate sets to images."""
-    candidates = as_candidates(answers, rule=rule).matrix
-    if as_tuple:
-        return data.X, candidates, data.y_true
-    return Bunch(
-        **data
-        | {
-            "candidates": candidates,
-            "answers": answers,
-            "votes": answers.votes().astype(np.intp),
-            "description": description + "\n" + data.description,
-            "filename": str(path),
-        }
-    )
 
 
 def _read_array(path: Path) -> NDArray[Any]:

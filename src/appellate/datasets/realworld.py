@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,30 @@ from appellate.datasets.matfiles import load_partial_mat
 PathLike = str | os.PathLike[str]
 
 
-def load_lost(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+def _published(described: Callable[[], None]) -> Callable[..., Any]:
+    """Make a loader of a function that only names and describes its data set."""
+
+    @wraps(described)
+    def load(
+        *,
+        data_home: PathLike | None = None,
+        download_if_missing: bool = True,
+        return_X_candidates_y: bool = False,
+    ) -> Any:
+        entry = find_dataset(described.__name__.removeprefix("load_"))
+        home = get_data_home(data_home)
+        (path,) = require_files(entry, home, download_if_missing=download_if_missing).values()
+        data = load_partial_mat(path)
+        _check_identity(data, entry, path)
+        data.description = entry.description
+        return (data.X, data.candidates, data.y_true) if return_X_candidates_y else data
+
+    del load.__dict__["__wrapped__"]  # whose signature would be shown
+    return load
+
+
+@_published
+def load_lost() -> None:
     """Load Lost: names of faces in a television series.
 
     1122 samples, 108 features, 16 classes, 2.23 candidates a sample. Two labels are never the
@@ -66,15 +86,10 @@ def load_lost(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((1122, 108), (1122, 16))
     """
-    return _load("lost", data_home, download_if_missing, return_X_candidates_y)
 
 
-def load_msrcv2(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_published
+def load_msrcv2() -> None:
     """Load MSRCv2: objects in segments of photographs.
 
     1758 samples, 48 features, 23 classes, 3.16 candidates a sample. Five rows of features
@@ -97,15 +112,10 @@ def load_msrcv2(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((1758, 48), (1758, 23))
     """
-    return _load("msrcv2", data_home, download_if_missing, return_X_candidates_y)
 
 
-def load_fgnet(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_published
+def load_fgnet() -> None:
     """Load FG-NET: ages of faces.
 
     1002 samples, 262 features, 78 classes, 7.48 candidates a sample. The labels are ages in
@@ -128,15 +138,10 @@ def load_fgnet(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((1002, 262), (1002, 78))
     """
-    return _load("fgnet", data_home, download_if_missing, return_X_candidates_y)
 
 
-def load_mirflickr(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_published
+def load_mirflickr() -> None:
     """Load Mirflickr: subjects of photographs with tags from the web.
 
     2780 samples, 1536 features, 14 classes, 2.76 candidates a sample.
@@ -159,15 +164,10 @@ def load_mirflickr(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((2780, 1536), (2780, 14))
     """
-    return _load("mirflickr", data_home, download_if_missing, return_X_candidates_y)
 
 
-def load_soccer_player(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_published
+def load_soccer_player() -> None:
     """Load Soccer Player: names of players' faces in captioned news photographs.
 
     17472 samples, 279 features, 171 classes, 2.09 candidates a sample.
@@ -190,15 +190,10 @@ def load_soccer_player(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((17472, 279), (17472, 171))
     """
-    return _load("soccer_player", data_home, download_if_missing, return_X_candidates_y)
 
 
-def load_yahoo_news(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_published
+def load_yahoo_news() -> None:
     """Load Yahoo! News: names of faces in captioned news photographs.
 
     22991 samples, 163 features, 219 classes, 1.91 candidates a sample.
@@ -221,15 +216,10 @@ def load_yahoo_news(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((22991, 163), (22991, 219))
     """
-    return _load("yahoo_news", data_home, download_if_missing, return_X_candidates_y)
 
 
-def load_birdsong(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_candidates_y: bool = False,
-) -> Any:
+@_published
+def load_birdsong() -> None:
     """Load BirdSong: bird species by their songs.
 
     4998 samples, 38 features, 13 classes, 2.18 candidates a sample.
@@ -252,19 +242,6 @@ def load_birdsong(
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((4998, 38), (4998, 13))
     """
-    return _load("birdsong", data_home, download_if_missing, return_X_candidates_y)
-
-
-def _load(name: str, data_home: PathLike | None, download_if_missing: bool, as_tuple: bool) -> Any:
-    entry = find_dataset(name)
-    found = require_files(entry, get_data_home(data_home), download_if_missing=download_if_missing)
-    (path,) = found.values()
-    data = load_partial_mat(path)
-    _check_identity(data, entry, path)
-    if as_tuple:
-        return data.X, data.candidates, data.y_true
-    data.description = entry.description
-    return data
 
 
 def _check_identity(data: Bunch, entry: KnownDataset, path: Path) -> None:
@@ -284,5 +261,5 @@ def _check_identity(data: Bunch, entry: KnownDataset, path: Path) -> None:
             f"samples, {entry.shape[1]} features and {entry.shape[2]} classes. Its contents fit "
             "together, but figures obtained with it do not compare. load_partial_mat reads it "
             "without this warning.",
-            stacklevel=4,
+            stacklevel=3,
         )

@@ -177,7 +177,8 @@ Selection, default="last"
         What the networks on folds proved about the sets, by step; empty if nothing was asked.
     history_ : list of dict
         A record for every epoch of the first network: losses, learning rate, share of labels
-        that changed, mean confidence, agreement with the partner, scores of the rows kept aside, rows a second.
+        that changed, mean confidence, agreement with the partner, scores of the rows kept
+        aside, rows a second.
     best_epoch_ : int
         Epoch that was kept, counted from 1.
     input_shape_ : tuple of int

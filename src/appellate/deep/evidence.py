@@ -187,8 +187,8 @@ class Panel:
         base = self._on_all_rows(0.0, n=1)
         readings = [("honest-0", reading)]
         if self.ambiguity.targets != "honest":
-            heard = list(self._fold_networks(self.start, self.n_epochs, "in-sample", _IN_SAMPLE))
-            trial = Reading.of(_logs(self._honest(heard)), self.evidence)
+            heard = self._fold_networks(self.start, self.n_epochs, "in-sample", _IN_SAMPLE)
+            trial = Reading.of(_logs(self._honest(heard, "in-sample")), self.evidence)
             readings.append(("in-sample", trial))
             if self.ambiguity.targets == "in-sample":
                 return self._in_sample(base + heard, _IN_SAMPLE, readings)
@@ -222,14 +222,14 @@ class Panel:
 
     def _on_folds(self, start: Matrix, epochs: int, place: str, *, fixed: bool = False) -> Matrix:
         """What networks say of the rows that they did not see, (n, l)."""
-        return self._honest(list(self._fold_networks(start, epochs, place, fixed=fixed)))
+        return self._honest(self._fold_networks(start, epochs, place, fixed=fixed), place)
 
     def _fold_networks(
         self, start: Matrix, epochs: int, place: str, tau: float = 0.0, *, fixed: bool = False
     ) -> list[Heard]:
-        tasks = []
+        tasks, folds = [], self._folds(place)
         for k in range(self._n):
-            rows = np.flatnonzero(self._folds != k)
+            rows = np.flatnonzero(folds != k)
             task = self._task(k, start, place, fixed=fixed)
             tasks.append(task | {"rows": rows, "n_epochs": epochs, "tau": tau})
         return self._train(tasks)
@@ -259,11 +259,11 @@ class Panel:
                 run.listener(each.history[-1])
         return heard
 
-    def _honest(self, heard: list[Heard]) -> Matrix:
+    def _honest(self, heard: list[Heard], place: str) -> Matrix:
         """Of each fold what its network says, (n, l)."""
-        out = np.empty(self.start.shape)
+        out, folds = np.empty(self.start.shape), self._folds(place)
         for k, each in enumerate(heard):
-            rows = self._folds == k
+            rows = folds == k
             out[rows] = each.heads.get(self.hearing.head, each.heads["base"])[rows]
         return out
 
@@ -274,11 +274,10 @@ class Panel:
         """Of the candidate sets."""
         return Evidence.of_sets(self.hearing.candidates)
 
-    @cached_property
-    def _folds(self) -> NDArray[np.intp]:
-        """Fold of every row, at random."""
-        order = Streams(self.seed).permutation(len(self.start), "folds")
-        return np.asarray(np.argsort(order) % self._n)
+    def _folds(self, place: str) -> NDArray[np.intp]:
+        """Fold of every row, at random, others in every round."""
+        order = Streams(self.seed).permutation(len(self.start), f"folds {place}")
+        return np.asarray(order % self._n)
 
     @property
     def _n(self) -> int:

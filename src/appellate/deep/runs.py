@@ -51,10 +51,16 @@ class RunError(ValueError):
 # -- before a run ---------------------------------------------------------------------------
 
 
-def choose_flip(configuration: Configuration, source: str, flip: float | None) -> float | None:
-    """Return the flip probability; None for data that have candidate sets."""
+def choose_flip(
+    configuration: Configuration, source: str, flip: float | None, bag_size: int | None = None
+) -> float | None:
+    """Return the flip probability; None for data that have candidate sets, and for bags."""
+    if flip is not None and bag_size is not None:
+        raise RunError("give a flip probability or the size of bags, not both.")
+    if bag_size is not None and needs_flips(source):
+        return None
     if not needs_flips(source):
-        if flip is not None:
+        if flip is not None or bag_size is not None:
             raise RunError(f"'{Path(source).name}' has candidate sets of its own: leave flip out.")
         return None
     if flip is not None:
@@ -109,6 +115,7 @@ def make_record(
     home: Path | None = None,
     *,
     flip: float | None = None,
+    bag_size: int | None = None,
     seed: int = 0,
     device: str = "auto",
     smoke: bool = False,
@@ -134,6 +141,7 @@ def make_record(
             "source": source,
             "home": str(get_data_home(home).absolute()),
             "flip": flip,
+            "bag_size": bag_size,
             "most_rows": configurations.SMOKE_ROWS if smoke else None,
             "most_test_rows": configurations.SMOKE_TEST_ROWS if smoke else None,
         },
@@ -176,7 +184,9 @@ def load_data(record: Record, home: Path | None = None) -> RunData:
     recorded = Path(told["home"])
     data = load(told["source"], home or (recorded if recorded.is_dir() else None))
     streams = Streams(record["seed"])
-    if needs_flips(told["source"]):
+    if told.get("bag_size") is not None:
+        data = data.bagged(told["bag_size"], streams.seed("candidates"))
+    elif needs_flips(told["source"]):
         data = data.flipped(told["flip"], streams.seed("candidates"))
     if told["most_rows"] is not None:
         n, m = len(data.X), 0 if data.X_test is None else len(data.X_test)
@@ -361,9 +371,11 @@ def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
     Where an epoch was selected without the truth, the last one is scored too. No epoch is ever
     chosen by the test rows.
     """
-    from appellate.deep.settings import Coupling, Selection
+    from appellate.deep.settings import Selection
 
-    head = "base" if Coupling.of(model.partner).partner is None else model.head
+    plan = model._fitted.plan
+    alone = plan.n_members == 1 and plan.coupling.partner is None
+    head = "base" if alone else model.head
     selection = Selection.of(model.selection).selection
     output, candidates = model.training_output_, model.candidates_
     names = np.arange(candidates.shape[1])
@@ -383,7 +395,7 @@ def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
     }
     if data.X_test is not None and data.test_truth is not None:
         results["test"] = _score(model.predict_heads(data.X_test), data.test_truth)
-        if selection != "last":
+        if selection != "last" and plan.n_members == 1:
             heads = _last_epoch(model, folder).heads(data.X_test)
             results["test_last_epoch"] = _score(heads, data.test_truth)
     if data.truth is not None:

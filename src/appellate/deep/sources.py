@@ -62,6 +62,20 @@ class RunData:
         )
         return replace(self, candidates=candidates)
 
+    def bagged(self, size: int, seed: int) -> RunData:
+        """Make set-first candidates: rows in bags have the union of the labels of their bag."""
+        from appellate.datasets import make_partial_labels
+
+        assert self.truth is not None
+        candidates = make_partial_labels(
+            self.truth,
+            strategy="set_first",
+            classes=range(len(self.class_names)),
+            bag_size=size,
+            random_state=np.random.default_rng(seed),
+        )
+        return replace(self, candidates=candidates)
+
     def part(self, rows: NDArray[np.intp], test_rows: NDArray[np.intp]) -> RunData:
         """Keep some rows."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._text import install
 from appellate.experiments.methods import alone
 from appellate.experiments.results import Results, TableResult
 from appellate.experiments.studies import BASE, CURVES, DATASET
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, told apart with any colour vision; markers differ too.
 OURS, PAPER, BASELINE = "#0072B2", "#D55E00", "#6B6B6B"
 _INK, _GRID = "#222222", "#E3E3E3"
+_OUR_LOOK: dict[str, Any] = {"color": OURS, "marker": "o", "markersize": 4.6}
+_THEIR_LOOK = {"color": PAPER, "marker": "D", "markersize": 4.2, "markerfacecolor": "white"}
 _LABELS = {
     "test": "test accuracy",
     "transductive": "transductive accuracy",
@@ -123,28 +126,11 @@ def _places(lines: list[Line]) -> list[float]:
 def _draw_cell(panel: Axes, y: float, result: TableResult, line: Line, column: Any) -> None:
     cell = result.cells[line, column]
     unit = 100.0 if result.table.percent else 1.0
-    style: dict[str, Any] = {"linestyle": "", "capsize": 0, "elinewidth": 1.1}
-    if cell.paper is not None:
-        panel.errorbar(
-            [unit * cell.paper.mean],
-            [y - 0.13],
-            xerr=[unit * cell.paper.std],
-            color=PAPER,
-            marker="D",
-            markersize=4.2,
-            markerfacecolor="white",
-            **style,
-        )
-    if cell.mean is not None:
-        panel.errorbar(
-            [unit * cell.mean],
-            [y + 0.13],
-            xerr=None if cell.std is None else [unit * cell.std],
-            color=OURS,
-            marker="o",
-            markersize=4.6,
-            **style,
-        )
+    for source, place, look in ((cell.paper, y - 0.13, _THEIR_LOOK), (cell, y + 0.13, _OUR_LOOK)):
+        if source is not None and source.mean is not None:
+            spread = None if source.std is None else [unit * source.std]
+            style: dict[str, Any] = {"linestyle": "", "capsize": 0, "elinewidth": 1.1} | look
+            panel.errorbar([unit * source.mean], [place], xerr=spread, **style)
 
 
 def _dress(panel: Axes, grid: Any) -> None:
@@ -158,22 +144,9 @@ def _dress(panel: Axes, grid: Any) -> None:
 def _draw_legend(figure: Figure, *, paper: bool) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], color=OURS, marker="o", markersize=5, label="ours, mean ± deviation"),
-    ]
-    if paper:
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=PAPER,
-                marker="D",
-                markersize=5,
-                markerfacecolor="white",
-                label="paper, mean ± deviation",
-            )
-        )
-    _place_legend(figure, handles)
+    looks = {"ours": _OUR_LOOK} | ({"paper": _THEIR_LOOK} if paper else {})
+    names = ((f"{who}, mean ± deviation", look | {"markersize": 5}) for who, look in looks.items())
+    _place_legend(figure, [Line2D([], [], label=name, **look) for name, look in names])
 
 
 def _draw_curve_legend(figure: Figure) -> None:
@@ -190,19 +163,13 @@ def _draw_curve_legend(figure: Figure) -> None:
 
 
 def _place_legend(figure: Figure, handles: list[Any]) -> None:
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=len(handles),
-        frameon=False,
-        fontsize=8.5,
-        labelcolor=_INK,
-    )
+    look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": _INK}
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), **look)
 
 
 def _new_figure(width: float, height: float) -> Figure:
     if find_spec("matplotlib") is None:
-        raise ImportError("Figures need matplotlib: pip install 'appellate[plot]'")
+        raise ImportError(f"Figures need matplotlib: {install('plot')}")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")

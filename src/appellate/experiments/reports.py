@@ -1,14 +1,21 @@
-"""Reports: a table's numbers as sheets of text, and as records, ready to be written."""
+"""Reports: a table's numbers as sheets of text and as records; Markdown, CSV, LaTeX, a page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import base64
+import csv
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from appellate._text import install
 from appellate.experiments.paper import IMPROVEMENT_RATIOS
-from appellate.experiments.results import Cell, Results, TableResult, finite
-from appellate.experiments.tables import Line
+from appellate.experiments.results import Results, TableResult, finite
+from appellate.experiments.store import Row
 
 MARKS = {"win": "•", "loss": "○", "tie": "", "": ""}
 FIXED = (
@@ -55,7 +62,7 @@ class Report:
     sheets: tuple[Sheet, ...]
     records: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
-    figures: tuple[str, ...] = field(default=())
+    figures: tuple[str, ...] = ()
 
     def plain(self) -> list[dict[str, Any]]:
         """Return the records with None for what is not a number."""
@@ -73,15 +80,8 @@ def report_table(result: TableResult, results: Results, missing: Mapping[str, st
         sheets.append(_ties(result, results))
         notes.append(TIES)
     notes += [f"Left out: {reason}" for reason in missing.values()]
-    return Report(
-        table.name,
-        table.title,
-        table.caption,
-        tuple(sheets),
-        tuple(_records(result)),
-        tuple(notes),
-        (table.name,),
-    )
+    texts = table.name, table.title, table.caption
+    return Report(*texts, tuple(sheets), tuple(_records(result)), tuple(notes), (table.name,))
 
 
 def share(value: float | None, percent: bool = False, *, sign: bool = False) -> str:
@@ -98,9 +98,12 @@ def share(value: float | None, percent: bool = False, *, sign: bool = False) -> 
     return format(100 * value if percent else value, digits)
 
 
-def mean_text(mean: float, std: float | None, percent: bool = False) -> str:
-    """Mean and deviation; the mean alone where one split has no deviation."""
-    return share(mean, percent) + ("" if std is None else f" ± {share(std, percent)}")
+def mean_text(
+    mean: float | None, std: float | None, percent: bool = False, outcome: str = ""
+) -> str:
+    """Mean, deviation and mark; one split has no deviation, and no run a dash."""
+    text = share(mean, percent) + ("" if std is None else f" ± {share(std, percent)}")
+    return f"{text} {MARKS[outcome]}".rstrip()
 
 
 def p_value(value: float | None) -> str:
@@ -112,29 +115,20 @@ def p_value(value: float | None) -> str:
 
 def _overview(result: TableResult) -> Sheet:
     """Lay the table out as the paper does, with one row for it and one for us."""
-    rows = []
+    percent, rows = result.table.percent, []
     for line in result.table.lines:
-        cells = [result.cells[line, column] for column in result.columns]
-        if any(cell.paper is not None for cell in cells):
-            rows.append((line.title, "paper", *(_paper_text(c, result) for c in cells)))
-        rows.append((line.title, "ours", *(_our_text(c, result) for c in cells)))
+        printed, ours = [], []
+        for cell in (result.cells[line, column] for column in result.columns):
+            paper = cell.paper
+            printed.append(
+                "-" if paper is None else mean_text(paper.mean, paper.std, percent, paper.mark)
+            )
+            ours.append(mean_text(cell.mean, cell.std, percent, cell.outcome))
+        if any(text != "-" for text in printed):
+            rows.append((line.title, "paper", *printed))
+        rows.append((line.title, "ours", *ours))
     header = ("method", "source", *(column.title for column in result.columns))
     return Sheet("Overview", header, tuple(rows))
-
-
-def _paper_text(cell: Cell, result: TableResult) -> str:
-    if cell.paper is None:
-        return "-"
-    percent = result.table.percent
-    text = f"{share(cell.paper.mean, percent)} ± {share(cell.paper.std, percent)}"
-    return f"{text} {MARKS[cell.paper.mark]}".rstrip()
-
-
-def _our_text(cell: Cell, result: TableResult) -> str:
-    if cell.mean is None:
-        return "-"
-    percent = result.table.percent
-    return f"{mean_text(cell.mean, cell.std, percent)} {MARKS[cell.outcome]}".rstrip()
 
 
 def _details(result: TableResult) -> list[Sheet]:
@@ -143,32 +137,23 @@ def _details(result: TableResult) -> list[Sheet]:
     compared = any(line.compared for line in result.table.lines)
     if compared:
         header += ("gain in the paper", "our gain", "p", "mark")
-    percent = result.table.percent
-    sheets = []
+    percent, sheets = result.table.percent, []
     for column in result.columns:
         rows = []
         for line in result.table.lines:
             cell = result.cells[line, column]
-            row = [
-                line.title,
-                share(None if cell.paper is None else cell.paper.mean, percent),
+            figures = (
+                share(cell.paper.mean if cell.paper else None, percent),
                 share(cell.mean, percent),
-                share(cell.difference, percent, sign=True),
-            ]
-            rows.append(tuple(row + (_tests(line, cell) if compared else [])))
+            )
+            row = [line.title, *figures, share(cell.difference, percent, sign=True)]
+            pair = cell.comparison
+            if pair is not None:
+                gains = (share(gain, sign=True) for gain in (cell.paper_gain, pair.difference))
+                row += [*gains, p_value(pair.t_pvalue), MARKS[cell.outcome]]
+            rows.append(tuple(row + [""] * (len(header) - len(row))))
         sheets.append(Sheet(column.title, header, tuple(rows)))
     return sheets
-
-
-def _tests(line: Line, cell: Cell) -> list[str]:
-    if line.compared is None or cell.comparison is None:
-        return ["", "", "", ""]
-    return [
-        share(cell.paper_gain, sign=True),
-        share(cell.comparison.difference, sign=True),
-        p_value(cell.comparison.t_pvalue),
-        MARKS[cell.outcome],
-    ]
 
 
 def _summary(result: TableResult) -> Sheet:
@@ -186,72 +171,207 @@ def _summary(result: TableResult) -> Sheet:
         if line.compared is None:
             continue
         first, second = line.compared
-        row = [
-            f"{first.title} against {second.title}",
-            _counted(result.paper_counts(line)),
-            _counted(result.counts(line)),
-        ]
+        counts = result.paper_counts(line), result.counts(line)
+        row = [f"{first.title} against {second.title}"]
+        row += ["-" if each is None else "/".join(map(str, each)) for each in counts]
         if couplings:
             printed = IMPROVEMENT_RATIOS.get(second.title)
             show = printed is not None and result.table.name == "test-accuracy"
-            row += [
-                f"{printed:.1f} %" if show else "-",
-                _ratio(result.improvement(line, paper=True)),
-                _ratio(result.improvement(line)),
-            ]
+            ratios = result.improvement(line, paper=True), result.improvement(line)
+            row.append(f"{printed:.1f} %" if show else "-")
+            row += ["-" if ratio is None else f"{100 * ratio:+.1f} %" for ratio in ratios]
         rows.append(tuple(row))
     return Sheet("Win/tie/loss", header, tuple(rows))
 
 
-def _counted(counts: tuple[int, int, int] | None) -> str:
-    return "-" if counts is None else "/".join(map(str, counts))
-
-
-def _ratio(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:+.1f} %"
-
-
 def _ties(result: TableResult, results: Results) -> Sheet:
     """Share of training rows whose label was not the only best candidate."""
-    datasets = dict.fromkeys(column.dataset for column in result.columns)
     titles = {column.dataset: column.title for column in reversed(result.columns)}
+    datasets = dict.fromkeys(column.dataset for column in result.columns)
     rows = []
-    for _, *methods in result.table.pairs:
-        for method in methods:
-            values = [results.scores(dataset, method, "ties") for dataset in datasets]
-            means = [None if v is None else float(v.mean()) for v in values]
-            rows.append((method.title, *(share(mean) for mean in means)))
-    header = ("method", *(titles[dataset] for dataset in datasets))
-    return Sheet(
-        "Ties: share of training rows without a single best candidate", header, tuple(rows)
-    )
+    for method in (each for pair in result.table.pairs for each in reversed(pair)):
+        values = [results.scores(dataset, method, "ties") for dataset in datasets]
+        rows.append((method.title, *(share(None if v is None else v.mean()) for v in values)))
+    title = "Ties: share of training rows without a single best candidate"
+    return Sheet(title, ("method", *(titles[dataset] for dataset in datasets)), tuple(rows))
 
 
-def _records(result: TableResult) -> list[dict[str, Any]]:
-    records = []
+def _records(result: TableResult) -> Iterator[dict[str, Any]]:
     for (line, column), cell in result.cells.items():
-        pair = cell.comparison
-        records.append(
-            {
-                "table": result.table.name,
-                "method": line.title,
-                "column": column.title,
-                "score": line.score,
-                "paper_mean": None if cell.paper is None else cell.paper.mean,
-                "paper_std": None if cell.paper is None else cell.paper.std,
-                "paper_mark": None if cell.paper is None else cell.paper.mark,
-                "our_mean": cell.mean,
-                "our_std": cell.std,
-                "difference": cell.difference,
-                "compared": ""
-                if line.compared is None
-                else " against ".join(method.title for method in line.compared),
-                "paper_gain": cell.paper_gain,
-                "our_gain": None if pair is None else pair.difference,
-                "p_paired_t": None if pair is None else finite(pair.t_pvalue),
-                "p_wilcoxon": None if pair is None else finite(pair.wilcoxon_pvalue),
-                "p_corrected_t": None if pair is None else finite(pair.corrected_pvalue),
-                "outcome": cell.outcome,
-            }
+        paper, pair = cell.paper, cell.comparison
+        yield {
+            "table": result.table.name,
+            "method": line.title,
+            "column": column.title,
+            "score": line.score,
+            "paper_mean": paper and paper.mean,
+            "paper_std": paper and paper.std,
+            "paper_mark": paper and paper.mark,
+            "our_mean": cell.mean,
+            "our_std": cell.std,
+            "difference": cell.difference,
+            "compared": " against ".join(method.title for method in line.compared or ()),
+            "paper_gain": cell.paper_gain,
+            "our_gain": pair and pair.difference,
+            "p_paired_t": pair and finite(pair.t_pvalue),
+            "p_wilcoxon": pair and finite(pair.wilcoxon_pvalue),
+            "p_corrected_t": pair and finite(pair.corrected_pvalue),
+            "outcome": cell.outcome,
+        }
+
+
+_ESCAPES = str.maketrans(
+    {letter: f"\\{letter}" for letter in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": "$<$", ">": "$>$", "±": r"$\pm$", "•": r"$\bullet$", "○": r"$\circ$"}
+    | {"→": r"$\rightarrow$"}
+)
+
+
+def write_texts(report: Report, folder: Path) -> None:
+    """Write the Markdown, CSV and LaTeX files of a report."""
+    texts = {"md": to_markdown(report), "csv": to_csv(report), "tex": to_latex(report)}
+    for ending, text in texts.items():
+        (folder / f"{report.name}.{ending}").write_text(text, encoding="utf-8")
+
+
+def write_page(
+    reports: Collection[Report],
+    folder: Path,
+    *,
+    title: str,
+    lead: str,
+    missing: Sequence[str] = (),
+    rows: Sequence[Row] = (),
+) -> None:
+    """Write ``index.html``, a page that needs no other file, script or network.
+
+    Parameters
+    ----------
+    reports : collection of Report
+        In the order of the page; their figures are PNG files in the folder.
+    folder : Path
+        Where it is written.
+    title, lead : str
+        Heading and first sentence.
+    missing : sequence of str
+        Reasons for data sets that are not there.
+    rows : sequence of Row
+        The runs behind the numbers, for what is said of time and versions.
+    """
+    if find_spec("jinja2") is None:
+        raise ImportError(f"The page needs jinja2: {install('report')}")
+    from jinja2 import Environment, StrictUndefined
+
+    text = files("appellate.experiments").joinpath("page.html").read_text(encoding="utf-8")
+    machine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    stems = [stem for report in reports for stem in report.figures]
+    drawn = {stem: folder / f"{stem}.png" for stem in stems}
+    page = machine.from_string(text).render(
+        title=title,
+        lead=lead,
+        reports=reports,
+        pictures={
+            stem: base64.b64encode(file.read_bytes()).decode() if file.exists() else ""
+            for stem, file in drawn.items()
+        },
+        missing=list(missing),
+        facts=_facts(rows),
+    )
+    (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def to_markdown(report: Report) -> str:
+    """Return the whole report as Markdown."""
+    parts = [f"# {report.title}", report.caption]
+    for sheet in report.sheets:
+        parts += [f"## {sheet.title}", _pipe_table(sheet)]
+    parts += [f"![{report.title}]({stem}.png)" for stem in report.figures]
+    if report.notes:
+        parts.append("\n".join(f"- {note}" for note in report.notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def to_csv(report: Report) -> str:
+    """Return the numbers as CSV with a header; floats are exact, None is empty."""
+    if not report.records:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(report.records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(report.records)
+    return text.getvalue()
+
+
+def to_latex(report: Report) -> str:
+    r"""Return the first sheet as a LaTeX table; it needs the package ``booktabs``.
+
+    Examples
+    --------
+    >>> sheet = Sheet("Overview", ("method", "Lost"), (("A & B", "0.71 ± 0.02 •"),))
+    >>> print(to_latex(Report("t", "T", "100 %.", (sheet,), ())))
+    % Needs \usepackage{booktabs}.
+    \begin{table}
+      \centering
+      \caption{T. 100 \%.}
+      \label{tab:t}
+      \begin{tabular}{ll}
+        \toprule
+        method & Lost \\
+        \midrule
+        A \& B & 0.71 $\pm$ 0.02 $\bullet$ \\
+        \bottomrule
+      \end{tabular}
+    \end{table}
+    <BLANKLINE>
+    """
+    sheet, caption = report.sheets[0], f"{report.title}. {report.caption}".translate(_ESCAPES)
+    lines = [
+        r"% Needs \usepackage{booktabs}.",
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{caption}}}",
+        rf"  \label{{tab:{report.name}}}",
+        rf"  \begin{{tabular}}{{{'l' * len(sheet.header)}}}",
+        r"    \toprule",
+        f"    {_latex_row(sheet.header)}",
+        r"    \midrule",
+    ]
+    for number, row in enumerate(sheet.rows):
+        if number and _begins_group(sheet.rows[number - 1], row):
+            lines.append(r"    \addlinespace")
+        shown = ("", *row[1:]) if number and row[0] == sheet.rows[number - 1][0] else row
+        lines.append(f"    {_latex_row(shown)}")
+    lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _begins_group(above: Sequence[str], row: Sequence[str]) -> bool:
+    """Whether a row starts a new method: it follows ours, and is not the coupled one."""
+    return row[0] != above[0] and not row[0].startswith(f"{above[0]}-PLCP")
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cell.translate(_ESCAPES) for cell in cells) + r" \\"
+
+
+def _pipe_table(sheet: Sheet) -> str:
+    rows = [sheet.header, tuple("---" for _ in sheet.header), *sheet.rows]
+    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
+
+
+def _facts(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return ["No runs."]
+    seconds = sum(row.seconds for row in rows)
+    memory = max((row.memory for row in rows if row.memory is not None), default=None)
+    facts = [f"{len(rows)} runs, {seconds:.0f} seconds of training and prediction in all."]
+    if memory is not None:
+        facts.append(f"Largest resident memory of a worker: {memory:.0f} MB.")
+    for where in {repr(row.environment): row.environment for row in rows}.values():
+        packages = ", ".join(f"{name} {number}" for name, number in where["packages"].items())
+        facts.append(
+            f"Python {where['python']} on {where['system']} {where['machine']}, {packages}; "
+            f"source {where['source']}."
         )
-    return records
+    return facts

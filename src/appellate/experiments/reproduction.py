@@ -10,11 +10,10 @@ from appellate._files import whole_folder
 from appellate.experiments.methods import BASES, Method
 from appellate.experiments.problems import DATASETS, Problem, load_problems, resolve
 from appellate.experiments.protocol import Run
-from appellate.experiments.reports import Report, report_table
+from appellate.experiments.reports import Report, report_table, write_page, write_texts
 from appellate.experiments.results import Results, TableResult, fill
 from appellate.experiments.studies import DATASET, STUDIES
 from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
-from appellate.experiments.writing import write_page, write_texts
 
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 

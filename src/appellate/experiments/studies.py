@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DATASET = "lost"
 BASE = "aggd"
+_TRAINING = "transductive accuracy"
 
 
 @dataclass(frozen=True)
@@ -53,33 +54,15 @@ class Curve:
         return coupled(BASE, title=title, settings={self.parameter: value})
 
 
+_RIDGES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
+_LINKS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+_SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+_BLURS = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
 CURVES = (
-    Curve(
-        "regularization",
-        "lambda",
-        "ridge of the partner",
-        (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0),
-        0.05,
-        log=True,
-    ),
-    Curve(
-        "smoothing", "alpha", "share of the old confidence", (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), 0.5
-    ),
-    Curve(
-        "collaboration",
-        "gamma",
-        "weight of the link",
-        (0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
-        2.0,
-        log=True,
-    ),
-    Curve(
-        "blur",
-        "k",
-        "temperature of the blur",
-        (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0),
-        -1.0,
-    ),
+    Curve("regularization", "lambda", "ridge of the partner", _RIDGES, 0.05, log=True),
+    Curve("smoothing", "alpha", "share of the old confidence", _SHARES, 0.5),
+    Curve("collaboration", "gamma", "weight of the link", _LINKS, 2.0, log=True),
+    Curve("blur", "k", "temperature of the blur", _BLURS, -1.0),
 )
 
 
@@ -91,17 +74,13 @@ def sensitivity_methods() -> list[Method]:
 
 def trace_methods() -> dict[str, Method]:
     """Traced methods by the name of their line: three bases, two also with a graph start."""
-    own = {
-        title: Method(f"{title}-PLCP, traced", "plcp", base, trace=True)
-        for base, title in (("aggd", "PL-AGGD"), ("sure", "SURE"), ("lalo", "LALO"))
-    }
-    graph = {
-        f"{title}, graph start": Method(
-            f"{title}-PLCP, graph start, traced", "plcp", base, start="graph", trace=True
-        )
-        for base, title in (("sure", "SURE"), ("lalo", "LALO"))
-    }
-    return own | graph
+    bases = {"aggd": "PL-AGGD", "sure": "SURE", "lalo": "LALO"}
+    own = {t: Method(f"{t}-PLCP, traced", "plcp", b, trace=True) for b, t in bases.items()}
+    for base in ("sure", "lalo"):
+        title = f"{bases[base]}-PLCP, graph start, traced"
+        graph = Method(title, "plcp", base, start="graph", trace=True)
+        own[f"{bases[base]}, graph start"] = graph
+    return own
 
 
 def report_sensitivity(results: Results) -> Report:
@@ -111,47 +90,24 @@ def report_sensitivity(results: Results) -> Report:
     for curve in CURVES:
         rows = []
         for value in curve.values:
-            found = {
-                score: results.scores(DATASET, curve.method(value), score)
-                for score in ("test", "transductive")
-            }
-            test, training = found["test"], found["transductive"]
+            method, default = curve.method(value), value == curve.default
+            test = results.scores(DATASET, method, "test")
+            training = results.scores(DATASET, method, "transductive")
             if test is None or training is None or reference is None:
                 continue
             pair = paired_comparison(test, reference)
-            default = value == curve.default
-            rows.append(
-                (
-                    f"{value:g}{' (the paper)' if default else ''}",
-                    mean_text(float(test.mean()), spread(test)),
-                    "" if default else share(pair.difference, sign=True),
-                    "" if default else p_value(pair.t_pvalue),
-                    "" if default else MARKS[pair.outcome()],
-                    mean_text(float(training.mean()), spread(training)),
-                )
-            )
-            records.append(
-                {
-                    "parameter": curve.parameter,
-                    "symbol": curve.symbol,
-                    "value": value,
-                    "default": default,
-                    "test_mean": float(test.mean()),
-                    "test_std": spread(test),
-                    "transductive_mean": float(training.mean()),
-                    "transductive_std": spread(training),
-                    "gain_over_default": pair.difference,
-                    "p_paired_t": finite(pair.t_pvalue),
-                }
-            )
-        header = (
-            curve.symbol,
-            "test accuracy",
-            "against the default",
-            "p",
-            "mark",
-            "transductive accuracy",
-        )
+            found = {"test_mean": float(test.mean()), "test_std": spread(test)}
+            found["transductive_mean"] = float(training.mean())
+            found["transductive_std"] = spread(training)
+            gain = share(pair.difference, sign=True), p_value(pair.t_pvalue)
+            told = ("", "", "") if default else (*gain, MARKS[pair.outcome()])
+            first, last = ((v.mean(), spread(v)) for v in (test, training))
+            name = f"{value:g}{' (the paper)' if default else ''}"
+            rows.append((name, mean_text(*first), *told, mean_text(*last)))
+            named = {"parameter": curve.parameter, "symbol": curve.symbol, "value": value}
+            tested = {"gain_over_default": pair.difference, "p_paired_t": finite(pair.t_pvalue)}
+            records.append({**named, "default": default, **found, **tested})
+        header = (curve.symbol, "test accuracy", "against the default", "p", "mark", _TRAINING)
         sheets.append(Sheet(f"{curve.symbol}, {curve.meaning}", header, tuple(rows)))
     base = results.scores(DATASET, alone(BASE), "test")
     notes = [
@@ -162,25 +118,17 @@ def report_sensitivity(results: Results) -> Report:
     ]
     if base is not None:
         notes.append(f"PL-AGGD alone: test accuracy {share(float(base.mean()))}.")
-    return Report(
-        "sensitivity",
-        "Sensitivity of PL-AGGD-PLCP on Lost",
-        "Test accuracy when one parameter is varied and the others are the paper's.",
-        (_stack(sheets), *sheets),
-        tuple(records),
-        tuple(notes),
-        ("sensitivity",),
-    )
+    title = "Sensitivity of PL-AGGD-PLCP on Lost"
+    caption = "Test accuracy when one parameter is varied and the others are the paper's."
+    sheets = [_stack(sheets), *sheets]
+    name = "sensitivity"
+    return Report(name, title, caption, tuple(sheets), tuple(records), tuple(notes), (name,))
 
 
 def _stack(sheets: list[Sheet]) -> Sheet:
     """All curves in one sheet."""
-    rows = [
-        (sheet.header[0], row[0], row[1], row[-1], row[4])
-        for sheet in sheets
-        for row in sheet.rows
-    ]
-    header = ("parameter", "value", "test accuracy", "transductive accuracy", "mark")
+    rows = [(s.header[0], row[0], row[1], row[-1], row[4]) for s in sheets for row in s.rows]
+    header = ("parameter", "value", "test accuracy", _TRAINING, "mark")
     return Sheet("Overview", header, tuple(rows))
 
 
@@ -206,47 +154,32 @@ def report_trajectories(results: Results) -> Report:
             examples.append((title, kind, "ours", f"{first['row']} (split {split})", *arrows))
             records += [_record(title, kind, split, e) for e in found[split]["examples"][kind]]
     header = (
-        "base",
-        "error",
-        "source",
-        "row",
-        "false label alone",
-        "true label alone",
-        "false label with PLCP",
-        "true label with PLCP",
+        *("base", "error", "source", "row", "false label alone", "true label alone"),
+        *("false label with PLCP", "true label with PLCP"),
     )
-    return Report(
-        "trajectories",
-        "Representative errors on Lost (the paper's Fig. 2 and its table of errors)",
+    title = f"How often, mean over {len(results.splits)} splits"
+    sheets = (
+        Sheet("Overview", header, tuple(examples)),
+        Sheet(title, ("base", "wrong verdicts", "corrected", *KINDS), tuple(counts)),
+    )
+    caption = (
         "Confidence in the false label of the verdict and in the true label, from the start to "
         "the end of the base alone, and from there to the appeal. "
-        + " ".join(f"'{kind}': {text}." for kind, text in KINDS.items()),
-        (
-            Sheet("Overview", header, tuple(examples)),
-            Sheet(
-                f"How often, mean over {len(results.splits)} splits",
-                ("base", "wrong verdicts", "corrected", *KINDS),
-                tuple(counts),
-            ),
-        ),
-        tuple(records),
-        (
-            "The clearest sample of each kind in the first split that has one; the figure shows "
-            f"two of each for PL-AGGD in split {results.splits[0]}. 'Graph start' begins with the "
-            "confidence of the neighbour graph, as PL-AGGD does, instead of equal shares. "
-            + FIXED,
-        ),
-        ("trajectories",) if any(record["base"] == "PL-AGGD" for record in records) else (),
+        + " ".join(f"'{kind}': {text}." for kind, text in KINDS.items())
     )
+    note = (
+        "The clearest sample of each kind in the first split that has one; the figure shows "
+        f"two of each for PL-AGGD in split {results.splits[0]}. 'Graph start' begins with the "
+        f"confidence of the neighbour graph, as PL-AGGD does, instead of equal shares. {FIXED}"
+    )
+    drawn = ("trajectories",) if any(each["base"] == "PL-AGGD" for each in records) else ()
+    title = "Representative errors on Lost (the paper's Fig. 2 and its table of errors)"
+    return Report("trajectories", title, caption, sheets, tuple(records), (note,), drawn)
 
 
-def _arrows(false: Any, true: Any) -> tuple[str, str, str, str]:
-    return (
-        f"{false[0]:.4f} → {false[1]:.4f}",
-        f"{true[0]:.4f} → {true[1]:.4f}",
-        f"{false[1]:.4f} → {false[2]:.4f}",
-        f"{true[1]:.4f} → {true[2]:.4f}",
-    )
+def _arrows(false: Any, true: Any) -> list[str]:
+    steps = ((each, i) for i in (0, 1) for each in (false, true))
+    return [f"{each[i]:.4f} → {each[i + 1]:.4f}" for each, i in steps]
 
 
 def _count_row(title: str, found: list[Any]) -> tuple[str, ...]:

@@ -73,7 +73,19 @@ class NeighborGraph:
         else:
             self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
         self.gram = difference_gram(rows, self.neighbors)
-        self._edges, self._pattern = _residual_pattern(self.neighbors, entries)
+        # Edges and pattern of the map from candidate entries of P to ``(I - W) P``.
+        n, k = self.neighbors.shape
+        around = np.column_stack([np.arange(n), self.neighbors]).ravel()  # the sample first
+        sizes = entries.counts[around]  # entries that each contributes
+        edges = np.repeat(np.arange(n * (k + 1)), sizes)
+        offsets = np.arange(len(edges)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        columns = entries.indptr[around[edges]] + offsets  # which candidate entry
+        keys = (edges // (k + 1)) * entries.shape[1] + entries.labels[columns]
+        _, pairs = np.unique(keys, return_inverse=True)  # (sample, label) that can differ
+        order = np.argsort(pairs, kind="stable")
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(pairs))))
+        self._edges, shape = edges[order], (len(indptr) - 1, len(entries.labels))
+        self._pattern = sp.csr_array((np.empty(len(edges)), columns[order], indptr), shape=shape)
 
     def weights(
         self,
@@ -85,8 +97,12 @@ class NeighborGraph:
         """Weights, (n, k), that rebuild features and confidences from the neighbours."""
         gram = feature_weight * self.gram
         if confidence is not None:
-            add_confidence_gram(gram, confidence, self.entries, self.neighbors, confidence_weight)
-        return reconstruction_weights(gram, start)
+            at = (self.entries.labels, self.entries.indptr, self.neighbors)
+            exact = confidence.astype(np.float64, copy=False)
+            add_confidence_gram(gram, exact, *at, confidence_weight)
+        start = np.zeros(self.neighbors.shape) if start is None else start
+        weights: NDArray[np.float64] = reconstruction_weights(gram, start)
+        return weights
 
     def propagate(
         self,
@@ -163,29 +179,6 @@ class NeighborGraph:
         return value
 
 
-def _residual_pattern(
-    neighbors: NDArray[np.intp], entries: CandidateEntries
-) -> tuple[NDArray[np.intp], sp.csr_array]:
-    """Edges and pattern of the map from candidate entries of P to ``(I - W) P``."""
-    n, k = neighbors.shape
-    around = np.column_stack([np.arange(n), neighbors])  # (n, k + 1), the sample first
-    sizes = entries.counts[around]  # entries that each contributes
-    edges = np.repeat(np.arange(n * (k + 1)), sizes.ravel())
-    offsets = np.arange(len(edges)) - np.repeat(
-        np.cumsum(sizes.ravel()) - sizes.ravel(), sizes.ravel()
-    )
-    columns = entries.indptr[around.ravel()[edges]] + offsets  # which candidate entry
-    keys = (edges // (k + 1)) * entries.shape[1] + entries.labels[columns]
-    _, rows = np.unique(keys, return_inverse=True)  # (sample, label) pairs that can differ
-    order = np.argsort(rows, kind="stable")
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows)))) if len(rows) else [0]
-    pattern = sp.csr_array(
-        (np.empty(len(edges)), columns[order], np.asarray(indptr)),
-        shape=(len(indptr) - 1, len(entries)),
-    )
-    return edges[order], pattern
-
-
 def difference_gram(X: Any, neighbors: NDArray[np.intp]) -> NDArray[np.float64]:
     """Inner products of the differences of every row to its neighbours, (n, k, k).
 
@@ -228,7 +221,12 @@ def _dot(values, labels, start, stop, other, other_stop):  # type: ignore[no-unt
 
 
 @nb.njit(cache=True)
-def _add_confidence_gram(gram, values, labels, indptr, neighbors, weight):  # type: ignore[no-untyped-def]
+def add_confidence_gram(gram, values, labels, indptr, neighbors, weight):  # type: ignore[no-untyped-def]
+    """Add the same inner products for confidences, from their candidate entries, in place.
+
+    The values are to be float64, so that rounding stays below the ridge of the reconstruction
+    problem.
+    """
     n, k = neighbors.shape
     cross = np.empty(k)
     for i in range(n):
@@ -246,23 +244,6 @@ def _add_confidence_gram(gram, values, labels, indptr, neighbors, weight):  # ty
                 gram[i, a, b] += product
                 if a != b:
                     gram[i, b, a] += product
-
-
-def add_confidence_gram(
-    gram: NDArray[np.float64],
-    values: Values,
-    entries: CandidateEntries,
-    neighbors: NDArray[np.intp],
-    weight: float,
-) -> NDArray[np.float64]:
-    """Add the same inner products for confidences, from their candidate entries, in place.
-
-    Both are formed in double precision, so that rounding stays below the ridge of the
-    reconstruction problem.
-    """
-    values = values.astype(np.float64, copy=False)
-    _add_confidence_gram(gram, values, entries.labels, entries.indptr, neighbors, weight)
-    return gram
 
 
 @nb.njit(cache=True)
@@ -294,27 +275,6 @@ def _solve_passive(gram, passive, ridge, factor, out):  # type: ignore[no-untype
             total -= factor[c, a] * out[c]
         out[a] = total / factor[a, a]
     return True
-
-
-@nb.njit(cache=True)
-def _reconstruct(grams, weights):  # type: ignore[no-untyped-def]
-    """Solve every row's problem, with a larger ridge where rounding asks for it."""
-    n, k = weights.shape
-    gram = np.empty((k, k))
-    for i in range(n):
-        scale = 0.0
-        for a in range(k):
-            scale += grams[i, a, a] / k
-        if not scale > 1e-300:
-            weights[i] = 1.0 / k
-            continue
-        ridge, solved = _RIDGE, False
-        while not solved and ridge < 1e9:  # numbers that are not finite have no solution
-            gram[:] = grams[i] / scale
-            for a in range(k):
-                gram[a, a] += ridge
-            solved = _reconstruct_row(gram, ridge, weights[i])
-            ridge *= 10
 
 
 @nb.njit(cache=True)
@@ -363,40 +323,48 @@ def _reconstruct_row(gram, ridge, weights):  # type: ignore[no-untyped-def]
     return True
 
 
-def reconstruction_weights(
-    gram: NDArray[np.float64], start: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """Weights that rebuild each sample best from its neighbours.
+@nb.njit(cache=True)
+def reconstruction_weights(grams, start):  # type: ignore[no-untyped-def]
+    """Weights that rebuild each sample best from its neighbours, (n, k), rows on the simplex.
 
-    Solves ``min w' G_i w`` over the simplex for every sample at once: the non-negative
-    least-squares problem ``min u' G_i u / 2 - sum u``, u >= 0, has the solution up to scale.
-    ``G_i`` is divided by its mean diagonal and 1e-8 is added to it, or ten times as much, and so
-    on, where the rounding of differences that almost vanish is larger; where all vanish the
-    weights are equal. Compiled; about k^3 operations a sample.
+    Solves ``min w' G_i w`` over the simplex for every sample: the non-negative least-squares
+    problem ``min u' G_i u / 2 - sum u``, u >= 0, has the solution up to scale. ``G_i`` is divided
+    by its mean diagonal and 1e-8 is added to it, or ten times as much, and so on, where the
+    rounding of differences that almost vanish is larger; where all vanish the weights are equal.
+    About k^3 operations a sample.
 
     Parameters
     ----------
-    gram : ndarray, shape (n, k, k)
+    grams : ndarray, shape (n, k, k)
         Inner products of the differences, see `difference_gram`.
-    start : ndarray, shape (n, k), default=None
-        Weights of a similar problem, whose support is tried first.
-
-    Returns
-    -------
-    ndarray, shape (n, k)
-        Rows on the simplex.
+    start : ndarray, shape (n, k)
+        Weights of a similar problem, whose support is tried first; zeros if there is none.
 
     Examples
     --------
     >>> import numpy as np
     >>> rows = np.array([[0.0], [-1.0], [3.0]])
-    >>> reconstruction_weights(difference_gram(rows, np.array([[1, 2]]))).round(6)
+    >>> gram = difference_gram(rows, np.array([[1, 2]]))
+    >>> reconstruction_weights(gram, np.zeros((1, 2))).round(6)
     array([[0.75, 0.25]])
     """
-    n, k = gram.shape[:2]
-    weights = np.zeros((n, k)) if start is None else start.copy()
-    if k > 0:
-        _reconstruct(gram, weights)
+    weights = start.copy()
+    n, k = weights.shape
+    gram = np.empty((k, k))
+    for i in range(n):
+        scale = 0.0
+        for a in range(k):
+            scale += grams[i, a, a] / k
+        if not scale > 1e-300:
+            weights[i] = 1.0 / max(k, 1)
+            continue
+        ridge, solved = _RIDGE, False
+        while not solved and ridge < 1e9:  # numbers that are not finite have no solution
+            gram[:] = grams[i] / scale
+            for a in range(k):
+                gram[a, a] += ridge
+            solved = _reconstruct_row(gram, ridge, weights[i])
+            ridge *= 10
     return weights
 
 

@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 
+from appellate._compat import Interval, StrOptions
+
 _BLOCK_ROWS = 512
-_APPROXIMATIONS = ("auto", "exact", "nystroem")
+_CACHE_DIR: list[Any] = [str, os.PathLike, None]
 
 
 class GaussianKernel(BaseEstimator):  # type: ignore[misc]
@@ -43,6 +45,13 @@ class GaussianKernel(BaseEstimator):  # type: ignore[misc]
     >>> GaussianKernel(bandwidth=2.0, n_landmarks=500)
     GaussianKernel(bandwidth=2.0, n_landmarks=500)
     """
+
+    _parameter_constraints = {
+        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "approximation": [StrOptions({"auto", "exact", "nystroem"})],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
+        "cache_dir": _CACHE_DIR,
+    }
 
     def __init__(
         self,
@@ -75,6 +84,8 @@ class LinearKernel(BaseEstimator):  # type: ignore[misc]
     LinearKernel()
     """
 
+    _parameter_constraints = {"cache_dir": _CACHE_DIR}
+
     def __init__(self, cache_dir: Any = None) -> None:
         self.cache_dir = cache_dir
 
@@ -97,7 +108,7 @@ def read_kernel(kernel: Any) -> KernelSetting:
     GaussianKernel()
     >>> read_kernel(GaussianKernel(bandwidth=0.0))
     Traceback (most recent call last):
-    ValueError: GaussianKernel(bandwidth=0.0): bandwidth must be a number above 0.
+    sklearn...: The 'bandwidth' parameter of GaussianKernel must be a float in the range (0.0, ...
     """
     if isinstance(kernel, str) and kernel in _WORDS:
         return _WORDS[kernel]
@@ -106,43 +117,15 @@ def read_kernel(kernel: Any) -> KernelSetting:
             f"kernel={kernel!r}: it must be 'rbf', 'linear', a GaussianKernel(...) or a "
             "LinearKernel(...)."
         )
-    wrong = _find_wrong(kernel)
-    if wrong:
-        raise ValueError(f"{kernel!r}: {wrong}.")
+    kernel._validate_params()
+    if getattr(kernel, "approximation", "") == "exact":
+        for name in ("n_landmarks", "cache_dir"):
+            if getattr(kernel, name) is not None:
+                raise ValueError(
+                    f"{kernel!r}: {name} is for Nystroem features: drop it, or take another "
+                    "approximation."
+                )
     return kernel
-
-
-def _find_wrong(kernel: KernelSetting) -> str | None:
-    if not isinstance(kernel.cache_dir, str | os.PathLike | None):
-        return "cache_dir must be a path or None"
-    if isinstance(kernel, LinearKernel):
-        return None
-    width, m = kernel.bandwidth, kernel.n_landmarks
-    if not isinstance(width, Real) or isinstance(width, bool) or not 0 < width < np.inf:
-        return "bandwidth must be a number above 0"
-    if kernel.approximation not in _APPROXIMATIONS:
-        return f"approximation must be one of {', '.join(map(repr, _APPROXIMATIONS))}"
-    if m is not None and (not isinstance(m, Integral) or isinstance(m, bool) or m < 1):
-        return "n_landmarks must be a whole number of at least 1, or None"
-    if kernel.approximation == "exact" and (m is not None or kernel.cache_dir is not None):
-        name = "n_landmarks" if m is not None else "cache_dir"
-        return f"{name} is for Nystroem features: drop it, or take another approximation"
-    return None
-
-
-def kernel_key(kernel: Any) -> tuple[Any, ...]:
-    """Hashable settings of a kernel: equal for kernels that can share what a fit computes.
-
-    Examples
-    --------
-    >>> kernel_key(GaussianKernel()) == kernel_key("rbf")
-    True
-    """
-    kernel = read_kernel(kernel)
-    settings = kernel.get_params()
-    if kernel.cache_dir is not None:
-        settings["cache_dir"] = os.fspath(kernel.cache_dir)
-    return (type(kernel).__name__, *settings.values())
 
 
 def check_magnitude(X: Any) -> None:

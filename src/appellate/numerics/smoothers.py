@@ -106,7 +106,8 @@ class Smoother(ABC):
     ) -> tuple[NDArray[Any], Regressor]:
         """Return training output and regression on targets that are zero off the candidates.
 
-        With `complement`, on one minus these targets.
+        With `complement` the regression is on one minus these targets; the output is still that
+        of the targets themselves.
         """
 
     @abstractmethod
@@ -161,7 +162,23 @@ class KernelSmoother(Smoother):
 
     def __init__(self, gram: NDArray[Any], ridge: float, rows: Any, function: Kernel) -> None:
         self.ridge, self.rows, self.function = float(ridge), rows, function
-        self.matrix = _invert_in_place(gram, ridge)
+        n, digits = len(gram), " or pass float64 features" if gram.dtype == np.float32 else ""
+        gram.flat[:: n + 1] += ridge
+        potrf, potri = la.get_lapack_funcs(("potrf", "potri"), (gram,))
+        # LAPACK reads columns first: its lower triangle is the upper one of the C-ordered matrix.
+        factor, info = potrf(gram.T, lower=1, clean=0, overwrite_a=1)
+        if info == 0:
+            inverse, info = potri(factor, lower=1, overwrite_c=1)
+        if info != 0:
+            raise np.linalg.LinAlgError(
+                f"kernel matrix + {ridge:g} I is not positive definite in {gram.dtype}; "
+                f"choose a larger regularization{digits}."
+            )
+        self.matrix: NDArray[Any] = inverse.T
+        for block in gen_batches(n, _BLOCK_ROWS):  # the lower triangle mirrors the upper
+            self.matrix[block.stop :, block] = self.matrix[block, block.stop :].T
+            corner = self.matrix[block, block]
+            corner[:] = np.triu(corner) + np.triu(corner, 1).T
         row_sums = self.matrix.sum(axis=1)
         total = row_sums.sum()
         self.weights = row_sums / total
@@ -186,27 +203,20 @@ class KernelSmoother(Smoother):
             targets = entries.to_sparse(values)
             dual = np.ascontiguousarray((targets.T @ self.matrix).T)
         output = np.asarray(targets - self.ridge * dual)
-        return output, self._regressor(dual, self.weights @ targets)
-
-    def _regressor(self, dual: NDArray[Any], bias: NDArray[Any]) -> Regressor:
-        return Regressor(self.function, self.rows, dual, bias)
+        regressor = Regressor(self.function, self.rows, dual, self.weights @ targets)
+        return 1 - output if complement else output, regressor
 
     def on_candidates(self, entries: CandidateEntries) -> CandidateMap:  # noqa: D102
         order, starts = entries.by_label
         sizes, matrix, ridge = np.diff(starts), self.matrix, self.ridge
         if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * matrix.size:
             return lambda values: values - ridge * entries.gather(matrix @ entries.scatter(values))
-        gathered = np.empty(np.sum(sizes**2), dtype=matrix.dtype)
-        _gather_blocks(matrix, entries.rows[order], starts, gathered)
-
-        def apply(values: Values) -> Values:
-            out = np.empty_like(values)
-            out[order] = _apply_blocks(gathered, starts, values[order])
-            out *= -ridge
-            out += values
-            return out
-
-        return apply
+        gathered, position = np.empty(np.sum(sizes**2), dtype=matrix.dtype), 0
+        for rows in np.split(entries.rows[order], starts[1:-1]):
+            block = matrix[np.ix_(rows, rows)].ravel()
+            gathered[position : position + block.size] = block
+            position += block.size
+        return lambda values: values - ridge * _apply_blocks(gathered, starts, order, values)
 
 
 class LinearSmoother(KernelSmoother):
@@ -239,12 +249,15 @@ class LinearSmoother(KernelSmoother):
         gram += np.trace(gram) / len(gram)
         super().__init__(gram, ridge, rows, Linear())
 
-    def _regressor(self, dual: NDArray[Any], bias: NDArray[Any]) -> Regressor:
-        coefficients = self.rows.T @ dual
+    def regress(  # noqa: D102
+        self, entries: CandidateEntries, values: Values, *, complement: bool = False
+    ) -> tuple[NDArray[Any], Regressor]:
+        output, found = super().regress(entries, values, complement=complement)
+        coefficients = self.rows.T @ found.coefficients
         if sp.issparse(self.rows):
-            coefficients -= np.outer(self.centre, dual.sum(axis=0))
+            coefficients -= np.outer(self.centre, found.coefficients.sum(axis=0))
             coefficients = coefficients.astype(self.rows.dtype, copy=False)
-        return Regressor(None, None, coefficients, bias, self.centre)
+        return output, Regressor(None, None, coefficients, found.intercept, self.centre)
 
 
 class LowRankSmoother(Smoother):
@@ -281,17 +294,16 @@ class LowRankSmoother(Smoother):
         if complement:  # S (1 - D) = 1 - S D
             coefficients, mean = -coefficients, 1 - mean
         kept = coefficients.astype(self.dtype), mean.astype(self.dtype)
-        return blocks.product(self.features, *kept), self._regressor(coefficients, mean)
+        output = blocks.product(self.features, *kept)
+        return 1 - output if complement else output, self._regressor(coefficients, mean)
 
     def on_candidates(self, entries: CandidateEntries) -> CandidateMap:  # noqa: D102
         features, weights = self.features, self.weights
         placed = blocks.lay_out(features, entries)
 
         def apply(values: Values) -> Values:
-            kept = (
-                part.astype(values.dtype) for part in _project(features, weights, placed, values)
-            )
-            return blocks.evaluate(features, placed, *kept)
+            parts = _project(features, weights, placed, values)
+            return blocks.evaluate(features, placed, *(p.astype(values.dtype) for p in parts))
 
         return apply
 
@@ -407,51 +419,18 @@ class NystroemSmoother(LowRankSmoother):
         return Regressor(basis.kernel, basis.landmarks, weights, intercept)
 
 
-@nb.njit(cache=True)
-def _gather_blocks(matrix, rows, starts, blocks):  # type: ignore[no-untyped-def]
-    """Copy ``matrix[rows_j, rows_j]`` of every label j, one block after another."""
-    position = 0
-    for j in range(starts.size - 1):
-        for a in range(starts[j], starts[j + 1]):
-            for b in range(starts[j], starts[j + 1]):
-                blocks[position] = matrix[rows[a], rows[b]]
-                position += 1
-
-
 @nb.njit(cache=True, fastmath={"reassoc", "contract"})
-def _apply_blocks(blocks, starts, values):  # type: ignore[no-untyped-def]
-    """Multiply every block by its part of the values; one thread, no call overhead."""
+def _apply_blocks(blocks, starts, order, values):  # type: ignore[no-untyped-def]
+    """Multiply every label's block by its part of the values; one thread, no call overhead."""
     out = np.empty_like(values)
     position = 0
     for j in range(starts.size - 1):
-        part = values[starts[j] : starts[j + 1]]
-        for a in range(starts[j], starts[j + 1]):
+        rows = order[starts[j] : starts[j + 1]]
+        part = values[rows]
+        for a in range(part.size):
             total = values.dtype.type(0)
             for b in range(part.size):
                 total += blocks[position + b] * part[b]
-            out[a] = total
+            out[rows[a]] = total
             position += part.size
-    return out
-
-
-def _invert_in_place(gram: NDArray[Any], ridge: float) -> NDArray[Any]:
-    """Overwrite a symmetric positive matrix by the inverse of ``gram + ridge I``."""
-    n = len(gram)
-    gram.flat[:: n + 1] += ridge
-    potrf, potri = la.get_lapack_funcs(("potrf", "potri"), (gram,))
-    # LAPACK reads columns first: its lower triangle is the upper one of the C-ordered matrix.
-    factor, info = potrf(gram.T, lower=1, clean=0, overwrite_a=1)
-    if info == 0:
-        inverse, info = potri(factor, lower=1, overwrite_c=1)
-    if info != 0:
-        digits = " or pass float64 features" if gram.dtype == np.float32 else ""
-        raise np.linalg.LinAlgError(
-            f"kernel matrix + {ridge:g} I is not positive definite in {gram.dtype}; "
-            f"choose a larger regularization{digits}."
-        )
-    out: NDArray[Any] = inverse.T
-    for block in gen_batches(n, _BLOCK_ROWS):
-        out[block.stop :, block] = out[block, block.stop :].T
-        corner = out[block, block]
-        corner[np.tril_indices(len(corner), -1)] = corner.T[np.tril_indices(len(corner), -1)]
     return out

@@ -1,8 +1,8 @@
 """From a table to labels, a docket and a model: the practitioner's journey as one object.
 
-`case` understands the table, `hearing` fits a classifier and tabulates what it says, `scores`
-weighs that against trivial rivals, `reviewing` says what to look at and takes decisions, `run`
-holds all of it and writes it, `newrows` uses the model.
+`case` understands the table, `hearing` fits a classifier, tabulates what it says, weighs it
+against trivial rivals and takes decisions, `run` holds all of it and writes it, `newrows` uses the
+model.
 """
 
 from __future__ import annotations

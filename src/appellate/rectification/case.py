@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ from appellate.tables.encoding import FeatureKind, feature_kinds, features, make
 
 METHODS = ("auto", "jury", "plcp", "testimony")
 LARGE = 12_000  # items from which on PL-AGGD's graph is slow
-_CATEGORIES = 40  # values of a column that are remembered, to know new ones
 _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 _LARGEST = 1e30
 _UNKNOWN = "(nobody named)"
+NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
 
 
 @dataclass(eq=False)
@@ -71,11 +71,11 @@ class Case:
     kinds: Mapping[str, FeatureKind]
     n_embeddings: int
     method: str
-    estimator: Any
-    groups: list[str] | None
-    scheduler: str | None
-    call: dict[str, Any]
-    notes: list[str]
+    estimator: Any = None
+    groups: list[str] | None = None
+    scheduler: str | None = None
+    call: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -105,6 +105,17 @@ class Case:
         return CandidateSets(self.votes > 0, self.classes)
 
     @cached_property
+    def reviewable(self) -> NDArray[np.bool_]:
+        """Candidates as the page shows them, (n, l): all labels where nobody named one."""
+        return self.sets.matrix | ~self.sets.matrix.any(axis=1, keepdims=True)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the items are called; their numbers if they have no names."""
+        ids = self.labels.ids
+        return [str(i) for i in (range(len(self)) if ids is None else ids.tolist())]
+
+    @cached_property
     def answers(self) -> Answers:
         """Who said what."""
         if not self.has_answers:
@@ -113,25 +124,18 @@ class Case:
             rows, labels = np.nonzero(self.votes)
             weights, people, names = self.votes[rows, labels], 0 * rows, None
         else:
+            read = self.labels
             place = {name: j for j, name in enumerate(self.classes.tolist())}
-            codes = np.array([place[name] for name in self.labels.class_names.tolist()])
-            order = np.lexsort((self.labels.people, self.labels.rows))
-            rows, people = self.labels.rows[order], self.labels.people[order]
-            labels, weights = codes[self.labels.labels[order]], self.labels.weights[order]
-            names = self.labels.people_names
+            codes = np.array([place[name] for name in read.class_names.tolist()])
+            order = np.lexsort((read.people, read.rows))
+            rows, people, weights = read.rows[order], read.people[order], read.weights[order]
+            labels, names = codes[read.labels[order]], read.people_names
             if (people < 0).any():
                 people = np.where(people < 0, len(names), people)
                 names = np.array([*names.tolist(), _UNKNOWN])
         once = None if (weights == 1).all() else weights
-        return Answers(
-            rows.astype(np.int32),
-            people.astype(np.int32),
-            labels.astype(np.int32),
-            len(self),
-            self.classes,
-            names,
-            once,
-        )
+        who, of_row, what = (each.astype(np.int32) for each in (people, rows, labels))
+        return Answers(of_row, who, what, len(self), self.classes, names, once)
 
     def cells(self, column: str) -> list[str]:
         """Return a column as texts, one an item; empty for none."""
@@ -191,29 +195,6 @@ class Case:
         lines.append(f"method {self.method}: {self.estimator}".replace("\n", " "))
         return "\n".join(lines)
 
-    def settings(self) -> dict[str, Any]:
-        """Return how the case is judged, in JSON's types."""
-        kinds: list[dict[str, Any]] = [
-            {"name": name, "kind": kind} for name, kind in self.kinds.items()
-        ]
-        for each in kinds:
-            column = self.X[each["name"]]
-            if each["kind"] == "category" and column.nunique() <= _CATEGORIES:
-                each |= {"categories": sorted(map(str, column.dropna().unique()))}
-        return {
-            "source": self.table.source.strip("'"),
-            "sha256": self.table.sha256,
-            "rows": len(self.table),
-            "items": len(self),
-            "labels": self.classes.tolist(),
-            "roles": self.roles.to_dict(),
-            "features": kinds,
-            "n_embeddings": self.n_embeddings,
-            "method": self.method,
-            "model": str(self.estimator),
-            "call": self.call,
-        }
-
 
 def understand(
     data: Any,
@@ -222,6 +203,8 @@ def understand(
     groups: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
     method: str = "auto",
     base: Any = None,
     cost: Any = None,
@@ -231,16 +214,16 @@ def understand(
     **columns: Any,
 ) -> Case:
     """Read a table and settle how to judge it; see `appellate.rectify`."""
-    call = {
-        "embeddings": embeddings, "groups": groups, "delimiter": delimiter, "encoding": encoding,
-        "method": method, "base": base, "cost": cost, "order": order,
-        "random_state": random_state, **columns, **(settings or {}),
-    }  # fmt: skip
+    call = {name: value for name, value in locals().items() if name not in ("settings", "columns")}
+    further = dict(settings or {})
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
     if order is not None and not is_ordered(cost):
         raise ValueError(
             "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
         )
-    table = read_table(data, delimiter=delimiter, encoding=encoding)
+    table = read_table(data, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
+    call = {**call, "data": table.path, **columns, **further}
     named = {name: value for name, value in columns.items() if value is not None}
     if groups is not None:
         (groups,) = table.find([groups], "groups")
@@ -248,18 +231,26 @@ def understand(
         named["ignore"] = [*([ignored] if isinstance(ignored, str) else ignored), groups]
     roles = find_roles(table, **named)
     labels = read_labels(table, roles)
-    chosen = _choose_method(
-        "plcp" if method == "auto" and base is not None else method, labels, roles
-    )
-    problems = labels.problems(answers=chosen == "testimony")
+    if method == "auto":
+        several = np.bincount(labels.rows, labels.weights, minlength=1).max() > 1
+        people = roles.layout != "candidates" and (
+            roles.annotators or len(roles.long) > 2 or several
+        )
+        method = "plcp" if base is not None else "testimony" if people else "jury"
+    problems = labels.problems(answers=method == "testimony")
     if problems:
         raise TableError(f"{table.source}: {problems[0]}")
     classes = _in_order(labels.class_names, order)
-    found = _read_cost(cost, classes.tolist(), order)
-    X, n_embeddings = _features(table, roles, labels, embeddings, named, chosen)
-    kinds = {} if X is None else feature_kinds(X.iloc[:, : X.shape[1] - n_embeddings], roles.text)
-    further = dict(settings or {})
-    scheduler = further.pop("scheduler", None)
+    cost = _read_cost(cost, classes.tolist(), order)
+    wanted = embeddings is None or "features" in named or "text" in named
+    X, n_embeddings = None, 0
+    if wanted and (roles.features or roles.text or method != "testimony"):
+        X = features(table, roles, rows=labels.first)
+        check_size(table, X)
+    kinds = {} if X is None else feature_kinds(X, roles.text)
+    if embeddings is not None:
+        numbers = read_embeddings(embeddings, labels.n_rows)
+        X, n_embeddings = numbers if X is None else X.join(numbers), numbers.shape[1]
     case = Case(
         table,
         roles,
@@ -268,28 +259,16 @@ def understand(
         X,
         kinds,
         n_embeddings,
-        chosen,
-        None,
-        None if groups is None else [],
-        scheduler,
-        {"data": table.path, **{name: _plain(value) for name, value in call.items()}},
-        [*table.notes, *roles.notes, *labels.notes],
+        method,
+        scheduler=further.pop("scheduler", None),
+        call={name: _plain(value) for name, value in call.items()},
+        notes=[*table.notes, *roles.notes, *labels.notes],
     )
     if groups is not None:
         case.groups = case.cells(groups)
-    case.estimator = _make_estimator(case, base, found, further)
-    case.notes.extend([*_few(case), *_pictures(case)])
+    case.estimator = _make_estimator(case, base, cost, further)
+    case.notes.extend(_notes(case))
     return case
-
-
-def _choose_method(method: str, labels: Labels, roles: Roles) -> str:
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
-    if method != "auto":
-        return method
-    several = np.bincount(labels.rows, labels.weights, minlength=1).max() > 1
-    people = bool(roles.annotators) or len(roles.long) > 2 or several
-    return "testimony" if roles.layout != "candidates" and people else "jury"
 
 
 def _in_order(found: NDArray[Any], order: Any) -> NDArray[Any]:
@@ -355,26 +334,6 @@ def _read_costs(table: Table, names: list[str]) -> Any:
             raise TableError(f"cost: {table.source}, column {name_some([name])} holds no number.")
         columns.append(values[places])
     return np.stack(columns, axis=1).tolist()
-
-
-def _features(
-    table: Table,
-    roles: Roles,
-    labels: Labels,
-    embeddings: Any,
-    named: Mapping[str, Any],
-    method: str,
-) -> tuple[Any, int]:
-    """Return the features of the items and how many of them are embeddings."""
-    frame = None
-    wanted = embeddings is None or "features" in named or "text" in named
-    if wanted and (roles.features or roles.text or method != "testimony"):
-        frame = features(table, roles, rows=labels.first)
-        check_size(table, frame)
-    if embeddings is None:
-        return frame, 0
-    numbers = read_embeddings(embeddings, labels.n_rows)
-    return (numbers if frame is None else frame.join(numbers)), numbers.shape[1]
 
 
 def check_size(table: Table, frame: Any) -> None:
@@ -510,7 +469,8 @@ def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     return estimator.set_params(**chosen)
 
 
-def _few(case: Case) -> Iterator[str]:
+def _notes(case: Case) -> Iterator[str]:
+    """Say what is thin about a case, and of how many items the page will show no picture."""
     contested = int((np.count_nonzero(case.sets.matrix, axis=1) > 1).sum())
     if len(case) < 20:
         yield f"{len(case)} items are few to learn from: look at every label."
@@ -521,13 +481,6 @@ def _few(case: Case) -> Iterator[str]:
     elif not case.n_embeddings and len(case.kinds) == 1:
         yield f"{name_some(case.kinds)} is the only column that is learned from."
 
-
-def _is_file(cell: str) -> bool:
-    return "://" not in cell and not cell.startswith("data:")
-
-
-def _pictures(case: Case) -> Iterator[str]:
-    """Say of how many items the page will show no picture."""
     if case.roles.image is None:
         return
     cells = [cell for cell in case.images() if cell]
@@ -547,17 +500,21 @@ def _pictures(case: Case) -> Iterator[str]:
         )
 
 
+def _is_file(cell: str) -> bool:
+    return "://" not in cell and not cell.startswith("data:")
+
+
 def _plain(value: Any) -> Any:
-    """Return a value in JSON's types; what is none is described."""
+    """Return a value in JSON's types; of what is none, or too much, what it was."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, (Sequence, np.ndarray)) and len(value) <= 1000:
+    if isinstance(value, (Sequence, np.ndarray)) and getattr(value, "size", len(value)) <= 1000:
         return [_plain(each) for each in (value.tolist() if hasattr(value, "tolist") else value)]
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return f"{type(value).__name__}"
+    return {NOT_KEPT: type(value).__name__}
 
 
 def in_json(values: Iterable[Any]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +30,7 @@ def predict(
     *,
     proba: bool = False,
     embeddings: Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    **reading: Any,
 ) -> Any:
     """Label the rows of a table with the model of a run.
 
@@ -44,8 +44,8 @@ def predict(
         Add the probability of every label.
     embeddings : array-like or path, default=None
         Of the new rows, if the model learned from embeddings.
-    delimiter, encoding : str, default=None
-        Of a text file; found by default.
+    **reading
+        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`); found by default.
 
     Returns
     -------
@@ -53,8 +53,8 @@ def predict(
         The table with ``label`` and ``confidence``.
     """
     model, meta = open_model(folder)
-    reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
-    table, added, _ = label_rows(model, meta, data, proba=proba, **reading)
+    table = read_table(data, **reading)
+    added, _ = label_rows(model, meta, table, proba=proba, embeddings=embeddings)
     return join(table, added)
 
 
@@ -107,15 +107,12 @@ def _is_described(meta: Mapping[str, Any]) -> bool:
 def label_rows(
     model: Any,
     settings: Mapping[str, Any],
-    data: Any,
+    table: Table,
     *,
     proba: bool = False,
     embeddings: Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> tuple[Table, dict[str, list[Any]], list[str]]:
-    """Return a table, the columns that a model adds to it, and what is good to know."""
-    table = read_table(data, delimiter=delimiter, encoding=encoding)
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the columns that a model adds to a table, and what is good to know."""
     notes = list(table.notes)
     X = _new_features(table, settings, embeddings, notes)
     names, labels, probabilities = _judge(model, X)
@@ -124,7 +121,7 @@ def label_rows(
     added: dict[str, list[Any]] = {"label": labels, "confidence": sure}
     if proba:
         added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
-    return table, added, notes
+    return added, notes
 
 
 def _judge(model: Any, X: Any) -> tuple[list[Any], list[Any], Any]:
@@ -162,7 +159,9 @@ def _new_features(
             f"this model learned from columns ({name_some(kinds, 6)}), not from embeddings. Leave "
             "embeddings out."
         )
-    found = {name: table.find([name])[0] for name in wanted if _has(table, name)}
+    titles = {unicodedata.normalize("NFC", title): title for title in table.names}
+    composed = {name: unicodedata.normalize("NFC", name) for name in wanted}
+    found = {name: titles[title] for name, title in composed.items() if title in titles}
     lacking = [name for name in wanted if name not in found]
     if lacking:
         raise TableError(
@@ -190,13 +189,6 @@ def _new_features(
             )
         parts.append(numbers)
     return parts[0] if len(parts) == 1 else parts[0].join(parts[1])
-
-
-def _has(table: Table, name: str) -> bool:
-    try:
-        return len(table.find([name])) == 1
-    except TableError:
-        return False
 
 
 def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
@@ -20,18 +20,21 @@ from numpy.typing import NDArray
 from appellate import review
 from appellate._files import check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
-from appellate.rectification.case import Case, in_json, understand
-from appellate.rectification.hearing import Hearing, docket_columns, fit
-from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
-from appellate.rectification.reviewing import (
+from appellate.rectification.case import NOT_KEPT, Case, in_json, understand
+from appellate.rectification.hearing import (
     SUGGESTED,
+    Hearing,
+    Step,
     decisions_csv,
-    item_names,
+    docket_columns,
+    fit,
+    nobody,
     page_data,
     read_decisions,
+    score,
     suggest,
 )
-from appellate.rectification.scores import score, summarize
+from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
 from appellate.tables.writing import free_names
@@ -51,9 +54,9 @@ FILES = (
 DECISIONS = "decisions.csv"
 _ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
+_CATEGORIES = 40  # values of a column that are remembered, to know new ones
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
-Step = Callable[[str], object]
 Columns = str | Sequence[str]
 
 
@@ -76,6 +79,8 @@ def rectify(
     missing: Columns | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
@@ -110,8 +115,8 @@ def rectify(
         Column of groups, such as the photograph that a face is from.
     separator, missing : str, default=None
         What parts the labels in a cell, and what stands for no label.
-    delimiter, encoding : str, default=None
-        Of a text file; found by default.
+    delimiter, encoding, decimal, sheet : str, default=None
+        How to read a file, see `appellate.tables.read_table`; found by default.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
@@ -154,36 +159,13 @@ def rectify(
     >>> run.labels["label"].tolist()
     ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     """
-    case = understand(
-        data,
-        candidates=candidates,
-        annotators=annotators,
-        long=long,
-        counts=counts,
-        id=id,
-        truth=truth,
-        text=text,
-        image=image,
-        features=features,
-        ignore=ignore,
-        embeddings=embeddings,
-        groups=groups,
-        separator=separator,
-        missing=missing,
-        delimiter=delimiter,
-        encoding=encoding,
-        method=method,
-        base=base,
-        cost=cost,
-        order=order,
-        random_state=random_state,
-        settings=settings,
-    )
-    return hear(case, decisions)
+    given = dict(locals())
+    decisions = given.pop("decisions")
+    return hear(understand(**given), decisions)
 
 
-def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> Rectification:
-    """Judge a case that was understood; `step` is told what begins."""
+def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
+    """Judge a case that was understood; `step` is told what begins, and the rounds within."""
     if decisions is not None:
         read_decisions(case, None, decisions)  # their mistakes are said before any work
     started = time.perf_counter()
@@ -193,8 +175,8 @@ def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> R
         encoder = case.make_encoder()
         rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
     step("judging" if decisions is None else "judging without the decisions")
-    hearing = fit(case, encoder, rows)
-    run = _make_run(case, hearing, time.perf_counter() - started)
+    hearing = fit(case, encoder, rows, step=step)
+    run = _make_run(hearing, time.perf_counter() - started)
     return run if decisions is None else run.decide(decisions, step=step)
 
 
@@ -241,7 +223,6 @@ class Rectification:
     model: Any
     settings: dict[str, Any]
     scores: dict[str, Any]
-    _case: Case | None = None
     _hearing: Hearing | None = None
     _suggested: Any = None
 
@@ -262,16 +243,17 @@ class Rectification:
         data frame
             ``rank``, ``why`` and the columns of the docket.
         """
-        if self._case is None or self._hearing is None:
+        if self._hearing is None:
             return self._suggested[:n]
-        rows, why = suggest(self._case, self._hearing, n)
+        few = n <= SUGGESTED
+        rows, why = self._hearing.suggested if few else suggest(self._hearing, n)
+        rows, why = rows[:n], why[:n]
         picked = nw.from_native(self.docket, eager_only=True)[rows]
-        first = {"rank": range(1, len(rows) + 1), "why": why}
-        columns: dict[str, Any] = {name: list(values) for name, values in first.items()}
+        columns: dict[str, Any] = {"rank": list(range(1, len(rows) + 1)), "why": why}
         columns |= {name: picked[name].to_list() for name in picked.columns}
         return _frame(columns, frame_backend(self.docket))
 
-    def decide(self, decisions: Any, *, step: Step = lambda text: None) -> Rectification:
+    def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
         """Take reviewed items as certain, and judge the others anew.
 
         Parameters
@@ -281,7 +263,7 @@ class Rectification:
             label of an item by its name (its number where the table has no names), None where
             no label is true, or a data frame with ``id``, ``decision`` and ``label``.
         step : callable, default=no-op
-            Told what begins.
+            Told what begins, ``step(text)``, and the rounds within, ``step(text, within=True)``.
 
         Returns
         -------
@@ -293,19 +275,21 @@ class Rectification:
         ValueError
             If a decision does not fit the table, as after the table has changed.
         """
-        if self._case is None or self._hearing is None:
+        if self._hearing is None:
             return _again(self).decide(decisions, step=step)
-        case, before, started = self._case, self._hearing, time.perf_counter()
+        before, case, started = self._hearing, self._hearing.case, time.perf_counter()
         found = read_decisions(case, before, decisions)
-        drawn = _drawn(self, case, decisions)
+        drawn = {*self.settings["audit"]}  # at random, in this run or in that of the decisions
+        if isinstance(decisions, (str, os.PathLike)):
+            document = read_document(Path(decisions).parent)
+            drawn |= {*(document["settings"].get("audit", []) if document else [])}
         audited = np.zeros(len(case), dtype=bool)
-        audited[[i for i in found.rows.tolist() if i in drawn]] = True
+        audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
         step("judging with the decisions")
-        hearing = fit(case, before.encoder, before.rows, found, audited)
+        hearing = fit(case, before.encoder, before.rows, found, audited, step)
         seconds = self.settings["seconds"] + time.perf_counter() - started
-        run = _make_run(case, hearing, seconds, before, audited)
-        names = item_names(case)
-        earlier = [names[i] for i in sorted(drawn)]
+        run = _make_run(hearing, seconds, before, audited)
+        earlier = [name for name in case.names if name in drawn]
         run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
         return run
 
@@ -315,14 +299,13 @@ class Rectification:
         *,
         proba: bool = False,
         embeddings: Any = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
+        **reading: Any,
     ) -> Any:
         """Label the rows of another table, see `predict`."""
         if self.model is None:
             raise ValueError(NO_MODEL)
-        reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
-        table, added, _ = label_rows(self.model, self.settings, data, proba=proba, **reading)
+        table, options = read_table(data, **reading), {"proba": proba, "embeddings": embeddings}
+        added, _ = label_rows(self.model, self.settings, table, **options)
         return join(table, added)
 
     def save(self, folder: str | os.PathLike[str], *, parquet: bool | None = None) -> Path:
@@ -342,20 +325,71 @@ class Rectification:
             The folder, with the rectified table, ``docket.csv``, ``docket.html``,
             ``suggested.csv``, ``annotators.csv`` where people answered, ``model``, ``run.json``.
         """
-        if self._case is None or self._hearing is None:
+        if self._hearing is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")
         check_folder(folder)
-        target = Path(folder)
+        target, hearing = Path(folder), self._hearing
+        table = hearing.case.table
+        as_parquet = table.kind in ("parquet", "arrow") if parquet is None else parquet
+        labels = nw.from_native(self.labels, eager_only=True)
+        added = {k: in_json(labels[n].to_list()) for k, n in self.settings["columns"].items()}
+        frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
+        frames |= {} if self.annotators is None else {"annotators": self.annotators}
         with whole_folder(target, owned=FILES) as stage:
-            _write(self, self._case, self._hearing, stage, target, parquet)
-        kept = target / DECISIONS
-        if self._hearing.decisions is not None and not kept.exists():
-            write_file(kept, decisions_csv(self._case, self._hearing))
+            name = "rectified.parquet" if as_parquet else "rectified.csv"
+            write_table(table, stage / name, added=added, digits=6)
+            for name, frame in frames.items():
+                _write_frame(frame, stage / f"{name}.csv")
+            _write_frame(self.docket, stage / "docket.parquet")
+            if self.model is not None:
+                self._save_model(stage / "model")
+            page = page_data(hearing, self.settings, self.scores, target)
+            review.write_page(page, stage / "docket.html")
+            document = {"settings": self.settings, "scores": self.scores}
+            text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+            (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
+        if hearing.decisions is not None and not (target / DECISIONS).exists():
+            write_file(target / DECISIONS, decisions_csv(hearing))
         return target
+
+    def _save_model(self, path: Path) -> None:
+        """Save the model with what `predict` must know of the columns."""
+        from appellate.io import ModelFileError, save_model
+
+        known = ("roles", "features", "n_embeddings", "method")
+        try:
+            save_model(self.model, path, meta={name: self.settings[name] for name in known})
+        except ModelFileError as error:
+            base = getattr(self.model[-1], "estimator", None)
+            if base is None or type(base).__module__.startswith("appellate."):
+                raise
+            self.settings["notes"].append(f"the model is not saved: {error}")
 
     def summary(self) -> str:
         """Say what came out."""
-        return "\n".join(map(printable, summarize(self.settings, self.scores)))
+        scores, method = self.scores, self.settings["method"]
+        counts = ", ".join(f"{count} {name}" for name, count in scores["outcomes"].items())
+        lines = [f"labels      {scores['items']} items by {method}: {counts}"]
+        if "expected_wrong" in scores:
+            wrong = scores["expected_wrong"]
+            lines.append(f"            about {wrong:.0f} of them wrong, by their confidence")
+        for name, count in scores["differing"].items():
+            lines.append(f"            {count} differ from: {name}")
+        if "moved" in scores:
+            lines.append(f"decisions   {scores['moved']} other labels moved because of them")
+        if scores["audit"]:
+            audit = scores["audit"]
+            low, high = audit["low"], audit["high"]
+            lines.append(
+                f"audit       {audit['accuracy']:.1%} of the labels are right ({low:.1%} to "
+                f"{high:.1%}), by {audit['rows']:.0f} reviewed items drawn at random"
+            )
+        for name, value in (scores["accuracy"] or {}).items():
+            if name != "items with truth":
+                lines.append(f"accuracy    {value:.3f} {name}")
+        for note in scores["notes"]:
+            lines.append(f"note        {note}")
+        return "\n".join(map(printable, lines))
 
     def __repr__(self) -> str:
         """Say what came out."""
@@ -445,6 +479,13 @@ def _again(run: Rectification) -> Rectification:
             "this run was loaded, and its table was no file. Call rectify(table, ...) with the "
             "same arguments, and decide then."
         )
+    lost = [name for name, value in call.items() if isinstance(value, dict) and NOT_KEPT in value]
+    if lost:
+        kinds = ", ".join(f"{name} was a {call[name][NOT_KEPT]}" for name in lost)
+        raise ValueError(
+            f"this run was loaded, and not all that it was made with is in its folder: {kinds}. "
+            f"Call rectify('{data}', ...) with the same arguments, and decide then."
+        )
     made = rectify(data, **call)
     if made.settings["sha256"] != run.settings["sha256"]:
         raise ValueError(
@@ -455,7 +496,6 @@ def _again(run: Rectification) -> Rectification:
 
 
 def _make_run(
-    case: Case,
     hearing: Hearing,
     seconds: float,
     before: Hearing | None = None,
@@ -464,7 +504,7 @@ def _make_run(
     """Collect what came out of a hearing."""
     from sklearn.pipeline import Pipeline
 
-    docket = docket_columns(case, hearing)
+    case, docket = hearing.case, docket_columns(hearing)
     of_item = {
         "label": [
             None if e else n for e, n in zip(hearing.excluded, docket["appeal"], strict=True)
@@ -478,24 +518,38 @@ def _make_run(
     people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
     shown = {} if people is None else {n: in_json(v) for n, v in people.items() if v.ndim == 1}
     parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
+    features: list[dict[str, Any]] = []
+    for name, kind in case.kinds.items():
+        features.append({"name": name, "kind": kind})
+        if kind == "category" and case.X[name].nunique() <= _CATEGORIES:
+            categories = sorted(map(str, case.X[name].dropna().unique()))
+            features[-1] |= {"categories": categories}
+    drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
     settings = {
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
-        **case.settings(),
+        "source": case.table.source.strip("'"),
+        "sha256": case.table.sha256,
+        "rows": len(case.table),
+        "items": len(case),
+        "labels": case.classes.tolist(),
+        "roles": case.roles.to_dict(),
+        "features": features,
+        "n_embeddings": case.n_embeddings,
+        "method": case.method,
+        "model": str(case.estimator),
+        "call": case.call,
         "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
         "notes": case.notes,
         "seconds": round(seconds, 3),
+        "audit": [case.names[i] for i in drawn],
     }
-    rows, why = suggest(case, hearing, SUGGESTED)
-    names = item_names(case)
-    settings["audit"] = [names[i] for i, each in zip(rows, why, strict=True) if each == "audit"]
     return Rectification(
         join(_with_numbers(case.table, case.kinds), added),
         _frame(docket, backend),
         _frame(shown, backend) if shown else None,
         None if hearing.encoder is None else Pipeline(parts),
         json.loads(json.dumps(settings)),
-        score(case, hearing, docket, before, audited),
-        case,
+        score(hearing, docket, before, audited),
         hearing,
     )
 
@@ -509,15 +563,6 @@ def _with_numbers(table: Table, kinds: Mapping[str, str]) -> Table:
         if table.native is None and kinds.get(name) == "number":
             data = data.set_column(i, name, pa.array(table.numbers(name), from_pandas=True))
     return replace(table, data=data)
-
-
-def _drawn(run: Rectification, case: Case, decisions: Any) -> set[int]:
-    """Return the items that were drawn at random, in this run or in that of the decisions."""
-    names = {*run.settings["audit"]}
-    if isinstance(decisions, (str, os.PathLike)):
-        document = read_document(Path(decisions).parent)
-        names |= {*(document["settings"].get("audit", []) if document else [])}
-    return {i for i, name in enumerate(item_names(case)) if name in names}
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
@@ -539,52 +584,6 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
             f"'{folder}' has {', '.join(taken)}, not from a run of appellate, but a run writes "
             "files of these names. Name another folder, or move them away."
         )
-
-
-def _write(
-    run: Rectification,
-    case: Case,
-    hearing: Hearing,
-    stage: Path,
-    target: Path,
-    parquet: bool | None,
-) -> None:
-    as_parquet = case.table.kind in ("parquet", "arrow") if parquet is None else parquet
-    added = {
-        kind: nw.from_native(run.labels, eager_only=True)[name].to_list()
-        for kind, name in run.settings["columns"].items()
-    }
-    name = "rectified.parquet" if as_parquet else "rectified.csv"
-    write_table(
-        case.table, stage / name, added={n: in_json(v) for n, v in added.items()}, digits=6
-    )
-    _write_frame(run.docket, stage / "docket.csv")
-    _write_frame(run.docket, stage / "docket.parquet")
-    _write_frame(run.suggest(SUGGESTED), stage / "suggested.csv")
-    if run.annotators is not None:
-        _write_frame(run.annotators, stage / "annotators.csv")
-    if run.model is not None:
-        _save_model(run, hearing, stage / "model")
-    review.write_page(
-        page_data(case, hearing, run.settings, run.scores, target), stage / "docket.html"
-    )
-    document = {"settings": run.settings, "scores": run.scores}
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
-
-
-def _save_model(run: Rectification, hearing: Hearing, path: Path) -> None:
-    """Save the model with what `predict` must know of the columns."""
-    from appellate.io import ModelFileError, save_model
-
-    meta = {name: run.settings[name] for name in ("roles", "features", "n_embeddings", "method")}
-    try:
-        save_model(run.model, path, meta=meta)
-    except ModelFileError as error:
-        base = getattr(hearing.classifier, "estimator", None)
-        if base is None or type(base).__module__.startswith("appellate."):
-            raise
-        run.settings["notes"].append(f"the model is not saved: {error}")
 
 
 def _write_frame(frame: Any, path: Path) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-if find_spec("pyarrow") is None:  # pragma: no cover
-    raise ImportError("Tables need pyarrow: pip install 'appellate[table]'")
+from appellate._text import install
 
-from appellate.tables.cells import TableError, neutralize, printable
+if find_spec("pyarrow") is None:  # pragma: no cover
+    raise ImportError(f"Tables need pyarrow: {install('table')}")
+
+from appellate.tables.cells import Labels, TableError, neutralize, printable, read_labels
 from appellate.tables.diagnosis import Diagnosis, diagnose
-from appellate.tables.labels import Labels, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 from appellate.tables.writing import check_ending, join, write_csv, write_table

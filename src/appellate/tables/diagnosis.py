@@ -12,8 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from appellate.tables import cells
-from appellate.tables.cells import name_rows, name_some, printable
-from appellate.tables.labels import Labels, read_labels
+from appellate.tables.cells import Labels, name_rows, name_some, printable, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from appellate._text import install
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, name_some, restore
 
@@ -66,8 +68,6 @@ class Table:
         What the table is called in messages.
     data : pyarrow.Table
         The columns; all texts if they were read from CSV.
-    sha256 : str
-        Of the content: of the file's bytes, or of the columns of a data frame.
     kind : str
         ``"csv"``, ``"parquet"``, ``"arrow"``, ``"json"``, ``"excel"`` or ``"frame"``.
     notes : tuple of str
@@ -78,6 +78,8 @@ class Table:
         How it was read; `decimal` is ``","`` where numbers have decimal commas.
     native : object
         The data frame that was given.
+    digest : str
+        SHA-256 of the file's bytes; empty for a data frame.
     options : dict
         Options of `read_table` that were given, to read it in the same way again.
 
@@ -93,7 +95,6 @@ class Table:
 
     source: str
     data: Any
-    sha256: str
     kind: Kind
     notes: tuple[str, ...] = ()
     path: str | None = None
@@ -102,6 +103,7 @@ class Table:
     decimal: str = "."
     sheet: str | None = None
     native: Any = None
+    digest: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -111,6 +113,11 @@ class Table:
     def __repr__(self) -> str:
         """Say where it comes from and how large it is."""
         return f"Table({self.source}, {len(self)} rows, {len(self.names)} columns)"
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the content: of the file's bytes, or of the columns of a data frame."""
+        return self.digest or _digest(self.data)
 
     @property
     def names(self) -> list[str]:
@@ -225,14 +232,16 @@ def read_table(
         return source
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal={decimal!r} is neither '.' nor ','.")
-    if isinstance(source, (str, os.PathLike)):
-        options = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet}
-        table = _read_path(os.fspath(source), options)
-    else:
-        table = _read_frame(source)
     given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    given = {name: value for name, value in given.items() if value is not None}
-    return _find_commas(replace(table, data=_check(table), options=given), decimal)
+    is_path = isinstance(source, (str, os.PathLike))
+    table = _read_path(os.fspath(source), given) if is_path else _read_frame(source)
+    options = {name: value for name, value in given.items() if value is not None}
+    table = replace(table, data=_check(table), options=options)
+    if decimal == "." or (decimal is None and table.delimiter == ","):
+        return table
+    found = [name for name in table.names if cells.has_commas(table.data.column(name))]
+    note = f"decimal commas are read in {name_some(found)}."
+    return replace(table, decimal=",", notes=(*table.notes, note)) if found else table
 
 
 def _check(table: Table) -> Any:
@@ -268,16 +277,6 @@ def _bad_letters(source: str, name: str, column: Any) -> str:
     return f"{source}, column {name_some([name])}: damaged. Write the file again."
 
 
-def _find_commas(table: Table, decimal: str | None) -> Table:
-    if decimal == "." or (decimal is None and table.delimiter == ","):
-        return table
-    found = [name for name in table.names if cells.has_commas(table.data.column(name))]
-    if not found:
-        return table
-    note = f"decimal commas are read in {name_some(found)}."
-    return replace(table, decimal=",", notes=(*table.notes, note))
-
-
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if path == "-":
         return _read_bytes("the standard input", path, sys.stdin.buffer.read(), options)
@@ -290,22 +289,22 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
     data = _concatenate(tables)
-    digest = hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest()
+    digest = hashlib.sha256("".join(table.digest for table in tables).encode()).hexdigest()
     note = (f"{len(tables)} files are read as one table, {files[0].name} first.", *note)
-    return replace(tables[0], source=f"'{path}'", path=path, data=data, sha256=digest, notes=note)
+    return replace(tables[0], source=f"'{path}'", path=path, data=data, digest=digest, notes=note)
 
 
 def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
     """Return the files that a path stands for, in natural order, and what is left out."""
     place = Path(path)
     if place.is_dir():
-        inside = [f for f in place.rglob("*") if _ending(f) and not _HIDDEN.search(str(f))]
-        found = [kind for kind in _KINDS if any(_ending(f) == kind for f in inside)]
-        if not found:
+        inside = {f: _kind(f) for f in place.rglob("*") if not _HIDDEN.search(str(f))}
+        found = next((kind for kind in _KINDS if kind in inside.values()), None)
+        if found is None:
             raise TableError(f"'{path}' is a folder without a table. Name a file.")
-        left = sorted(f.name for f in inside if _ending(f) != found[0])
+        left = sorted(f.name for f, kind in inside.items() if kind not in (None, found))
         note = (f"left out of the folder: {name_some(left)}.",) if left else ()
-        return sorted((f for f in inside if _ending(f) == found[0]), key=_natural), note
+        return sorted((f for f, kind in inside.items() if kind == found), key=_natural), note
     if place.exists():
         return [place], ()
     files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
@@ -317,12 +316,12 @@ def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
     raise TableError(f"there is no file {name_some([path])}. {guess}")
 
 
-def _ending(file: Path) -> Kind | None:
+def _kind(file: Path, start: bytes = b"") -> Kind | None:
+    """Tell what a file holds by its first bytes, else by the ending of its name."""
+    for mark, kind in _STARTS.items():
+        if start.startswith(mark):
+            return kind
     return next((kind for kind, ends in _KINDS.items() if file.suffix.lower() in ends), None)
-
-
-def _kind(file: Path, start: bytes) -> Kind | None:
-    return next((kind for mark, kind in _STARTS.items() if start.startswith(mark)), _ending(file))
 
 
 def _natural(file: Path) -> list[Any]:
@@ -355,7 +354,7 @@ def _read_file(file: Path, options: Mapping[str, Any]) -> Table:
             with ThreadPoolExecutor(1) as pool:
                 digest = pool.submit(hashlib.file_digest, stream, "sha256")
                 data = _read_columns(source, kind, file)
-            return Table(source, data, digest.result().hexdigest(), kind)
+            return Table(source, data, kind, digest=digest.result().hexdigest())
         return _read_bytes(source, str(file), stream.read(), options)
 
 
@@ -386,7 +385,7 @@ def _read_bytes(source: str, path: str, content: bytes, options: Mapping[str, An
         raise TableError(f"{source} is empty. Give a table with a header and rows.")
     digest = hashlib.sha256(content).hexdigest()
     kind = _kind(Path(path), content) or ("json" if content.lstrip()[:1] in b"{[" else "csv")
-    table = Table(source, None, digest, kind, path=path)
+    table = Table(source, None, kind, path=path, digest=digest)
     if kind in ("parquet", "arrow"):
         return replace(table, data=_read_columns(source, kind, io.BytesIO(content)))
     if kind == "excel":
@@ -430,21 +429,23 @@ def _decode(source: str, content: bytes, encoding: str | None) -> tuple[str, str
 
 
 def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
+    newline = "\n" if "\n" in text else "\r"  # of an old Macintosh
     if delimiter is None:
-        delimiter = _find_delimiter(text)
+        delimiter = _find_delimiter(text, newline)
     elif len(delimiter := delimiter.replace("\\t", "\t")) != 1:
         raise TableError(f"the delimiter {delimiter!r} is not one character.")
-    rows = _csv_rows(table.source, text, delimiter)
+    rows = _csv_rows(table.source, io.StringIO(text, newline), delimiter)
     titles = [restore(title) for title in next(rows, ())]
     blocks = []
     while block := list(islice(rows, _BLOCK)):
         blocks.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
-    columns = [pa.chunked_array(chunks, pa.string()) for chunks in zip(*blocks, strict=True)]
-    columns = [_undo_apostrophes(c) for c in columns] or [pa.array([], pa.string())] * len(titles)
-    columns = [  # an untitled column is nothing if it is blank
-        c if title.strip() or pc.any(pc.not_equal(c, "")).as_py() else pa.nulls(len(c))
-        for title, c in zip(titles, columns, strict=True)
-    ]
+    columns = []
+    for j, title in enumerate(titles):
+        column = pa.chunked_array([block[j] for block in blocks], pa.string())
+        if pc.any(pc.starts_with(column, pattern="'")).as_py():
+            column = pa.array([restore(cell) for cell in column.to_pylist()], pa.string())
+        blank = not title.strip() and not pc.any(pc.not_equal(column, "")).as_py()
+        columns.append(pa.nulls(len(column)) if blank else column)
     notes = table.notes
     if delimiter != "," and Path(table.path or "").suffix.lower() not in (".tsv", ".tab"):
         notes = (f"cells are parted by {delimiter!r}.", *notes)
@@ -452,39 +453,26 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
     return replace(table, data=data, delimiter=delimiter, notes=notes)
 
 
-def _undo_apostrophes(column: Any) -> Any:
-    if not pc.any(pc.starts_with(column, pattern="'")).as_py():
-        return column
-    return pa.chunked_array([[restore(cell) for cell in column.to_pylist()]], pa.string())
-
-
-def _lines(text: str) -> io.StringIO:
-    """Part a text at line feeds; a file of an old Macintosh at carriage returns."""
-    return io.StringIO(text, newline="\n" if "\n" in text else "\r")
-
-
-def _find_delimiter(text: str) -> str:
-    sample, cut = text[:_SAMPLE], len(text) > _SAMPLE
-
-    def score(delimiter: str) -> tuple[float, int]:
-        widths = []
+def _find_delimiter(text: str, newline: str) -> str:
+    """Return what parts the first rows most evenly, and then into most cells."""
+    found, best = ",", (0.0, 0)
+    for delimiter in _DELIMITERS:
+        widths: list[int] = []
         try:
-            reader = csv.reader(_lines(sample), delimiter=delimiter, strict=True)
-            for row in islice(reader, 50):
+            sample = io.StringIO(text[:_SAMPLE], newline)
+            for row in islice(csv.reader(sample, delimiter=delimiter, strict=True), 50):
                 widths += [len(row)] if row else []
         except csv.Error:
-            widths = widths if cut else widths[:1]
-        if not widths or widths[0] < 2:
-            return 0, 0
-        return widths.count(widths[0]) / len(widths), widths[0]
-
-    best = max(_DELIMITERS, key=score)
-    return best if score(best) > (0, 0) else ","
+            widths = widths if len(text) > _SAMPLE else widths[:1]
+        if widths and widths[0] > 1:
+            score = widths.count(widths[0]) / len(widths), widths[0]
+            found, best = (delimiter, score) if score > best else (found, best)
+    return found
 
 
-def _csv_rows(source: str, text: str, delimiter: str) -> Iterator[list[str]]:
+def _csv_rows(source: str, lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the titles and then all rows that are not blank."""
-    reader = csv.reader(_lines(text), delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     width, line = 0, 1
     try:
         for row in reader:
@@ -507,17 +495,15 @@ def _csv_rows(source: str, text: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def _read_json(source: str, text: str) -> Any:
-    """Read one object a line, or one array of objects."""
+    """Read one array of objects, one object of columns, or one object a line."""
     if text.lstrip().startswith("["):
         values = _parse(source, text, 0)
-        records: Iterable[tuple[str, Any]] = ((f"entry {i}", v) for i, v in enumerate(values))
-    else:
-        lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
-        whole = _whole_object(text)
-        if whole is not None:
-            return _from_columns(source, whole)
-        records = ((f"line {i}", _parse(source, line, i)) for i, line in lines)
-    return _from_records(source, records)
+        return _from_records(source, ((f"entry {i}", v) for i, v in enumerate(values)))
+    whole = _whole_object(text)
+    if whole is not None:
+        return _from_columns(source, whole)
+    lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
+    return _from_records(source, ((f"line {i}", _parse(source, each, i)) for i, each in lines))
 
 
 def _parse(source: str, text: str, line: int) -> Any:
@@ -595,9 +581,7 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
     try:
         import python_calamine
     except ImportError as error:
-        raise TableError(
-            "Excel files need python-calamine: pip install 'appellate[table]'"
-        ) from error
+        raise TableError(f"Excel files need python-calamine: {install('table')}") from error
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
         names = book.sheet_names
@@ -633,7 +617,7 @@ def _read_frame(source: Any) -> Table:
             f"a {type(source).__name__} is no table ({str(error).splitlines()[0]}). Give a path, "
             "a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
         ) from error
-    return Table("the table", data, _digest(data), "frame", native=source)
+    return Table("the table", data, "frame", native=source)
 
 
 def _open_frame(source: Any) -> Any:

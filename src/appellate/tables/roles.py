@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from appellate.tables import cells
-from appellate.tables.cells import TableError, as_text, name_some, printable
-from appellate.tables.labels import Labels, coded, find_separator, read_labels, together
+from appellate.tables.cells import (
+    Labels,
+    TableError,
+    as_text,
+    coded,
+    find_separator,
+    name_some,
+    printable,
+    read_labels,
+    together,
+)
 from appellate.tables.reading import Table
 
 Columns = str | Sequence[str]
@@ -139,6 +146,7 @@ class Roles:
 
 _LAYOUTS = ("candidates", "annotators", "long", "counts")
 _SINGLE = ("id", "truth", "image")
+_NAMED = (*_LAYOUTS, *_SINGLE, "text", "ignore")
 _KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
 _SINGULAR = {
     "annotators": "annotator",
@@ -204,112 +212,82 @@ def find_roles(
     maybe  candidates  several labels in a cell, parted by '|'
     w      feature     numbers
     """
-    guess = _Guess(table, [missing] if isinstance(missing, str) else missing)
-    named: dict[str, Any] = {
-        "candidates": candidates,
-        "annotators": annotators,
-        "long": long,
-        "counts": counts,
-        "id": id,
-        "truth": truth,
-        "image": image,
-        "text": text,
-        "ignore": ignore,
-    }
+    named = {role: columns for role, columns in locals().items() if role in _NAMED}
     refused = {role for role, columns in named.items() if columns is False}
     given = {
         role: table.find([columns] if role in _SINGLE else columns, role)
         for role, columns in named.items()
         if not (columns is None or isinstance(columns, bool)) and len(columns)
     }
-    if len(given.keys() & {*_LAYOUTS}) > 1:
+    layouts = [role for role in _LAYOUTS if role in given]
+    if len(layouts) > 1:
         raise TableError(
-            f"{' and '.join(r for r in _LAYOUTS if r in given)}: labels are in one of these ways. "
-            "Give one of them."
+            f"{' and '.join(layouts)}: labels are in one of these ways. Give one of them."
         )
     if len(given.get("long", "ab")) not in (2, 3):
         raise TableError("long: name the columns item, label and, optionally, person.")
-    guess.refuse_twice(given)
+    guess = _Guess(table, [missing] if isinstance(missing, str) else missing)
     for role, columns in given.items():
+        twice = [name for name in columns if name in guess.reasons]
+        if twice:
+            other = next(other for other, taken in given.items() if twice[0] in taken)
+            raise TableError(
+                f"column {name_some(twice[:1])} is given as {other} and as {role}. A column has "
+                "one role."
+            )
         guess.take(role, columns)
     chosen = None if features is None else table.find(features, "features")
     guess.set_aside_earlier(chosen or ())
-    if not given.keys() & {*_LAYOUTS}:
+    if not layouts:
         guess.find_labels()
-    guess.find_separator(separator)
-    guess.find_missing()
+    guess.settle_labels(separator)
     guess.find_others(refused, chosen)
     return guess.roles()
 
 
 class _Column:
-    """What a column looks like; computed when asked for."""
+    """What a column looks like, by one pass over its cells.
+
+    `kind` is one of empty, number, date, list, vector, nested and text; `values` are its
+    distinct cells as texts and how often they occur, None for many floats and for lists;
+    `start` are the numbers of its first rows, none if it is no column of numbers.
+    """
 
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name = table, name
-        self.data = table.data.column(name)
         parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
         self.words = {*re.findall(r"[a-z]+|\d+", parted)}
         self.title = "".join(letter for letter in parted if letter.isalnum())
-
-    @cached_property
-    def kind(self) -> str:
-        """One of empty, number, date, list, vector, nested and text."""
-        kind = self.data.type
-        if self.data.null_count == len(self.data) or self.values == {}:
-            return "empty"
-        if pa.types.is_nested(kind):
-            if not hasattr(kind, "value_type"):
-                return "nested"
-            return "list" if cells._is_text(kind.value_type) else "vector"
-        if pa.types.is_temporal(kind):
-            return "date"
-        if pa.types.is_primitive(kind) or self.table.numbers(self.name) is not None:
-            return "number"
-        return "date" if cells.dates(self.data) is not None else "text"
-
-    @cached_property
-    def values(self) -> dict[str, int] | None:
-        """Distinct cells as texts, and how often they occur; None for many floats and lists."""
-        if pa.types.is_nested(self.data.type):
-            return None
-        if pa.types.is_floating(self.data.type):
-            start = self.data.slice(0, _SAMPLE)
-            if pc.count_distinct(start).as_py() > 0.3 * len(start) + 20:
-                return None
-        counted = self.table.texts(self.name).drop_null().value_counts()
-        pairs = (counted.field("values").to_pylist(), counted.field("counts").to_pylist())
-        return dict(zip(*pairs, strict=True))
-
-    @cached_property
-    def filled(self) -> int:
-        empty = self.data.null_count
-        return len(self.data) - empty if self.values is None else sum(self.values.values())
-
-    @cached_property
-    def distinct(self) -> int:
-        return len(self.data) if self.values is None else len(self.values)
-
-    @cached_property
-    def start(self) -> NDArray[np.float64]:
-        """Numbers of the first rows; none if it is no column of numbers."""
-        numbers = self.kind == "number"
-        start = cells.numbers(self.data.slice(0, _SAMPLE), self.table.decimal) if numbers else None
-        return np.empty(0) if start is None else start
-
-    @cached_property
-    def is_whole(self) -> bool:
+        self.data = data = table.data.column(name)
+        kind, some, nested = data.type, data.slice(0, _SAMPLE), pa.types.is_nested(data.type)
+        self.values: dict[str, int] | None = None
+        self.filled, self.distinct = len(data) - data.null_count, len(data)
+        many = 0.3 * len(some) + 20
+        if not nested and not (pa.types.is_floating(kind) and _distinct(some) > many):
+            counted = table.texts(name).drop_null().value_counts()
+            self.values = dict(zip(*(each.to_pylist() for each in counted.flatten()), strict=True))
+            self.filled, self.distinct = sum(self.values.values()), len(self.values)
+        numbers = None
+        if not self.filled:
+            self.kind = "empty"
+        elif nested:
+            of_texts = hasattr(kind, "value_type") and cells._is_text(kind.value_type)
+            self.kind = (
+                "list" if of_texts else "vector" if hasattr(kind, "value_type") else "nested"
+            )
+        elif pa.types.is_temporal(kind):
+            self.kind = "date"
+        elif pa.types.is_primitive(kind):
+            self.kind, numbers = "number", cells.numbers(some, table.decimal)
+        elif (numbers := table.numbers(name)) is not None:
+            self.kind = "number"
+        else:
+            self.kind = "date" if cells.dates(data) is not None else "text"
+        self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = self.start[~np.isnan(self.start)]
-        return bool(len(filled) and np.all(filled == np.trunc(filled)))
-
-    @cached_property
-    def is_prose(self) -> bool:
-        most = self.distinct > 0.5 * self.filled
-        if self.kind != "text" or not (most or self.distinct > 20):
-            return False
-        some = list(self.values or ())[:5000]
-        words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
-        return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+        self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
+        self.is_prose = self.kind == "text" and _is_prose(self.values or {}, self.filled)
+        self.is_code = self.is_whole or (self.kind == "text" and not self.is_prose)
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
         """Tell whether texts have a form."""
@@ -322,9 +300,9 @@ class _Column:
         if self.kind == "date":
             return 1 < self.distinct <= max(2, 0.2 * self.filled)
         few = self.distinct <= max(2, min(1000, 0.5 * self.filled))
-        return few and (self.is_whole or (self.kind == "text" and not self.is_prose))
+        return few and self.is_code
 
-    @cached_property
+    @property
     def separator(self) -> str | None:
         """What parts labels in a cell; ``"["`` for lists of Python or JSON."""
         if self.kind != "text" or self.is_prose or self.mostly(_PICTURE) or not self.values:
@@ -341,7 +319,7 @@ class _Guess:
 
     def __init__(self, table: Table, missing: Iterable[Any]) -> None:
         self.table = table
-        self.columns = {name: _Column(table, name) for name in table.names}
+        self.columns: dict[str, _Column] = {}
         self.found: dict[str, Any] = {"missing": tuple(map(as_text, missing))}
         self.reasons: dict[str, str] = {}
         self.ignore: dict[str, str] = {}
@@ -351,15 +329,6 @@ class _Guess:
         notes = tuple(self.notes)
         return Roles(**self.found, ignore=self.ignore, reasons=self.reasons, notes=notes)
 
-    def refuse_twice(self, given: Mapping[str, tuple[str, ...]]) -> None:
-        for (one, first), (other, second) in combinations(given.items(), 2):
-            both = [name for name in first if name in second]
-            if both:
-                raise TableError(
-                    f"column {name_some(both[:1])} is given as {one} and as {other}. A column has "
-                    "one role."
-                )
-
     def take(self, role: str, names: Sequence[str], reason: str = "given") -> None:
         self.reasons |= dict.fromkeys(names, reason)
         if role == "ignore":
@@ -367,17 +336,29 @@ class _Guess:
         else:
             self.found[role] = names[0] if role in _SINGLE else tuple(names)
 
+    def look(self, names: Iterable[str]) -> list[_Column]:
+        """Look at columns, each once."""
+        names = list(names)
+        for name in names:
+            if name not in self.columns:
+                self.columns[name] = _Column(self.table, name)
+        return [self.columns[name] for name in names]
+
     def free(self) -> list[_Column]:
-        return [column for name, column in self.columns.items() if name not in self.reasons]
+        return self.look(name for name in self.table.names if name not in self.reasons)
 
     def set_aside_earlier(self, features: Sequence[str]) -> None:
         """Set aside what a run added to the table, if all of it is there."""
-        titles = [c.name for c in self.free() if c.name not in features]
+        known = {*self.reasons, *features}
         added = {
-            name: [t for t in titles if re.fullmatch(rf"{name}|appeal_{name}\d*", t)]
+            name: [
+                title
+                for title in self.table.names
+                if title not in known and re.fullmatch(rf"{name}|appeal_{name}\d*", title)
+            ]
             for name in (*_ADDED, *_MAYBE)
         }
-        outcomes = [{*(self.columns[t].values or ("",))} <= _OUTCOMES for t in added["outcome"]]
+        outcomes = [{*(c.values or ("",))} <= _OUTCOMES for c in self.look(added["outcome"])]
         if all(added[name] for name in _ADDED) and all(outcomes):
             self.take(
                 "ignore",
@@ -396,7 +377,7 @@ class _Guess:
 
     def _long(self) -> bool:
         """Find item, label and person: pairs of the first and last come once, items again."""
-        free = [c for c in self.free() if c.is_whole or (c.kind == "text" and not c.is_prose)]
+        free = [c for c in self.free() if c.is_code]
         keys = [c for c in free if c.filled == len(c.data) and 1 < c.distinct <= 0.7 * c.filled]
         people = [c for c in keys if _PEOPLE_WORDS & c.words]
         items = [c for c in keys if c not in people and (_ITEM_WORDS | _ID_WORDS) & c.words]
@@ -419,7 +400,7 @@ class _Guess:
     def _pairs(self, one: _Column, other: _Column) -> int:
         """Return how many different pairs two columns make."""
         texts = (self.table.texts(column.name).fill_null("") for column in (one, other))
-        return int(pc.count_distinct(pc.binary_join_element_wise(*texts, "\0")).as_py())
+        return _distinct(pc.binary_join_element_wise(*texts, "\0"))
 
     def _sets(self) -> bool:
         found = [c for c in self.free() if c.separator or c.kind == "list"]
@@ -439,7 +420,7 @@ class _Guess:
 
     def _people(self) -> bool:
         """Find columns with the same labels, which agree on rows more often than by chance."""
-        free = [c for c in self.free() if c.is_whole or (c.kind == "text" and not c.is_prose)]
+        free = [c for c in self.free() if c.is_code]
         free = [c for c in free if c.distinct <= 60 and c.title not in _TRUTH_TITLES]
         titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
         if len(titled) > 1:
@@ -453,8 +434,11 @@ class _Guess:
             least = 0.4 if numbers and holes < 0.05 else 0.2
             sure = compared >= 5 and least <= agreed < 1
             if len(group) > (2 if numbers or labelled else 1) and (sure or holes > 0.9):
-                names = [name for name in self.columns if name in {c.name for c in group}]
-                self.take("annotators", names, "same labels as the others, mostly agreeing")
+                names = {c.name for c in group}
+                names_in_order = [name for name in self.table.names if name in names]
+                self.take(
+                    "annotators", names_in_order, "same labels as the others, mostly agreeing"
+                )
                 return True
         return False
 
@@ -491,20 +475,18 @@ class _Guess:
             self.take("candidates", [found[0].name], "labels by its title, one a row")
         return bool(found)
 
-    def find_separator(self, separator: str | None) -> None:
+    def settle_labels(self, separator: str | None) -> None:
+        """Find what parts labels, and whether -1 is no answer: people's numbers often have it."""
         names = self.found.get("candidates", ())
         if separator is None and len(names) == 1:
-            column = self.columns[names[0]]
+            (column,) = self.look(names)
             separator = find_separator(column.values or {}) if column.kind == "text" else None
         self.found["separator"] = separator or None
-
-    def find_missing(self) -> None:
-        """Take -1 as no answer where people's answers are numbers and it is frequent."""
-        columns = [self.columns[name] for name in self.found.get("annotators", ())]
-        marks = sum((c.values or {}).get("-1", 0) for c in columns)
-        if self.found["missing"] or marks <= 0.3 * sum(c.filled for c in columns):
+        people = self.look(self.found.get("annotators", ()))
+        marks = sum((c.values or {}).get("-1", 0) for c in people)
+        if self.found["missing"] or marks <= 0.3 * sum(c.filled for c in people):
             return
-        if all(c.is_whole and np.nanmin(c.start) >= -1 for c in columns):
+        if all(c.is_whole and np.nanmin(c.start) >= -1 for c in people):
             self.found["missing"] = ("-1",)
             self.notes.append("-1 is taken as no answer (missing=).")
 
@@ -584,15 +566,28 @@ class _Guess:
         return None
 
 
+def _distinct(column: Any) -> int:
+    return int(pc.count_distinct(column).as_py())
+
+
+def _is_prose(cells: Mapping[str, int], filled: int) -> bool:
+    """Tell sentences from labels and names."""
+    most = len(cells) > 0.5 * filled
+    if not (most or len(cells) > 20):
+        return False
+    some = list(cells)[:5000]
+    words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
+    return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+
+
 def _rank(column: _Column) -> int:
     return _LABEL_TITLES.index(column.title) if column.title in _LABEL_TITLES else 99
 
 
 def _names_rows(column: _Column) -> bool:
     """Tell whether a column names the rows: by its title, with no value twice."""
-    code = column.is_whole or (column.kind == "text" and not column.is_prose)
     unique = column.distinct == column.filled == len(column.data)
-    if not code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
+    if not column.is_code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
         return False
     return bool((_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}) or (
         column.title.endswith("id")

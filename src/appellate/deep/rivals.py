@@ -1,0 +1,374 @@
+"""Losses of other authors on the one trainer: a class of a few lines each, with its equation.
+
+In all of them p is the softmax of a row's logits f, S its candidates, l the number of labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from appellate._compat import StrOptions
+from appellate.deep.estimator import DeepClassifier
+from appellate.deep.losses import noncandidate_loss, normalize_over, soft_cross_entropy
+from appellate.deep.methods import METHODS, Batch, OneNetwork, Proden, Step
+from appellate.deep.networks import NetworkFactory
+from appellate.deep.processes import gather
+from appellate.deep.settings import Ambiguity, Network
+
+
+class Rival(OneNetwork):
+    """A method whose next targets may depend on the logits and on how far training is.
+
+    Attributes
+    ----------
+    progress : float
+        0 in the first epoch, 1 in the last.
+    """
+
+    progress = 0.0
+
+    def targets(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Confidence of a batch after its step."""
+        return self.retarget(torch.softmax(logits, dim=1), batch)
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Return the loss, then set the next targets by the same pass."""
+        self.progress = epoch / max(1, n_epochs - 1)
+        logits = self.network(batch.views[0]).float()
+        loss = self.loss(logits, batch)
+        self._store(batch.rows, self.targets(logits.detach(), batch))
+        return Step(loss, {"loss_base": loss.detach()}, logits)
+
+
+class RC(Proden):
+    """Risk consistent: ``-sum_S w_j log p_j``, w the model's p within S at the last visit.
+
+    So weighted it is PRODEN; the authors of RC take w by one more pass after the step.
+    """
+
+
+class CC(Rival):
+    """Classifier consistent: ``-log sum_S p_j``, in logarithms, so that nothing underflows."""
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        inside = torch.where(batch.candidates, F.log_softmax(logits, dim=1), -torch.inf)
+        return -inside.logsumexp(dim=1).mean()
+
+
+class LWS(Rival):
+    """Leveraged weighted: ``sum_S w_j s(-f_j) + 2 sum_{not S} w_j s(f_j)``, s the sigmoid.
+
+    w is the softmax within either side, of the last visit in S, of this pass outside.
+    """
+
+    leverage = 2.0
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        outside = torch.where(batch.candidates, 0.0, torch.softmax(logits.detach(), dim=1))
+        outside = outside / outside.sum(dim=1, keepdim=True).clamp(min=1e-30)
+        inside = self.confidence[batch.rows] * torch.sigmoid(-logits)
+        return (inside + self.leverage * outside * torch.sigmoid(logits)).sum(dim=1).mean()
+
+
+class CAVL(Rival):
+    """Class activation: ``-log p_k`` for the candidate k of the largest ``|f_k - 1| f_k``.
+
+    At a row's first visit all candidates count alike. The largest is sought among the candidates
+    only: a product with the candidate matrix, as public code has it, would prefer any other
+    label where all candidates are negative.
+    """
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        return soft_cross_entropy(logits, self.confidence[batch.rows])
+
+    def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        value = torch.where(batch.candidates, (logits - 1).abs() * logits, -torch.inf)
+        return F.one_hot(value.argmax(dim=1), logits.shape[1]).float()
+
+
+class MSE(Rival):
+    """Several complementary labels: the unbiased estimate of ``|p - e_y|^2``.
+
+    ``1 + |p|^2 - 2 q + 2 (1 - q) (|S| - 1) / (l - |S|)``, q the sum of p in S. A row that has
+    every label says nothing.
+    """
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        p = torch.softmax(logits, dim=1)
+        size = batch.candidates.sum(dim=1)
+        others = logits.shape[1] - size
+        inside = (p * batch.candidates).sum(dim=1)
+        weight = (size - 1) / others.clamp(min=1)
+        losses = 1 + p.square().sum(dim=1) - 2 * inside + 2 * (1 - inside) * weight
+        return (losses * (others > 0)).mean()
+
+
+class EXP(Rival):
+    """Several complementary labels, bounded: ``exp(-sum_S p_j) (l - 1) / (l - |S|)``.
+
+    A row that has every label says nothing.
+    """
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        l, size = logits.shape[1], batch.candidates.sum(dim=1)
+        inside = (torch.softmax(logits, dim=1) * batch.candidates).sum(dim=1)
+        weight = (l - 1) * (size < l) / (l - size).clamp(min=1)
+        return (weight * torch.exp(-inside)).mean()
+
+
+class AbsMAE(Rival):
+    """Average of a bounded loss over the candidates: ``mean_S 2 - 2 p_j``."""
+
+    def bounded(self, p: Tensor) -> Tensor:
+        """Loss of every label if it were the true one."""
+        return 2 - 2 * p
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        losses = self.bounded(torch.softmax(logits, dim=1)) * batch.candidates
+        return (losses.sum(dim=1) / batch.candidates.sum(dim=1)).mean()
+
+
+class AbsGCE(AbsMAE):
+    """Average of a bounded loss over the candidates: ``mean_S (1 - p_j^0.7) / 0.7``."""
+
+    power = 0.7
+
+    def bounded(self, p: Tensor) -> Tensor:  # noqa: D102
+        return (1 - p.clamp(min=1e-8) ** self.power) / self.power
+
+
+class POP(Rival):
+    """Progressive purification: ``-sum w_j log p_j``, w the model's p within what is left of S.
+
+    A candidate is dropped for good when the best of the row is ahead of it by more than a
+    threshold, which falls evenly from 1 in the first epoch to 1/2 in the last.
+    """
+
+    least = 0.5
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        return soft_cross_entropy(logits, self.confidence[batch.rows])
+
+    def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        left = batch.candidates & (self.confidence[batch.rows] > 0)
+        share = normalize_over(self._divide(torch.softmax(logits, dim=1)), left)
+        threshold = 1 - (1 - self.least) * self.progress
+        kept = left & (share.amax(dim=1, keepdim=True) - share <= threshold)
+        return normalize_over(share, kept)
+
+
+class CRDPLL(Rival):
+    """Consistency: ``-sum_{not S} log(1 - p_j)``, and views that agree with their common mean.
+
+    Over both views of a row; to it is added, from 0 in the first epoch to its full weight after
+    a tenth of them, ``KL(z || p)`` of each view, z the geometric mean of the views' p within S.
+    """
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        outside = noncandidate_loss(logits, batch.candidates)
+        z = self.confidence[batch.rows]
+        divergence = soft_cross_entropy(logits, z) + torch.xlogy(z, z).sum(dim=1).mean()
+        return outside + min(1.0, 10 * self.progress) * divergence
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Sum the losses of the views against the common mean of this pass."""
+        self.progress = epoch / max(1, n_epochs - 1)
+        views = [self.network(view).float() for view in batch.views]
+        common = torch.stack([F.log_softmax(each.detach(), dim=1) for each in views]).mean(dim=0)
+        self._store(batch.rows, self.targets(common, batch))
+        loss = torch.stack([self.loss(each, batch) for each in views]).sum()
+        return Step(loss, {"loss_base": loss.detach()}, views[0])
+
+
+class SoLar(Rival):
+    """Optimal transport: ``-sum w_j log p_j``, w the transport of this and earlier batches.
+
+    Rows of ``p^3`` within S are scaled by turns to sum to one, and columns to the frequency of
+    the labels, a moving average of the transport's own choice. The authors' choice of rows of
+    small loss and their mixing of rows are left out.
+    """
+
+    frequency: Tensor
+    queue: Tensor
+    filled: Tensor
+    sharpness, rate, n_turns, n_kept = 3.0, 0.01, 50, 2048
+
+    def __init__(self, network: nn.Module, confidence: Tensor) -> None:
+        super().__init__(network, confidence)
+        l = confidence.shape[1]
+        self.register_buffer("frequency", torch.full((l,), 1 / l))
+        self.register_buffer("queue", torch.zeros(self.n_kept, l))
+        self.register_buffer("filled", torch.zeros((), dtype=torch.long))
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        return soft_cross_entropy(logits, self.confidence[batch.rows])
+
+    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
+        """Transport first, then the loss against it."""
+        logits = self.network(batch.views[0]).float()
+        self._store(batch.rows, self.targets(logits.detach(), batch))
+        loss = self.loss(logits, batch)
+        return Step(loss, {"loss_base": loss.detach()}, logits)
+
+    def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        share = normalize_over(torch.softmax(logits, dim=1), batch.candidates)
+        own = share**self.sharpness
+        earlier = self.queue[: int(self.filled)]
+        found = transport(torch.cat([own, earlier]), self.frequency, self.n_turns)[: len(own)]
+        found = normalize_over(found, batch.candidates)
+        chosen = gather(F.one_hot(found.argmax(dim=1), logits.shape[1]).float())
+        self.frequency.lerp_(chosen.mean(dim=0), self.rate)
+        kept = torch.cat([gather(own), earlier])[: self.n_kept]
+        self.queue[: len(kept)] = kept
+        self.filled.fill_(len(kept))
+        return found
+
+
+def transport(weights: Tensor, frequency: Tensor, n_turns: int) -> Tensor:
+    """Scale columns to the frequencies and rows to one, by turns (Sinkhorn), (m, l).
+
+    Examples
+    --------
+    >>> even = transport(torch.tensor([[3.0, 1.0], [3.0, 1.0]]), torch.tensor([0.5, 0.5]), 9)
+    >>> even.round(decimals=3)
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
+    rows = weights
+    for _ in range(n_turns):
+        rows = rows * (frequency / rows.sum(dim=0).clamp(min=1e-30))
+        rows = rows / rows.sum(dim=1, keepdim=True).clamp(min=1e-30)
+    return rows
+
+
+class Records(Rival):
+    """Rebalanced: ``-sum w_j log p_j``, w within S of the softmax of ``f - log r``.
+
+    r is the softmax of a moving average of f, which is the classifier's answer to the moving
+    average of the features, because it is affine.
+    """
+
+    average: Tensor
+    momentum = 0.9
+
+    def __init__(self, network: nn.Module, confidence: Tensor) -> None:
+        super().__init__(network, confidence)
+        self.register_buffer("average", torch.zeros(confidence.shape[1]))
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        return soft_cross_entropy(logits, self.confidence[batch.rows])
+
+    def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
+        self.average.lerp_(gather(logits).mean(dim=0), 1 - self.momentum)
+        debiased = logits - F.log_softmax(self.average, dim=0)
+        return self.retarget(torch.softmax(debiased, dim=1), batch)
+
+
+RIVALS: dict[str, type[OneNetwork]] = {
+    **{"rc": RC, "cc": CC, "lws": LWS, "cavl": CAVL, "mse": MSE, "exp": EXP, "pop": POP},
+    **{"abs-mae": AbsMAE, "abs-gce": AbsGCE, "cr-dpll": CRDPLL, "solar": SoLar},
+    **{"records": Records},
+}
+METHODS.update(RIVALS)
+
+#: Those whose targets a class prior, or networks that did not see the row, can change.
+_WITH_TARGETS = ("rc", "lws", "pop", "cr-dpll", "records")
+
+
+@dataclass(eq=False, repr=False)
+class RivalClassifier(DeepClassifier):
+    """Other authors' losses for partial labels, on the same networks, alone or coupled.
+
+    With p the softmax of a row's logits f, S its candidates among l labels and w its targets:
+
+    ===========  =================================================================
+    ``rc``       ``-sum_S w_j log p_j``, ``w = p`` within S [1]_; PRODEN's targets
+    ``cc``       ``-log sum_S p_j`` [1]_
+    ``lws``      ``sum_S w_j s(-f_j) + 2 sum_{not S} w_j s(f_j)``, s the sigmoid [2]_
+    ``cavl``     ``-log p_k``, k the candidate of the largest ``abs(f_k - 1) f_k`` [3]_
+    ``mse``      unbiased squared error of several complementary labels [4]_
+    ``exp``      ``exp(-sum_S p_j) (l - 1) / (l - abs(S))`` [4]_
+    ``abs-mae``  ``mean_S 2 - 2 p_j`` [5]_
+    ``abs-gce``  ``mean_S (1 - p_j^0.7) / 0.7`` [5]_
+    ``pop``      as rc, and candidates far behind the best are dropped for good [6]_
+    ``cr-dpll``  ``-sum_{not S} log(1 - p_j)``, and views that agree [7]_
+    ``solar``    as rc, w by transport to an estimated frequency of the labels [8]_
+    ``records``  as rc, w of logits less the log of an estimated frequency [9]_
+    ===========  =================================================================
+
+    Cost: that of plain training of the same network, twice with a partner or with two views
+    (``cr-dpll``). Memory: the network, one batch, and n x l confidences.
+
+    Parameters
+    ----------
+    network : str, callable or Network, default="mlp"
+        As of `PRODENClassifier`.
+    @parameters@
+    loss : str, default="cc"
+        One of the table. Another `ambiguity` than label-first needs targets to correct: rc, lws,
+        pop, cr-dpll and records have such.
+
+    Attributes
+    ----------
+    @attributes@
+
+    References
+    ----------
+    .. [1] Feng, Lv, Han, Xu, Niu, Geng, An, Sugiyama (2020). Provably consistent partial-label
+       learning. NeurIPS.
+    .. [2] Wen, Cui, Hang, Liu, Wang, Lin (2021). Leveraged weighted loss for partial label
+       learning. ICML.
+    .. [3] Zhang, Feng, Han, Liu, Niu, Qin, Sugiyama (2022). Exploiting class activation value
+       for partial-label learning. ICLR.
+    .. [4] Feng, Kaneko, Han, Niu, An, Sugiyama (2020). Learning with multiple complementary
+       labels. ICML.
+    .. [5] Lv, Liu, Feng, Xu, Xu, An, Niu, Geng, Sugiyama (2023). On the robustness of average
+       losses for partial-label learning. IEEE TPAMI.
+    .. [6] Xu, Liu, Lv, Qiao, Geng (2023). Progressive purification for instance-dependent
+       partial label learning. ICML.
+    .. [7] Wu, Wang, Zhang (2022). Revisiting consistency regularization for deep partial label
+       learning. ICML.
+    .. [8] Wang, Xia, Li, Mao, Feng, Chen, Zhao (2022). SoLar: Sinkhorn label refinery for
+       imbalanced partial-label learning. NeurIPS.
+    .. [9] Hong, Yao, Zhou, Zhang, Wang (2023). Long-tailed partial label learning via dynamic
+       rebalancing. ICLR.
+
+    Examples
+    --------
+    >>> from appellate.deep import RivalClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> RivalClassifier(loss="cc", n_epochs=60, random_state=0).fit(X, y).predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    network: str | NetworkFactory | Network = "mlp"
+    _: KW_ONLY
+    loss: str = "cc"
+
+    _parameter_constraints = {
+        **DeepClassifier._parameter_constraints,
+        "loss": [StrOptions(set(RIVALS))],
+    }
+
+    @property
+    def _method(self) -> str:  # type: ignore[override]
+        return self.loss
+
+    @property
+    def _image_views(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("simple", "strong") if self.loss == "cr-dpll" else ("none",)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        plain: Any = Ambiguity.of(self.ambiguity).tau == 0
+        if not plain and self.loss not in _WITH_TARGETS:
+            raise ValueError(
+                f"loss={self.loss!r} has no targets that ambiguity={self.ambiguity!r} could "
+                f"correct: take ambiguity='label-first', or one of {', '.join(_WITH_TARGETS)}."
+            )

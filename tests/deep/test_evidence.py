@@ -1,0 +1,458 @@
+"""Networks that take candidate sets label-first or set-first, against plain computations."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from appellate.datasets import make_partial_labels  # noqa: E402
+from appellate.deep import Ambiguity, PRODENClassifier  # noqa: E402
+from appellate.deep.configuration import read_configuration  # noqa: E402
+from appellate.deep.evidence import TAUS, Reading  # noqa: E402
+from appellate.deep.methods import Batch, ClassPrior, Coupled, Plan  # noqa: E402
+from appellate.deep.runs import RunError, choose_flip  # noqa: E402
+from appellate.deep.settings import Contrast, Coupling, Network  # noqa: E402
+from appellate.deep.sources import RunData  # noqa: E402
+from appellate.deep.streams import Streams  # noqa: E402
+from appellate.evidence import Evidence  # noqa: E402
+from appellate.io import load_model, save_model  # noqa: E402
+from tests.deep.small import (  # noqa: E402
+    MAKERS,
+    assert_same_run,
+    assert_same_state,
+    even,
+    make_table,
+    pico,
+    proden,
+    state_of,
+)
+
+ROOT = Path(__file__).parents[2]
+L, N = 4, 12
+
+
+def softmax(scores):
+    exp = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return exp / exp.sum(axis=1, keepdims=True)
+
+
+def rownorm(weights):
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def make_plan(method="PRODEN", partner=None, **more):
+    options = Contrast(projection_size=3, queue_size=8) if method == "PiCO" else None
+    return Plan(method, Network("linear"), Coupling(partner), options, (6,), **more)
+
+
+# -- targets --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tau", [0.5, 1.0])
+def test_moving_prior_is_divided_out(tau):
+    """Three passes over two batches, against numpy; nothing is learnt by gradient."""
+    X, candidates, _ = make_table(N, L)
+    method = make_plan(tau=tau).make(even(candidates), Streams(0))
+    W = even(candidates).numpy().astype(float)
+    prior = W.mean(axis=0)
+    layer = method.network.classifier
+    p = softmax(X @ layer.weight.detach().numpy().T + layer.bias.detach().numpy())
+    for _ in range(3):
+        for rows in (np.arange(5), np.arange(5, N)):
+            batch = Batch(
+                torch.from_numpy(rows),
+                (torch.from_numpy(X[rows]),),
+                torch.from_numpy(candidates[rows]),
+            )
+            loss = method(batch, 0, 1).loss.item()
+            assert loss == pytest.approx(-(W[rows] * np.log(p[rows])).sum(axis=1).mean(), rel=1e-5)
+            W[rows] = rownorm(candidates[rows] * p[rows] * (prior + 0.01 / L) ** -tau)
+            prior = 0.95 * prior + 0.05 * W[rows].mean(axis=0)
+            np.testing.assert_allclose(method.confidence.numpy(), W, rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(method.prior.shares.numpy(), prior, rtol=1e-5)
+
+
+def test_prior_moves_the_nearest_prototype_of_pico():
+    """A rare label wins where prototypes are about equally near."""
+    X, candidates, _ = make_table(N, L)
+    candidates[:] = True
+    plan = make_plan("PiCO", tau=1.0)
+    method = plan.make(even(candidates), Streams(0))
+    near_each_other = 1 + 0.05 * torch.randn(L, 3, generator=torch.Generator().manual_seed(0))
+    method.prototypes.copy_(torch.nn.functional.normalize(near_each_other, dim=1))
+    method.prior.shares.copy_(torch.tensor([0.7, 0.2, 0.09, 0.01]))
+    x = torch.from_numpy(X)
+    near = (method.query(x)[1] @ method.prototypes.T).detach().numpy().astype(float)
+    odds = near / 0.07 - np.log(np.array([0.7, 0.2, 0.09, 0.01]) + 0.01 / L)
+    method(Batch(torch.arange(N), (x, x), torch.from_numpy(candidates)), 1, 10)
+    keep = plan.options.keep(1, 10)
+    expected = keep / L + (1 - keep) * np.eye(L)[odds.argmax(axis=1)]
+    np.testing.assert_allclose(method.confidence.numpy(), expected, rtol=1e-5)
+    assert (odds.argmax(axis=1) != near.argmax(axis=1)).any()
+
+
+@pytest.mark.parametrize("method", ["PRODEN", "PiCO"])
+@pytest.mark.parametrize("partner", [None, "non-candidate", "candidate", "independent"])
+def test_fixed_targets_stay(method, partner):
+    X, candidates, _ = make_table(N, L)
+    model = make_plan(method, partner, fixed=True).make(even(candidates), Streams(0))
+    x = torch.from_numpy(X)
+    model(Batch(torch.arange(N), (x, x), torch.from_numpy(candidates)), 3, 10)
+    kept = [value for name, value in model.state_dict().items() if name.endswith("confidence")]
+    assert kept
+    assert all(torch.equal(each, even(candidates)) for each in kept)
+
+
+def test_partner_is_beside_a_base_with_a_prior():
+    _, candidates, _ = make_table(N, L)
+    method = make_plan(partner="non-candidate", tau=0.5).make(even(candidates), Streams(0))
+    assert isinstance(method, Coupled)
+    assert isinstance(method.base.prior, ClassPrior)
+    twin = make_plan(partner="candidate", tau=0.5).make(even(candidates), Streams(0))
+    assert isinstance(twin.partner.prior, ClassPrior)
+
+
+# -- reading the sets -----------------------------------------------------------------------
+
+
+def brute_criterion(p, Y, tau):
+    pi = p.mean(axis=0) + 1e-4
+    pi /= pi.sum()
+    odds = (Y * p * pi**-tau).sum(axis=1) / (Y * pi ** (1 - tau)).sum(axis=1)
+    e = 0.05
+    for _ in range(30):
+        e = np.clip(np.mean(e / ((1 - e) * odds + e)), 0.001, 0.5)
+    return np.log((1 - e) * odds + e).mean()
+
+
+def make_sets(strategy, n=1500, seed=0, **options):
+    """Long-tailed labels, their sets, and scores of a classifier that knows something."""
+    rng = np.random.RandomState(seed)
+    share = 0.5 ** np.arange(6)
+    y = rng.choice(6, size=n, p=share / share.sum())
+    Y = make_partial_labels(y, strategy=strategy, classes=range(6), random_state=seed, **options)
+    scores = np.eye(6)[y] * 2.0 + rng.normal(size=(n, 6)) + np.log(share)
+    return y, Y, np.log(softmax(scores))
+
+
+def test_reading_is_the_best_of_all_taus_and_temperatures():
+    _, Y, scores = make_sets("set_first", bag_size=5)
+    found = Reading.of(scores, Evidence.of_sets(Y))
+    heats = np.geomspace(0.5, 4, 60)
+    grid = {
+        tau: max(brute_criterion(softmax(scores / heat), Y, tau) for heat in heats) for tau in TAUS
+    }
+    assert found.tau == max(grid, key=grid.get) > 0
+    assert found.criterion == pytest.approx(grid[found.tau], abs=1e-3)
+    assert found.label_first == pytest.approx(grid[0.0], abs=1e-3)
+    own = brute_criterion(softmax(scores / found.temperature), Y, found.tau)
+    assert found.criterion == pytest.approx(own, abs=1e-9)
+
+
+def test_gate():
+    for seed in range(3):
+        _, Y, scores = make_sets("set_first", bag_size=5, seed=seed)
+        assert Reading.of(scores, Evidence.of_sets(Y)).set_first
+        _, Y, scores = make_sets("uniform", flip_probability=0.5, seed=seed)
+        assert not Reading.of(scores, Evidence.of_sets(Y)).set_first
+        noise = np.log(softmax(np.random.RandomState(seed).normal(size=scores.shape)))
+        assert not Reading.of(noise, Evidence.of_sets(Y)).set_first
+
+
+def test_posterior_against_plain_steps():
+    y, Y, scores = make_sets("set_first", bag_size=5)
+    evidence = Evidence.of_sets(Y)
+    found = Reading(1.0, 1.5, 0.0, 0.0, True)
+    p = softmax(scores / 1.5)
+    Q = rownorm(Y * p)
+    pi = Q.mean(axis=0) + 0.01 / 6
+    for _ in range(30):
+        Q = rownorm(Y * p * pi**-1.0)
+        pi = np.sqrt(pi * (Q.mean(axis=0) + 0.01 / 6))
+    posterior = found.posterior(scores, evidence)
+    np.testing.assert_allclose(posterior, Q, atol=1e-8)
+    plain = Reading(0.0, 1.5, 0.0, 0.0, False).posterior(scores, evidence)
+    assert np.mean(posterior.argmax(1) == y) > np.mean(plain.argmax(1) == y)
+
+
+# -- fits -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("partner", ["none", "non-candidate", "candidate"])
+@pytest.mark.parametrize(
+    "options", [{"ambiguity": 0.0}, {"n_networks": 1, "targets": "in-sample"}]
+)
+def test_no_ambiguity_is_the_method_as_published(kind, partner, options):
+    X, candidates, _ = make_table()
+    make = MAKERS[kind]
+    plain = make(partner=partner).fit(X, candidates)
+    other = make(partner=partner, **{"ambiguity": "label-first"} | options).fit(X, candidates)
+    assert_same_run(plain, other, X)
+    assert (other.ambiguity_, other.targets_, other.criterion_) == (0.0, "label-first", {})
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_several_networks(kind):
+    X, candidates, _ = make_table()
+    alone = MAKERS[kind]().fit(X, candidates)
+    three = MAKERS[kind](n_networks=3).fit(X, candidates)
+    heads = three.predict_heads(X)
+    assert list(heads) == ["base", "network 1", "network 2", "network 3", "mean"]
+    np.testing.assert_array_equal(heads["base"], alone.predict_proba(X))
+    np.testing.assert_array_equal(heads["network 1"], heads["base"])
+    each = [heads[f"network {k}"] for k in (1, 2, 3)]
+    assert not np.array_equal(each[1], each[2])
+    np.testing.assert_allclose(heads["mean"], np.mean(each, axis=0), atol=1e-6)
+    np.testing.assert_array_equal(three.predict_proba(X), heads["mean"])
+    np.testing.assert_allclose(three.training_output_, heads["mean"], atol=1e-6)
+    np.testing.assert_array_equal(three.verdict_, alone.transduction_)
+    assert three.set_params(head="base").predict_proba(X).tolist() == heads["base"].tolist()
+
+
+def test_label_first_data_leave_the_networks_alone():
+    """With the gate closed `auto` is that many networks, to the bit."""
+    X, candidates, _ = make_table()
+    auto = proden(ambiguity="auto", n_networks=3).fit(X, candidates)
+    plain = proden(n_networks=3).fit(X, candidates)
+    assert auto.targets_ == "label-first"
+    assert list(auto.criterion_) == ["honest-0"]
+    assert_same_run(plain, auto, X)
+
+
+def make_bags(n=240, seed=0):
+    """Rows of set-first bags with a long tail, in clusters that overlap."""
+    rng = np.random.RandomState(seed)
+    y = rng.choice(4, size=n, p=[0.6, 0.25, 0.1, 0.05])
+    X = (2.0 * np.eye(4)[y] + rng.normal(scale=0.8, size=(n, 4))).astype(np.float32)
+    Y = make_partial_labels(
+        y, strategy="set_first", bag_size=4, classes=range(4), random_state=seed
+    )
+    return X, Y, y
+
+
+QUICK = {"n_epochs": 12, "optimizer": "adam", "learning_rate": 0.01, "n_networks": 3}
+
+
+@pytest.mark.parametrize("targets", ["auto", "honest", "in-sample"])
+def test_set_first_data(targets):
+    X, Y, y = make_bags(800)
+    options = QUICK | {"n_epochs": 24, "batch_size": 32}
+    model = proden(**options, ambiguity="auto", targets=targets, n_rounds=3).fit(X, Y)
+    assert model.targets_ in (("honest", "in-sample") if targets == "auto" else (targets,))
+    assert model.ambiguity_ > 0
+    assert "honest-0" in model.criterion_
+    alone = proden(**options | {"n_networks": 1}).fit(X, Y)
+    np.testing.assert_array_equal(model.verdict_, alone.transduction_)
+    heads = model.predict_heads(X)
+    np.testing.assert_array_equal(heads["base"], alone.predict_proba(X))
+    each = [heads[f"network {k}"] for k in (1, 2, 3)]
+    np.testing.assert_allclose(heads["mean"], np.mean(each, axis=0), atol=1e-6)
+    assert np.mean(model.transduction_ == y) > np.mean(model.verdict_ == y)
+    np.testing.assert_allclose(model.confidence_.sum(axis=1), 1, atol=1e-6)
+    assert (model.confidence_[~Y] == 0).all()
+    assert len(model.docket(output="dict")["outcome"]) == len(X)
+
+
+def test_the_rows_of_a_fold_are_not_seen(monkeypatch):
+    """Networks of a round train on all but their fold, the last round on all rows."""
+    from appellate.deep.hearing import Hearing
+
+    X, Y, _ = make_bags()
+    train, seen = Hearing.train, []
+
+    def noted(self, *args, **options):
+        seen.append((options.get("place", ""), options.get("rows"), options.get("fixed", False)))
+        return train(self, *args, **options)
+
+    monkeypatch.setattr(Hearing, "train", noted)
+    proden(**QUICK, ambiguity=1.0, targets="honest", n_rounds=3).fit(X, Y)
+    places = [place for place, _, _ in seen]
+    rounds = [f"honest-{r}/network-{k}" for r in range(3) for k in (1, 2, 3)]
+    assert places == [*rounds[:3], "", *rounds[3:]]
+    for number, (place, rows, fixed) in enumerate(seen):
+        assert fixed == (number > 3)
+        assert (rows is None) == (place == "" or place.startswith("honest-2"))
+    for start in (0, 4):
+        left_out = [
+            np.setdiff1d(np.arange(len(X)), rows) for _, rows, _ in seen[start : start + 3]
+        ]
+        assert sorted(np.concatenate(left_out)) == list(range(len(X)))
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("partner", ["none", "non-candidate"])
+def test_a_class_that_is_never_a_candidate_and_one_of_a_single_fold(kind, partner):
+    X, candidates, _ = make_table()
+    candidates[:, 3] = False
+    candidates[:, 2] = False
+    candidates[0] = [False, False, True, False]  # in all folds but one nobody has it
+    candidates[~candidates.any(axis=1), 0] = True
+    options = {"partner": partner, "n_networks": 3, "n_rounds": 3}
+    for ambiguity in (0.5, 1.0):
+        for targets in ("honest", "in-sample"):
+            model = MAKERS[kind](ambiguity=ambiguity, targets=targets, **options)
+            model.fit(X, candidates)
+            assert np.isfinite(model.predict_proba(X)).all()
+            assert np.isfinite(model.confidence_).all()
+            assert model.transduction_[0] == 2
+
+
+def test_partner_with_ambiguity_shows_all_heads():
+    X, Y, _ = make_bags()
+    model = proden(**QUICK, partner="non-candidate", ambiguity=0.5).fit(X, Y)
+    heads = model.predict_heads(X)
+    assert list(heads) == ["base", "partner", "network 1", "network 2", "network 3", "mean"]
+    np.testing.assert_array_equal(
+        model.set_params(head="partner").predict_proba(X), heads["partner"]
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"ambiguity": "auto", "n_rounds": 2}, {"ambiguity": 0.5}])
+def test_saved_and_read(tmp_path, options):
+    X, Y, _ = make_bags()
+    model = proden(**QUICK, **options).fit(X, Y)
+    save_model(model, tmp_path / "model")
+    read = load_model(tmp_path / "model")
+    for name, p in model.predict_heads(X).items():
+        np.testing.assert_array_equal(p, read.predict_heads(X)[name])
+
+
+def test_side_by_side_changes_no_number():
+    X, Y, _ = make_bags()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        options = {**QUICK, "ambiguity": 1.0, "targets": "honest", "n_rounds": 2}
+        one = proden(**options).fit(X, Y)
+        two = proden(**options)
+        two.run.n_jobs = 2
+        told = []
+        two.run.verbose = told.append
+        two.fit(X, Y)
+    finally:
+        torch.set_num_threads(threads)
+    assert_same_state(state_of(one), state_of(two))
+    np.testing.assert_array_equal(one.confidence_, two.confidence_)
+    assert len(told) == 3 + 12 + 3  # of networks side by side the last epoch
+
+
+def test_progress_names_the_part(capsys):
+    X, Y, _ = make_bags()
+    proden(**QUICK, ambiguity=1.0, targets="honest", n_rounds=2, verbose=True).fit(X, Y)
+    said = capsys.readouterr().err
+    assert "honest-0/network-1: epoch 1" in said
+    assert "honest-1/network-3: epoch 6" in said
+
+
+DRIVER = """
+import os, signal, sys
+import torch
+torch.set_num_threads(1)
+from appellate.deep import hearing
+from tests.deep.test_evidence import KILLED, make_bags
+from tests.deep.small import proden
+
+close_epoch = hearing.RunFolder.close_epoch
+
+def killed(self, record, trainer):
+    close_epoch(self, record, trainer)
+    if str(self.folder).endswith(sys.argv[2]) and record["epoch"] == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+hearing.RunFolder.close_epoch = killed
+X, Y, _ = make_bags()
+proden(**KILLED, folder=sys.argv[1]).fit(X, Y)
+"""
+KILLED = {**QUICK, "ambiguity": 1.0, "targets": "honest", "n_rounds": 3}
+
+
+@pytest.mark.parametrize("place", ["honest-1/network-2", "honest-2/network-1"])
+def test_killed_within_a_round_and_resumed(tmp_path, place):
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(tmp_path), place],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        X, Y, _ = make_bags()
+        resumed = proden(**KILLED, folder=tmp_path, resume=True).fit(X, Y)
+        whole = proden(**KILLED).fit(X, Y)
+    finally:
+        torch.set_num_threads(threads)
+    assert_same_run(resumed, whole, X)
+
+
+# -- what is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ambiguity": "auto", "n_networks": 1}, "no network that did not see a row"),
+        ({"ambiguity": "both"}, "ambiguity"),
+        ({"ambiguity": 1.5}, "ambiguity"),
+        ({"ambiguity": "auto", "warm_start": True}, "warm_start"),
+        ({"n_networks": 2, "warm_start": True}, "warm_start"),
+        ({"n_networks": 0}, "n_networks"),
+    ],
+)
+def test_refused(options, message):
+    X, candidates, _ = make_table()
+    with pytest.raises(ValueError, match=message):
+        PRODENClassifier(n_epochs=1, **options).fit(X, candidates)
+
+
+def test_pico_with_auto():
+    X, Y, y = make_bags(120)
+    model = pico(n_epochs=6, ambiguity="auto", n_networks=2, n_rounds=2).fit(X, Y)
+    assert model.targets_ in ("label-first", "honest", "in-sample")
+    assert len(model.predict_heads(X)) == 4
+    assert Ambiguity("auto").tau is None
+    assert np.mean(model.transduction_ == y) > 0.3
+
+
+# -- runs of the terminal -------------------------------------------------------------------
+
+
+def test_bags_of_images():
+    """All rows of a bag share the union of their labels; the same seed gives the same sets."""
+    rng = np.random.RandomState(0)
+    y = rng.choice(5, size=60)
+    images = rng.randint(256, size=(60, 3, 8, 8)).astype(np.uint8)
+    data = RunData(images, None, np.arange(5), y)
+    bagged = data.bagged(3, 7)
+    sets = bagged.candidates
+    assert sets[np.arange(60), y].all()
+    assert (sets.sum(axis=1) <= 3).all()
+    np.testing.assert_array_equal(sets, data.bagged(3, 7).candidates)
+    unions = [set(np.flatnonzero(row)) for row in sets]
+    for own in unions:  # every label of a set belongs to some row that has this set
+        assert own == {y[i] for i, other in enumerate(unions) if other == own}
+    model = proden(network="linear", network_options={}, n_epochs=1, ambiguity=0.5)
+    assert model.fit(bagged.X, sets).predict(images).shape == (60,)
+
+
+def test_bags_or_flips():
+    configuration = read_configuration("proden-cifar10")
+    assert choose_flip(configuration, "cifar10", None, 4) is None
+    assert choose_flip(configuration, "cifar10", None) == 0.1
+    with pytest.raises(RunError, match="not both"):
+        choose_flip(configuration, "cifar10", 0.3, 4)
+    with pytest.raises(RunError, match="of its own"):
+        choose_flip(configuration, "mine.npz", None, 4)
