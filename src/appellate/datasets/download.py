@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from appellate._text import install
 from appellate.datasets.catalogue import Download, KnownDataset, find_dataset
 from appellate.datasets.home import get_data_home, sha256
 
@@ -138,7 +139,7 @@ def _import_pooch(entry: KnownDataset, home: Path, missing: list[str]) -> Any:
         import pooch
     except ImportError as error:
         raise ImportError(
-            f"downloading {entry.title} needs pooch: pip install 'appellate[data]'. "
+            f"downloading {entry.title} needs pooch: {install('data')}. "
             f"Or: {entry.instructions(home, missing)}"
         ) from error
     return pooch
