@@ -5,20 +5,22 @@ only, so that every method is fitted once a split (and once a fold, to choose a 
 truth) and decides under every cost. Printed as Markdown: scores of new rows and of the training
 rows, p-values of paired tests against the plain decision, and the regret of the chosen width.
 
-Usage: python benchmarks/ordered.py [splits] [--write FILE]
+Usage: python benchmarks/ordered.py [jury] [splits] [--write FILE]
 
-With --write the tables replace what stands between the two marks in FILE (docs/ordered.md).
+With --write the tables replace what stands between two marks in FILE (docs/ordered.md). `jury` is
+the same for the light and the full jury, whose probabilities are calibrated, without the choice.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from appellate import PLCPClassifier
+from appellate import JuryClassifier, PLCPClassifier
 from appellate.bases.ridge import KernelClassifier
 from appellate.candidates import as_candidates
 from appellate.costs import cost_matrix
@@ -42,7 +44,13 @@ HELD_OUT = ["candidate_likelihood", "covering_rate"]
 LEFT_OUT = ["leave_one_out_likelihood", "leave_one_out_covering"]
 MEASURES = ["exact", "within 3", "within 5", "MAE", "kappa"]
 METHODS = [make(base) for base in BASES for make in (alone, coupled)]
-MARKS = "<!-- measured by benchmarks/ordered.py -->", "<!-- end of measured -->"
+END = "<!-- end of measured -->"
+JURIES = [
+    SimpleNamespace(
+        title=title, build=lambda seed, m=members: JuryClassifier(m, random_state=seed)
+    )
+    for title, members in (("light jury", "kernel"), ("full jury", "auto"))
+]
 
 
 def measure(truth, labels):
@@ -103,13 +111,13 @@ def check(problem):
         np.testing.assert_array_equal(transduce(plain, "ordinal:3"), fitted.transduction_)
 
 
-def run(problem, splits):
+def run(problem, splits, methods, choosing):
     """Scores by method, decision and side, (splits, measures); widths chosen by method."""
     scores, chosen = {}, {}
     for split in range(splits):
         train, test = split_rows(len(problem.X), split)
         X, candidates = problem.X[train], problem.candidates[train]
-        for method in METHODS:
+        for method in methods:
             model = method.build(0).fit(X, candidates)
             found = {}
             for cost in COSTS:
@@ -118,7 +126,8 @@ def run(problem, splits):
                     measure(problem.truth[test], new),
                     measure(problem.truth[train], transduce(model, cost)),
                 )
-            for name, cost in choose(method, X, candidates, model).items():
+            picks = choose(method, X, candidates, model) if choosing else {}
+            for name, cost in picks.items():
                 found[name] = found[cost]
                 chosen.setdefault((method.title, name), []).append(cost)
             for decision, sides in found.items():
@@ -165,10 +174,10 @@ def comparison(scores, side):
     return table(["method", "decision", *MEASURES[:4]], rows)
 
 
-def widths(scores, title):
+def widths(scores, title, side="test"):
     """One method under every cost."""
     rows = [
-        [cost or "plain"] + [against(scores, title, cost, "test", k) for k in range(5)]
+        [cost or "plain"] + [against(scores, title, cost, side, k) for k in range(5)]
         for cost in COSTS
     ]
     return table(["cost", *MEASURES], rows)
@@ -219,20 +228,35 @@ def report(scores, chosen):
     return "\n\n".join(parts)
 
 
+def report_juries(scores):
+    """Both juries under every cost."""
+    sides = {"test": "new rows", "training": "training rows"}
+    return "\n\n".join(
+        f"The {jury.title} under every cost, {rows}:\n\n" + widths(scores, jury.title, side)
+        for jury in JURIES
+        for side, rows in sides.items()
+    )
+
+
 def main():
     arguments = sys.argv[1:]
     target = Path(arguments[arguments.index("--write") + 1]) if "--write" in arguments else None
-    splits = int(arguments[0]) if arguments and arguments[0].isdigit() else SPLITS
+    splits = int(next((each for each in arguments if each.isdigit()), SPLITS))
+    juries = "jury" in arguments
     problem = load_problem("fgnet")
     with threadpool_limits(limits=1):
-        check(problem)
-        text = report(*run(problem, splits))
+        if juries:
+            text = report_juries(run(problem, splits, JURIES, choosing=False)[0])
+        else:
+            check(problem)
+            text = report(*run(problem, splits, METHODS, choosing=True))
     print(text)
     if target is not None:
+        marks = f"<!-- measured by benchmarks/ordered.py{' jury' * juries} -->", END
         page = target.read_text(encoding="utf-8")
-        before, _, rest = page.partition(MARKS[0])
-        _, _, after = rest.partition(MARKS[1])
-        target.write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}", encoding="utf-8")
+        before, _, rest = page.partition(marks[0])
+        _, _, after = rest.partition(marks[1])
+        target.write_text(f"{before}{marks[0]}\n\n{text}\n\n{marks[1]}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -163,6 +163,11 @@ def test_scores_where_a_fold_lacks_a_class(estimator, form):
         LALOClassifier(kernel=LinearKernel()),
         PLCLClassifier(kernel="linear"),
         PartnerClassifier(kernel="linear"),
+        PLKNNClassifier(),
+        PLSVMClassifier(kernel="linear", random_state=0),
+        PLSVMClassifier(random_state=0),
+        PLCPClassifier(PLKNNClassifier(), kernel="linear"),
+        PLCPClassifier(PLSVMClassifier(kernel="linear"), random_state=0),
         PLCPClassifier(SUREClassifier(kernel="linear")),
         PLCPClassifier(AGGDClassifier(kernel="linear"), head="mean"),
         PLCPClassifier(SoftLabelClassifier(GaussianNB(), random_state=0)),
@@ -222,6 +227,31 @@ def test_weights_that_are_none(weights, data):
         steady().fit(X, candidates, sample_weight=weights)
     with pytest.raises(TypeError, match="takes sample_weight, not class_weight"):
         steady().fit(X, candidates, class_weight=weights)
+
+
+def test_weights_pass_through_plcp_to_its_base(data):
+    X, candidates, _ = data
+    weights = np.random.RandomState(1).randint(0, 3, size=len(X))
+    model = PLCPClassifier(steady(), max_rounds=1).fit(X, candidates, sample_weight=weights)
+    alone = steady().fit(X, candidates, sample_weight=weights)
+    np.testing.assert_array_equal(model.verdict_, alone.transduction_)
+    np.testing.assert_array_equal(model.estimator_.predict_proba(X), alone.predict_proba(X))
+    nested = PLCPClassifier(PLCPClassifier(steady(), max_rounds=1), max_rounds=1)
+    nested.fit(X, candidates, sample_weight=weights)
+    for base in (SUREClassifier(), PLCPClassifier(PLKNNClassifier())):
+        with pytest.raises(TypeError, match=r"(SURE|PLKNN)Classifier takes no sample_weight"):
+            PLCPClassifier(base).fit(X, candidates, sample_weight=weights)
+
+
+def test_weights_are_routed_through_plcp(data):
+    X, candidates, _ = data
+    weights = np.random.RandomState(1).randint(0, 3, size=len(X))
+    expected = PLCPClassifier(steady(), max_rounds=1).fit(X, candidates, sample_weight=weights)
+    with sklearn.config_context(enable_metadata_routing=True):
+        base = steady()
+        base.estimator.set_fit_request(sample_weight=True)
+        model = PLCPClassifier(base, max_rounds=1).fit(X, candidates, sample_weight=weights)
+    np.testing.assert_array_equal(model.confidence_, expected.confidence_)
 
 
 def test_weights_are_routed_to_the_classifier_that_asks(data):

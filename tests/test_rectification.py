@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import appellate
+from appellate.rectification.case import understand
+from appellate.rectification.run import hear
 from appellate.tables import write_table
 from tests.cli.tables import make_rows
 
@@ -330,3 +332,22 @@ def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
     table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
     with pytest.raises(ValueError, match="there is no file"):
         appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")
+
+
+def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
+    _, table, _ = plain
+    table.to_csv(tmp_path / "t.csv", index=False)
+    vectors = np.random.default_rng(0).normal(size=(len(table), 40))
+    run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", embeddings=vectors)
+    loaded = appellate.load(run.save(tmp_path / "o"))
+    with pytest.raises(ValueError, match=r"embeddings was a ndarray\. Call rectify"):
+        loaded.decide({"i0": None})
+
+
+@pytest.mark.parametrize("options", [{}, {"base": "knn"}])
+def test_the_rounds_of_a_fit_are_told(options, plain):
+    said, within = [], []
+    case = understand(plain[1], candidates="maybe", **options)
+    hear(case, step=lambda text, **more: (within if more else said).append(text))
+    assert said == ["turning columns into numbers", "judging"]
+    assert within[:2] == ["round 1", "round 2"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import os
 import subprocess
 import sys
 
@@ -113,16 +114,6 @@ def test_too_little_is_said_first_and_stays_on_the_page(sets, said, tmp_path, ca
 # -- terminals and the network -----------------------------------------------------------------
 
 
-def start(arguments, code="", **environment):
-    script = f"import sys\n{code}\nfrom appellate.cli.app import run\nsys.exit(run(sys.argv[1:]))"
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        env=os.environ | environment,
-        capture_output=True,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     path = tmp_path_factory.mktemp("narrow") / "t.csv"
@@ -133,38 +124,43 @@ def table(tmp_path_factory):
 def test_a_narrow_code_page(table):
     """What Python takes on Windows where the output goes to a file."""
     out = table.parent / "o"
-    narrow = {"PYTHONIOENCODING": "cp1252"}
-    done = start(["rectify", table, *PLAIN, "--out", out], **narrow)
-    assert done.returncode == 0, done.stderr.decode("cp1252")
-    assert b"Traceback" not in done.stderr
-    done = start(["predict", out, table], **narrow)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.decode("cp1252").splitlines()
-    assert len(lines) == 61, "no half a file"
-    assert r"\u9ce5" in done.stdout.decode("cp1252"), "a letter that is not there is shown"
+    said = {}
+    for name, *arguments in (("rectify", table, *PLAIN, "--out", out), ("predict", out, table)):
+        narrow = io.TextIOWrapper(io.BytesIO(), encoding="cp1252", newline="\n")
+        with contextlib.redirect_stdout(narrow), contextlib.redirect_stderr(narrow):
+            assert run([name, *map(str, arguments)]) == 0
+        narrow.flush()
+        said[name] = narrow.buffer.getvalue().decode("cp1252")
+    assert r"\u9ce5" in said["rectify"], "a letter that is not there is shown by its number"
+    assert said["predict"].count("\n") >= 61, "no half a file"
 
 
-WATCH = """
+WATCHED = """
+import sys
 def watch(event, args):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.gethostbyname"):
         sys.stderr.write(f"NETWORK {event} {args}")
-        import os; os._exit(99)
+        __import__("os")._exit(99)
 sys.addaudithook(watch)
-import appellate, appellate.datasets, appellate.experiments.runner, appellate.review.server
+import appellate.datasets, appellate.experiments.runner, appellate.review.server
+from appellate.cli.app import run
+data, out, *options = sys.argv[1:]
+codes = [
+    run(["check", data]),
+    run(["rectify", data, *options, "--out", out]),
+    run(["predict", out, data, "--out", out + ".csv"]),
+    run(["datasets", "list"]),
+]
+sys.exit(max(codes))
 """
 
 
 def test_nothing_connects_anywhere(table):
     """Importing and the commands on a user's table ask for no address and connect to none."""
     out = table.parent / "quiet"
-    for arguments in (
-        ["check", table],
-        ["rectify", table, *PLAIN, "--out", out],
-        ["predict", out, table, "--out", out.with_suffix(".csv")],
-        ["datasets", "list"],
-    ):
-        done = start(arguments, WATCH)
-        assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-c", WATCHED, str(table), str(out), *PLAIN]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_download_has_a_checksum():

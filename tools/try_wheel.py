@@ -78,7 +78,13 @@ def main(wheel: str, wanted: list[str]) -> None:
             attempt(path, [], oldest, USES["none"], [*CORE, "tests/test_estimators.py"])
             attempt(path, LIGHT, oldest, USES["all"], ["tests/test_io.py"])
         elif name == "pages":
-            attempt(path, ["cli", "io", "plot", "report"], ROOT / "constraints.txt", FIT, PAGES)
+            attempt(
+                path,
+                ["cli", "io", "plot", "report", "table"],
+                ROOT / "constraints.txt",
+                FIT,
+                PAGES,
+            )
         else:
             chosen = [] if name == "none" else [name]
             newest = ROOT / "constraints.txt"

@@ -1,8 +1,13 @@
-"""Text that is safe to print, for whatever writes to a terminal; it needs no package."""
+"""Text that is safe to print or to put into a cell, and how to install what is missing."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+_STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
+_FORMULA = re.compile(f"'*[{_STARTS}]")
+_NUMBER = re.compile(r"'*[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def printable(text: str) -> str:
@@ -30,3 +35,56 @@ def printable(text: str) -> str:
         else letter.encode("unicode_escape").decode("ascii")
         for letter in text
     )
+
+
+def install(*extras: str) -> str:
+    """Say how to get the packages of an extra.
+
+    Appellate is on no index yet: pip adds an extra to the one that is installed.
+
+    Examples
+    --------
+    >>> install("plot")
+    "pip install 'appellate[plot]' (in a clone: pip install '.[plot]')"
+    """
+    names = ",".join(extras)
+    return f"pip install 'appellate[{names}]' (in a clone: pip install '.[{names}]')"
+
+
+def neutralize(cell: str) -> str:
+    r"""Put an apostrophe before a text that a spreadsheet would take for a formula.
+
+    Texts that start with ``= + - @``, tab or a line break get one; numbers such as ``-1.5`` or
+    ``-1,5`` do not. A text that already starts with apostrophes followed by one of these gets
+    one more, so that `restore` undoes it without loss.
+
+    Parameters
+    ----------
+    cell : str
+        A cell of a table.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [neutralize(cell) for cell in ["=cmd()", "-1.5", "-1,5", "cat", "'=x"]]
+    ["'=cmd()", '-1.5', '-1,5', 'cat', "''=x"]
+    """
+    return f"'{cell}" if _is_formula(cell) else cell
+
+
+def restore(cell: str) -> str:
+    """Undo `neutralize`.
+
+    Examples
+    --------
+    >>> [restore(cell) for cell in ["'=cmd()", "-1.5", "'tis", "''=x", "'-1.5"]]
+    ['=cmd()', '-1.5', "'tis", "'=x", "'-1.5"]
+    """
+    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
+
+
+def _is_formula(cell: str) -> bool:
+    return bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)

@@ -185,7 +185,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         X : array-like, shape (n, q)
             Features; float32 is kept. A memory-mapped array is read where it lies; kernel
             methods also take `appellate.ParquetRows` and Dask arrays and data frames, those
-            with a linear kernel sparse arrays.
+            with a linear kernel and PL-KNN sparse arrays.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its
@@ -438,6 +438,8 @@ class AppealClassifier(PartialLabelClassifier):
 
     A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
     """
+
+    _on_round: Callable[[int], object] | None = None  # told after every round of a fit
 
     def docket(
         self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"

@@ -28,6 +28,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
+from appellate._text import install
 from appellate.bases import available_bases
 from appellate.candidates.names import scalars
 
@@ -498,7 +499,7 @@ def _types(names: list[str]) -> str:
 
 def _skops() -> Any:
     if find_spec("skops") is None:
-        raise ImportError("Model files need skops: pip install 'appellate[io]'")
+        raise ImportError(f"Model files need skops: {install('io')}")
     import skops.io
 
     return skops.io

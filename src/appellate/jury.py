@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral, Real
@@ -238,6 +238,7 @@ def deliberate(
     start: list[Values],
     taus: Sequence[float] = TAUS,
     max_rounds: int = 8,
+    on_round: Callable[[int], object] | None = None,
 ) -> Deliberation:
     """Run the rounds of a jury and choose tau and round by the criterion.
 
@@ -254,6 +255,8 @@ def deliberate(
         heard = bench.listen(targets[tau], 0) if hearing is None else hearing
         rounds[tau].append(judge(heard, replicas, tau, targets[tau]))
         targets[tau] = rounds[tau][-1].posterior
+        if on_round is not None:
+            on_round(sum(map(len, rounds.values())))
 
     first = bench.listen(start, 0)
     for number in range(min(_PROBES, max_rounds)):
@@ -618,7 +621,7 @@ class JuryClassifier(AppealClassifier):
         Parameters
         ----------
         X : array-like, shape (n, q)
-            Features.
+            Features; a Dask array or `ParquetRows` where kernels become Nystroem features.
         y : array-like
             Candidate sets, as everywhere (`PartialLabelClassifier.fit`).
         supervision : array-like, shape (n, l), default=None
@@ -699,7 +702,7 @@ class JuryClassifier(AppealClassifier):
                 pairs = zip(replicas.rows, replicas.own, strict=True)
                 first = [own.normalize(own.entries.gather(start[rows])) for rows, own in pairs]
             taus = TAUS if self.ambiguity == "auto" else (self._tau(),)
-            found = deliberate(bench, replicas, first, taus, self.max_rounds)
+            found = deliberate(bench, replicas, first, taus, self.max_rounds, self._on_round)
             if best is None or found.round.criterion > best[1].round.criterion:
                 best = replicas, found, covered is not None
         assert best is not None

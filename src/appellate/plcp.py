@@ -257,6 +257,8 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             both = [confidence, 1 - doubt] if self.keep_confidences else []
             steps = heard.n_iter, replied.n_iter
             history.append(Round(number, changed, *steps, *map(entries.scatter, both)))
+            if self._on_round is not None:
+                self._on_round(number)
             settled = self.tol is not None and max(changed, before) < self.tol
             before = changed
             if settled:
@@ -317,6 +319,8 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             both = [estep(said, evidence, tau), posterior] if self.keep_confidences else []
             steps = heard.n_iter, replied.n_iter
             history.append(Round(number, changed, *steps, *map(entries.scatter, both)))
+            if self._on_round is not None:
+                self._on_round(number)
             settled = self.tol is not None and max(changed, before) < self.tol
             before = changed
             if settled:

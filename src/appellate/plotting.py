@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from appellate._palette import BOTH
+from appellate._text import install
 from appellate.candidates import name_rows
 from appellate.candidates.names import is_missing
 from appellate.confidence import normalize_rows
@@ -306,7 +307,7 @@ def _new_figure(n_panels: int) -> Figure:
 
 def _require_matplotlib() -> None:
     if find_spec("matplotlib") is None:
-        raise ImportError("Figures need matplotlib: pip install 'appellate[plot]'")
+        raise ImportError(f"Figures need matplotlib: {install('plot')}")
 
 
 def _check_samples(model: PLCPClassifier, samples: ArrayLike) -> NDArray[np.intp]:

@@ -205,3 +205,25 @@ def test_the_commands_to_type_next_run(tmp_path, monkeypatch, capsys):
         command, _ = proposed(name, capsys)
         assert run(command) == 0, command
         assert (tmp_path / command[-1] / "rectified.csv").is_file()
+
+
+def test_sheet_and_decimal_are_options(tmp_path, capsys):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl")
+    pytest.importorskip("python_calamine")
+    book = tmp_path / "book.xlsx"
+    with pd.ExcelWriter(book) as writer:
+        pd.DataFrame({"a": [1, 2]}).to_excel(writer, sheet_name="cover", index=False)
+        pd.DataFrame({"w": ["1,5", "2,5", "0,5"], "names": ["a|b", "b", "a|c"]}).to_excel(
+            writer, sheet_name="data", index=False
+        )
+    assert run(["check", str(book)]) == 2
+    capsys.readouterr()
+    assert run(["check", str(book), "--sheet", "data", "--decimal", ","]) == 0
+    said = capsys.readouterr().out
+    assert "decimal commas are read in 'w'" in said
+    assert "--decimal , --sheet data" in said  # the command that it proposes
+    options = ["--candidates", "names", "--sheet", "data", "--decimal", ","]
+    assert run(["rectify", str(book), *options, "--out", str(tmp_path / "o")]) == 0
+    assert "w      feature     numbers" in capsys.readouterr().out
+    assert run(["predict", str(tmp_path / "o"), str(book), *options[2:]]) == 0

@@ -289,8 +289,7 @@ def test_a_crowd_one_row_an_answer_is_rectified(tmp_path, capsys):
     votes = [np.bincount(each.rows * 3 + each.labels, minlength=450) for each in (one, two)]
     np.testing.assert_array_equal(*votes)
     assert run(["rectify", str(out), "--out", str(tmp_path / "found")]) == 0
-    (labels,) = (tmp_path / "found").glob("rectified.*")
-    assert len(read_table(labels)) == 150
+    assert len(read_table(tmp_path / "found" / "docket.csv")) == 150
 
 
 @pytest.mark.parametrize(

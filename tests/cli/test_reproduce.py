@@ -258,6 +258,16 @@ def test_compare_on_own_data(table, tmp_path, capsys):
     assert "right verdicts broken" in (out / "index.html").read_text()
 
 
+@pytest.mark.parametrize("words", [["compare", "TABLE"], ["reproduce", "test-accuracy"]])
+def test_a_page_of_others_is_not_replaced(words, table, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("appellate.experiments.runner.run_all", None)  # before the work
+    (tmp_path / "index.html").write_text("<p>mine</p>")
+    given = [str(table) if word == "TABLE" else word for word in words]
+    assert run([*given, "--out", str(tmp_path), *QUICK]) == 2
+    assert "is no page of ours" in capsys.readouterr().err
+    assert (tmp_path / "index.html").read_text() == "<p>mine</p>"
+
+
 def test_a_file_name_is_neither_mathematics_nor_markup(table, tmp_path, capsys):
     """0.1 failed in matplotlib after all the work."""
     strange = table.rename(table.with_name("a$b^$[red].csv"))

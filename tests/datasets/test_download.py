@@ -228,7 +228,7 @@ def test_what_has_no_address_is_explained(tmp_path):
 
 def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pip install 'appellate\[data\]'. Or: Get"):
+    with pytest.raises(ImportError, match=r"pip install 'appellate\[data\]' .*\. Or: Get"):
         fetch_dataset("cifar10h", data_home=tmp_path)
 
 

@@ -10,10 +10,12 @@ from appellate.confidence import blur
 from appellate.experiments.authors import (
     AUTHORS,
     AuthorsPLCP,
+    load_lost_as_it_stands,
     monotone_share,
     stopping_round,
 )
 from appellate.experiments.methods import coupled
+from appellate.experiments.problems import UnavailableError, load_problem, standardize
 from appellate.experiments.protocol import Run
 from tests.literal import graph, neighbors, propagate, smoother
 from tests.problems import exact_simplex_projection, random_candidates
@@ -68,6 +70,16 @@ def test_fitted_twice_it_forgets_the_first_fit():
     one = model.fit(X, Y).training_output_
     np.testing.assert_array_equal(one, model.fit(X, Y).training_output_)
     AuthorsPLCP(SUREClassifier(), link="aggressive").fit(X, Y)
+
+
+def test_lost_as_it_stands_is_not_scaled():
+    try:
+        raw, scaled = load_lost_as_it_stands(), load_problem("lost")
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    assert raw.fingerprint() != scaled.fingerprint()
+    np.testing.assert_allclose(standardize(raw.X, by=raw.X), scaled.X)
+    np.testing.assert_array_equal(raw.candidates, scaled.candidates)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,8 @@ def compare(path, options, where):
 def predicts(path, options, where):
     """Predict reads the same numbers and words from the columns that were learned from."""
     case = understand(path, method="plcp", base="knn", **options)
-    settings = case.settings()
+    kinds = [{"name": name, "kind": kind} for name, kind in case.kinds.items()]
+    settings = {"roles": case.roles.to_dict(), "features": kinds, "n_embeddings": 0}
     reading = {name: options[name] for name in ("encoding",) if name in options}
     frame = _new_features(read_table(path, **reading), settings, None, [])
     assert list(frame.columns) == list(case.X.columns), where

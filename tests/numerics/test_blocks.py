@@ -184,7 +184,7 @@ def test_exact_kernel_of_a_dask_array_is_refused(problem):
 def test_rows_that_must_be_compared_have_to_fit(problem, monkeypatch):
     da = pytest.importorskip("dask.array")
     X, candidates, _ = problem
-    monkeypatch.setattr("appellate.problem.free_memory", lambda: 1000)
+    monkeypatch.setattr("appellate.numerics.memory.free_memory", lambda: 1000)
     for model in (PLKNNClassifier(), PLSVMClassifier(kernel="linear")):
         with pytest.raises(MemoryError, match=r"needs all rows in memory, .* GB are free"):
             model.fit(da.from_array(X), candidates)

@@ -9,7 +9,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from appellate.tables import TableError
+from appellate.tables import Table, TableError, find_roles, read_table
 from appellate.tables.tools import TOOLS, find_tool, name_classes, open_export, write_suggestions
 
 
@@ -310,8 +310,11 @@ def test_a_plain_table_goes_to_every_tool(tool):
 
 
 def test_what_is_wrong_is_said():
-    with pytest.raises(TableError, match="Label Studio without an answer"):
-        open_export([{"id": 1, "data": {}, "annotations": []}], "label-studio", source="'x.json'")
+    empty = open_export([{"id": 1, "data": {"x": 2}, "annotations": []}], "label-studio")
+    assert empty.roles == {}
+    assert empty.columns["x"] == [2]  # predict needs no labels
+    with pytest.raises(TableError, match="nobody chose a label"):
+        find_roles(Table("x", pa.table(empty.columns), "json", export=empty))
     with pytest.raises(TableError, match=r"'x\.json' looks like an export of Argilla, but"):
         open_export([{"fields": {}, "responses": {"q": ["good"]}}], "argilla", source="'x.json'")
     with pytest.raises(ValueError, match="no labelling tool that is known: label-studio, argilla"):
@@ -343,3 +346,67 @@ def test_names_of_classes_of_a_saved_data_set(tmp_path):
     assert name_classes(data, tmp_path / "nowhere") is data
     (tmp_path / "dataset_info.json").write_text("[1]")
     assert name_classes(data, tmp_path) is data
+
+
+def write_lines(path, records):
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_files_of_tools_are_read_as_tables(tmp_path, tool):
+    path = tmp_path / ("export.json" if tool in ("label-studio", "argilla") else "export.jsonl")
+    if path.suffix == ".json":
+        path.write_text(json.dumps(EXPORTS[tool]()))
+    else:
+        write_lines(path, EXPORTS[tool]())
+    table = read_table(path)
+    assert table.export.tool == tool
+    assert any("read as an export of" in note for note in table.notes)
+    roles = find_roles(table)
+    assert roles.layout == ("candidates" if tool == "doccano" else "long")
+    assert set(table.names) >= {"task", "label", "text"}
+    assert "task" not in roles.features
+    own = find_roles(table, candidates="text")  # what the user says counts
+    assert own.candidates == ("text",)
+
+
+def test_a_folder_of_doccano_has_a_file_a_person(tmp_path):
+    write_lines(tmp_path / "ann.jsonl", doccano())
+    write_lines(tmp_path / "ben.jsonl", [{**doccano()[0], "label": ["bad"]}])
+    table = read_table(tmp_path)
+    assert table.texts("worker").to_pylist() == ["ann", "ann", "ben", None]
+    assert table.texts("task").to_pylist() == ["1", "1", "1", "2"]
+    assert len(table.export.items) == 2
+
+
+def test_crowd_kit_is_a_plain_table():
+    """Its tables hold task, worker and label, in this order."""
+    rows = [
+        {"task": f"t{i}", "worker": f"w{j}", "label": "cat" if (i + j) % 3 else "dog"}
+        for i in range(20)
+        for j in range(3)
+    ]
+    roles = find_roles(read_table(rows))
+    assert roles.long == ("task", "label", "worker")
+
+
+@pytest.mark.filterwarnings("ignore")  # its own
+def test_a_data_set_of_hugging_face_on_disk(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "mood": datasets.ClassLabel(names=["bad", "good"])}
+    )
+    data = datasets.Dataset.from_dict({"text": ["a", "b"], "mood": [1, 0]}, features=features)
+    data.save_to_disk(str(tmp_path / "saved"))
+    table = read_table(tmp_path / "saved")
+    assert table.texts("mood").to_pylist() == ["good", "bad"]
+
+
+def test_the_layout_of_a_saved_data_set_without_the_library(tmp_path):
+    data = pa.table({"text": ["a", "b"], "mood": [1, 0]})
+    with pa.ipc.new_stream(str(tmp_path / "data-00000-of-00001.arrow"), data.schema) as stream:
+        stream.write_table(data)
+    features = {"mood": {"names": ["bad", "good"], "_type": "ClassLabel"}}
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"features": features}))
+    (tmp_path / "state.json").write_text("{}")
+    assert read_table(tmp_path).texts("mood").to_pylist() == ["good", "bad"]

@@ -86,6 +86,12 @@ class PLKNNClassifier(PartialLabelClassifier):
         self.neighbors = neighbors
         self.cost = cost
 
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features, as the search for neighbours does."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()
         votes_for = reduce_candidates(entries, initial, start)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+from appellate._text import install
+
 _NEEDED = ("click", "rich")
 
 
@@ -13,8 +15,7 @@ def main() -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         sys.stderr.write(
-            f"appellate: the command line needs {' and '.join(missing)}: "
-            "pip install 'appellate[cli]'\n"
+            f"appellate: the command line needs {' and '.join(missing)}: {install('cli')}\n"
         )
         raise SystemExit(2)
     from appellate.cli.app import run

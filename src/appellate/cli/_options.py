@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from appellate._text import install
 from appellate.cli.errors import UserError, user_errors
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _columns(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> Any:
-    """None where an option was not given, as in Python."""
-    return list(value) or None
-
-
-def _tab(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return "\t" if value == "\\t" else value
 
 
 def _settings(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
@@ -38,7 +30,10 @@ def _settings(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 
 
 def _many(name: str, metavar: str, help: str) -> Any:
-    return click.option(f"--{name}", multiple=True, callback=_columns, metavar=metavar, help=help)
+    def given(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> list[str] | None:
+        return list(value) or None  # None where an option was not given, as in Python
+
+    return click.option(f"--{name}", multiple=True, callback=given, metavar=metavar, help=help)
 
 
 _TABLE = {
@@ -51,11 +46,24 @@ _TABLE = {
     "id": click.option("--id", metavar="COL", help="Column that names the rows."),
     "truth": click.option("--truth", metavar="COL", help="True labels, to score with only."),
     "text": _many("text", "COL", "Column of prose, to learn from and to show."),
-    "image": click.option("--image", metavar="COL", help="Column of picture files, to show."),
+    "image": click.option(
+        "--image", metavar="COL", help="Column of picture files, to show and to learn from."
+    ),
     "features": _many("features", "COL", "Columns to learn from; or 'p*'."),
     "ignore": _many("ignore", "COL", "Columns to leave out; or 'x*'."),
     "embeddings": click.option(
         "--embeddings", metavar="FILE.npy", help="Numbers to learn from, one row an item."
+    ),
+    "text_model": click.option(
+        "--text-model",
+        metavar="NAME",
+        help="Folder or name of sentence-transformers, to learn from prose by it.",
+    ),
+    "image_model": click.option(
+        "--image-model",
+        metavar="FILE",
+        help="TorchScript or ONNX, timm/NAME, torchvision/NAME, or histograms: learn from "
+        "pictures by it.",
     ),
     "groups": click.option("--groups", metavar="COL", help="Column of groups, such as the page."),
     "separator": click.option(
@@ -63,23 +71,32 @@ _TABLE = {
     ),
     "missing": _many("missing", "TEXT", "A label not given, such as -1."),
     "delimiter": click.option(
-        "--delimiter", callback=_tab, metavar="CHAR", help="Between two cells of a text file."
+        "--delimiter", metavar="CHAR", help="Between two cells of a text file; \\t for a tab."
     ),
     "encoding": click.option(
         "--encoding", metavar="NAME", help="How letters are stored, such as latin-1."
     ),
+    "decimal": click.option(
+        "--decimal", type=click.Choice([".", ","]), help="Of numbers in texts; found by default."
+    ),
+    "sheet": click.option(
+        "--sheet", metavar="NAME", help="Of an Excel file; the first if not given."
+    ),
 }
 
 
-def table_options(*names: str) -> Callable[[Command], Command]:
-    """Add the options of a table, all or those named; what is not given is guessed.
+READING = ("delimiter", "encoding", "decimal", "sheet")
+
+
+def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Add the options of a table, those named or all but some; what is not given is guessed.
 
     They arrive as keyword arguments of the same names that `appellate.rectify` and
     `appellate.tables.find_roles` take; None if not given.
     """
 
     def decorate(command: Command) -> Command:
-        for name in reversed(names or tuple(_TABLE)):
+        for name in reversed(names or [name for name in _TABLE if name not in but]):
             command = _TABLE[name](command)
         return command
 
@@ -177,9 +194,12 @@ def check_run_options(out: Path, backend: str, scheduler: str | None) -> None:
     wanted |= {"distributed": "dask"} if backend == "dask" else {}
     missing = {name: extra for name, extra in wanted.items() if find_spec(name) is None}
     if missing:
-        raise UserError(
-            f"this needs {' and '.join(missing)}: pip install 'appellate"
-            f"[{','.join(missing.values())}]'"
-        )
+        raise UserError(f"this needs {' and '.join(missing)}: {install(*missing.values())}")
     with user_errors():
         check_writable(out / "index.html")
+        page = out / "index.html"
+        if page.exists() and b'content="appellate"' not in page.read_bytes()[:2000]:
+            raise UserError(
+                f"'{page}' is there, and is no page of ours. Name another folder with --out, or "
+                "move it away."
+            )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from appellate._text import printable
 from appellate.cli.errors import outside_errors
 
 if TYPE_CHECKING:
@@ -42,8 +43,12 @@ class Progress:
         self._start = time.monotonic()
         self._show(f"{total} to do" + (f", {found} of them done already" if found else ""))
 
-    def step(self, text: str) -> None:
-        """Begin the next of the steps; those before it are done."""
+    def step(self, text: str, *, within: bool = False) -> None:
+        """Begin the next of the steps, those before it are done; or say how far this one is."""
+        if within:
+            self.note = f"{self.note.partition(', ')[0]}, {text}"
+            self._show("")
+            return
         self._begun += 1
         self.ended, self.note = self._begun - 1, text
         self._show(f"[{self._begun}/{max(self.total, self._begun)}] {text}")
@@ -76,7 +81,8 @@ class Progress:
         return " · ".join([*parts, self.note] if self.note else parts)
 
     def _show(self, text: str) -> None:
-        self._say(text)
+        if text:
+            self._say(text)
 
     def _say(self, text: str) -> None:
         say(text, err=True)
@@ -109,7 +115,7 @@ class _Bar(Progress):
         self._move()
 
     def _say(self, text: str) -> None:
-        self._bar.console.print(_printable(text), markup=False, highlight=False)
+        self._bar.console.print(printable(text), markup=False, highlight=False)
 
     def _move(self) -> None:
         named = self._begun > 0
@@ -117,7 +123,7 @@ class _Bar(Progress):
             self._task,
             total=self.total or None,
             completed=self.found + self.ended,
-            description=_printable(self.note if named else self.line()),
+            description=printable(self.note if named else self.line()),
         )
 
 
@@ -150,13 +156,7 @@ def progress(total: int = 0) -> Iterator[Progress]:
 
 def say(text: str, *, err: bool = False) -> None:
     """Print text whose lines hold names from a table; escape sequences are made visible."""
-    click.echo("\n".join(map(_printable, text.split("\n"))), err=err)
-
-
-def _printable(text: str) -> str:
-    from appellate._text import printable
-
-    return printable(text)
+    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
 
 
 def clock(seconds: float) -> str:

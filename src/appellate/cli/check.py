@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from appellate.cli._options import json_option, table_options
+from appellate.cli._options import READING, json_option, table_options
 from appellate.cli._progress import say
 from appellate.cli.errors import user_errors
 
@@ -21,24 +21,9 @@ Examples:
 
 @click.command(epilog=_EPILOG, short_help="Is this my problem? Look at a table's labels.")
 @click.argument("data")
-@table_options(
-    "candidates",
-    "annotators",
-    "long",
-    "counts",
-    "id",
-    "truth",
-    "text",
-    "image",
-    "features",
-    "ignore",
-    "separator",
-    "missing",
-    "delimiter",
-    "encoding",
-)
+@table_options(but=("embeddings", "groups"))
 @json_option
-def check(data: str, as_json: bool, delimiter: Any, encoding: Any, **given: Any) -> None:
+def check(data: str, as_json: bool, **given: Any) -> None:
     """Say what kind of labels a table holds, how it is read, and what to type next.
 
     DATA is anything that rectify reads: CSV, Parquet, Arrow, JSON or Excel, a folder or a
@@ -48,9 +33,9 @@ def check(data: str, as_json: bool, delimiter: Any, encoding: Any, **given: Any)
     from appellate.tables import diagnose, read_table
 
     with user_errors():
-        table = read_table(data, delimiter=delimiter, encoding=encoding)
-        roles = {name: value for name, value in given.items() if value is not None}
-        found = diagnose(table, **roles)
+        known = {name: value for name, value in given.items() if value is not None}
+        reading = {name: known.pop(name) for name in READING if name in known}
+        found = diagnose(read_table(data, **reading), **known)
     if as_json:
         click.echo(json.dumps({"file": data} | found.to_dict(), indent=2))
     else:

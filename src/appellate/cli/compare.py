@@ -34,21 +34,7 @@ plcl) or an installed third party's, with settings after a colon if wanted.
     show_default=True,
     help="Separated by commas; several settings of one need an option each.",
 )
-@table_options(
-    "candidates",
-    "annotators",
-    "long",
-    "counts",
-    "id",
-    "truth",
-    "text",
-    "features",
-    "ignore",
-    "separator",
-    "missing",
-    "delimiter",
-    "encoding",
-)
+@table_options(but=("image", "embeddings", "groups"))
 @click.option(
     "--no-scaling",
     is_flag=True,

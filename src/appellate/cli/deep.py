@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate._files import WriteError, check_writable, write_file
+from appellate._text import install
 from appellate.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -402,9 +403,7 @@ def _mistakes() -> Iterator[None]:
 def _check_extra() -> None:
     missing = [name for name in ("torch", "safetensors", "skops") if find_spec(name) is None]
     if missing:
-        raise UserError(
-            f"deep classifiers need {' and '.join(missing)}: pip install 'appellate[deep]'"
-        )
+        raise UserError(f"deep classifiers need {' and '.join(missing)}: {install('deep')}")
 
 
 def _tell(lines: list[str]) -> None:

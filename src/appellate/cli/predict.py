@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from appellate.cli._options import out_option, table_options
+from appellate.cli._options import READING, out_option, table_options
 from appellate.cli._progress import say
 from appellate.cli.errors import UserError, user_errors
 
@@ -28,9 +28,18 @@ Examples:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", metavar="DATA")
 @click.option("--proba", is_flag=True, help="Add the probability of every label.")
-@table_options("embeddings", "delimiter", "encoding")
+@table_options("embeddings", "text_model", "image_model", *READING)
 @out_option("CSV, TSV, Parquet or JSON by its name; standard output if none or -.", metavar="FILE")
-def predict(model: Path, data: str, proba: bool, out: Path | None, **given: Any) -> None:
+def predict(
+    model: Path,
+    data: str,
+    proba: bool,
+    embeddings: str | None,
+    text_model: str | None,
+    image_model: str | None,
+    out: Path | None,
+    **reading: Any,
+) -> None:
     """Label the rows of DATA with MODEL, the folder that rectify wrote.
 
     The result is DATA with the columns label and confidence, and with --proba one column for
@@ -39,21 +48,26 @@ def predict(model: Path, data: str, proba: bool, out: Path | None, **given: Any)
     with user_errors():
         from appellate._files import check_writable
         from appellate.rectification.newrows import label_rows, open_model
-        from appellate.tables import check_ending, write_csv, write_table
+        from appellate.tables import check_ending, read_table, write_csv, write_table
 
         out = None if out == Path("-") else out
         if out is not None:
             check_ending(out)
-            _refuse_input(out, data, given["embeddings"], model)
+            _refuse_input(out, data, embeddings, model)
             check_writable(out)
         pipeline, meta = open_model(model)
-        table, added, notes = label_rows(pipeline, meta, data, proba=proba, **given)
+        table = read_table(data, **reading)
+        if out is not None:
+            _refuse_other(out, table, getattr(pipeline, "classes_", ()) if proba else ())
+        models = {"text_model": text_model, "image_model": image_model}
+        added, notes = label_rows(
+            pipeline, meta, table, proba=proba, embeddings=embeddings, **models
+        )
         for note in notes:
             say(f"note: {note}", err=True)
         if out is None:
             write_csv(table, sys.stdout, added=added, digits=6)
             return
-        _refuse_other(out, table, added)
         write_table(table, out, added=added, digits=6)
         say(f"written '{out}': {len(table)} rows", err=True)
 
@@ -67,13 +81,14 @@ def _refuse_input(out: Path, data: str, embeddings: str | None, model: Path) -> 
         raise UserError(f"'{out}' lies in the model's folder; name another place with --out.")
 
 
-def _refuse_other(out: Path, table: Table, added: Mapping[str, Any]) -> None:
+def _refuse_other(out: Path, table: Table, classes: Iterable[Any]) -> None:
     """Refuse to write over a file that is none of ours."""
     from appellate.tables import TableError, read_table
     from appellate.tables.writing import free_names
 
     if not out.exists():
         return
+    added = ["label", "confidence", *(f"p({name})" for name in classes)]
     ours = [*table.names, *free_names(table.names, added)]
     try:
         names = read_table(out).names

@@ -30,6 +30,8 @@ Examples:
       --decisions birds/decisions.csv
   appellate rectify shirts.csv --candidates size --cost absolute \\
       --order S,M,L,XL --out shirts
+  appellate rectify photos.csv --image file --image-model clip.onnx \\
+      --annotators 'worker*' --out photos
   appellate rectify web.parquet --candidates tags --out web \\
       --method plcp --base sure --set n_landmarks=2000
 """
@@ -57,11 +59,18 @@ Examples:
 @click.option(
     "--order", metavar="A,B,...", help="All labels from first to last, for a cost that needs it."
 )
+@click.option(
+    "--tool",
+    type=click.Choice(["label-studio", "argilla", "prodigy", "doccano", "crowd-kit"]),
+    help="Write suggestions for this labelling tool too; by default if DATA is its export.",
+)
 @random_state_option
 @set_option
 @out_option("Folder to write; appears whole or not at all.", required=True, metavar="DIR")
 @json_option
-def rectify(data: str, out: Path, as_json: bool, decisions: str | None, **given: Any) -> None:
+def rectify(
+    data: str, out: Path, as_json: bool, decisions: str | None, tool: str | None, **given: Any
+) -> None:
     """Give every row of DATA its label.
 
     DATA is a file of CSV, TSV, Parquet, JSON or Excel, a folder or pattern of such files, or -
@@ -74,7 +83,7 @@ def rectify(data: str, out: Path, as_json: bool, decisions: str | None, **given:
         from appellate.rectification.run import check_folder, hear
 
         check_folder(out)
-        case = understand(data, **given)
+        case = understand(data, step=lambda text: say(text, err=True), **given)
         say(case.describe(), err=as_json)
         for note in case.notes:
             say(f"note: {note}", err=True)
@@ -82,7 +91,7 @@ def rectify(data: str, out: Path, as_json: bool, decisions: str | None, **given:
             run = hear(case, decisions, shown.step)
             shown.step("writing")
             run.settings["command"] = shlex.join(["appellate", *sys.argv[1:]])
-            run.save(out)
+            run.save(out, tool=tool)
         if as_json:
             document = {"settings": run.settings, "scores": run.scores}
             click.echo(json.dumps(document, indent=2, allow_nan=False))

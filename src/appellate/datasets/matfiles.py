@@ -12,6 +12,7 @@ import scipy.io
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from appellate._text import install
 from appellate.datasets.integrity import (
     check_features,
     check_is_file,
@@ -144,8 +145,7 @@ def _read_hdf5(path: Path) -> dict[str, Any]:
         import h5py
     except ImportError as error:
         raise ImportError(
-            f"'{path}' is a .mat file of version 7.3, which h5py reads: "
-            "pip install 'appellate[data]'"
+            f"'{path}' is a .mat file of version 7.3, which h5py reads: {install('data')}"
         ) from error
     with h5py.File(path, "r") as file:
         return {name: _from_hdf5(value) for name, value in file.items() if name[0] != "#"}

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from appellate._text import install
+
 _HOMES = {
     "PRODENClassifier": "proden",
     "PiCOClassifier": "pico",
@@ -27,8 +29,7 @@ def __getattr__(name: str) -> Any:
         import_module("torch")
     except ImportError as error:
         raise ImportError(
-            f"appellate.deep.{name} needs torch. Install the extra 'deep': "
-            "pip install 'appellate[deep]'"
+            f"appellate.deep.{name} needs torch. Install the extra 'deep': {install('deep')}"
         ) from error
     return getattr(import_module(f"appellate.deep.{_HOMES[name]}"), name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from appellate.base import Result
 from appellate.bases.aggd import AGGDClassifier
 from appellate.bases.plcl import PLCLClassifier
+from appellate.datasets import load_lost
+from appellate.experiments import problems as experiments
 from appellate.experiments.methods import Method
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries
@@ -159,3 +162,18 @@ def monotone_share(
     steps = np.diff(np.array([each[counted] for each in confidences]), axis=0)
     rises, falls = (steps >= -tol).all(axis=0), (steps <= tol).all(axis=0)
     return float(np.mean(rises | falls))
+
+
+def load_lost_as_it_stands() -> experiments.Problem:
+    """Load Lost without scaling, as the authors' PL-AGGD and PLCP have it.
+
+    `load_problem` z-scores it, as their PL-CL does.
+
+    Raises
+    ------
+    UnavailableError
+        If its file is missing or cannot be read.
+    """
+    found, data = experiments.load_problem("lost"), load_lost(download_if_missing=False)
+    rows = np.asarray(data.X, dtype=np.float64)
+    return replace(found, name="lost_raw", title="Lost (as it stands)", X=rows)

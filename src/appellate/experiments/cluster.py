@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from appellate._text import install
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import Outcome, Run
 from appellate.experiments.runner import execute_keyed
@@ -77,7 +78,7 @@ def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise ClusterError(
-            "the Dask backend needs dask and distributed: pip install 'appellate[dask]'"
+            f"the Dask backend needs dask and distributed: {install('dask')}"
         ) from error
     if scheduler is None:
         with (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._text import install
 from appellate.experiments.methods import alone
 from appellate.experiments.results import Results, TableResult
 from appellate.experiments.studies import BASE, CURVES, DATASET
@@ -175,7 +176,7 @@ def place_legend(figure: Figure, handles: list[Any]) -> None:
 def new_figure(width: float, height: float) -> Figure:
     """Make an empty figure of a size in inches."""
     if find_spec("matplotlib") is None:
-        raise ImportError("Figures need matplotlib: pip install 'appellate[plot]'")
+        raise ImportError(f"Figures need matplotlib: {install('plot')}")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from appellate._text import install
 from appellate.experiments.paper import IMPROVEMENT_RATIOS
 from appellate.experiments.results import Results, TableResult, finite
 from appellate.experiments.store import Row
@@ -268,7 +269,7 @@ def write_page(
         The runs behind the numbers, for what is said of time and versions.
     """
     if find_spec("jinja2") is None:
-        raise ImportError("The page needs jinja2: pip install 'appellate[report]'")
+        raise ImportError(f"The page needs jinja2: {install('report')}")
     from jinja2 import Environment, StrictUndefined
 
     text = files("appellate.experiments").joinpath("page.html").read_text(encoding="utf-8")

@@ -31,6 +31,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from appellate._text import install
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.threads import ordered_map
 
@@ -335,7 +336,7 @@ class ParquetRows(Blocks):
 
     def __init__(self, path: str | Path, *, columns: Sequence[str] | None = None) -> None:
         if find_spec("pyarrow") is None:
-            raise ImportError("Parquet files need pyarrow: pip install 'appellate[io]'")
+            raise ImportError(f"Parquet files need pyarrow: {install('io')}")
         from pyarrow import parquet
 
         if isinstance(columns, str):
@@ -501,7 +502,7 @@ def load_dask() -> Any:
     try:
         import dask
     except ImportError as error:
-        raise ImportError("Dask input needs dask: pip install 'appellate[dask]'") from error
+        raise ImportError(f"Dask input needs dask: {install('dask')}") from error
     return dask
 
 

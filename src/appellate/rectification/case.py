@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
 from appellate.costs import WORDS, as_numbers, cost_matrix, is_ordered
+from appellate.rectification.models import Embedder, add_vectors, choose_embedders
 from appellate.tables import Labels, Roles, Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
@@ -30,6 +31,8 @@ _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 _LARGEST = 1e30
 _UNKNOWN = "(nobody named)"
+_OTHERS = ("settings", "columns", "step")  # no arguments of `rectify`
+Step = Callable[[str], object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
 
 
@@ -61,6 +64,12 @@ class Case:
         What `rectify` was called with, in JSON's types.
     notes : list of str
         What the user should know of the table, though it can be used.
+    embedders : list of Embedder
+        Models of prose and pictures.
+    vectors : dict of str to list of str
+        Columns of `X` that these made, by column of the table.
+    uninformed : bool
+        Whether the features turned out to say nothing of the labels.
     """
 
     table: Table
@@ -76,6 +85,9 @@ class Case:
     scheduler: str | None = None
     call: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    embedders: list[Embedder] = field(default_factory=list)
+    vectors: dict[str, list[str]] = field(default_factory=dict)
+    uninformed: bool = False
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -139,8 +151,7 @@ class Case:
 
     def cells(self, column: str) -> list[str]:
         """Return a column as texts, one an item; empty for none."""
-        texts = self.table.texts(column).take(self.labels.first).to_pylist()
-        return [text or "" for text in texts]
+        return _cells(self.table, self.labels, column)
 
     def images(self, folder: Path | None = None) -> list[str]:
         """Return the pictures' paths, relative to a folder instead of to the table."""
@@ -157,26 +168,19 @@ class Case:
     @property
     def home(self) -> Path:
         """The folder that paths in the table are relative to."""
-        path = Path(self.table.path or "")
-        return path if path.is_dir() else path.parent
+        return _home(self.table)
 
     def make_encoder(self) -> Any:
         """Return what turns the features into numbers, not fitted."""
-        from sklearn.compose import ColumnTransformer
-        from sklearn.impute import SimpleImputer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
-        names = list(self.X.columns)
-        columns = names[: len(names) - self.n_embeddings]
-        text = [name for name in columns if self.kinds.get(name) == "text"]
-        encoder = make_encoder(self.X[columns], text=text, random_state=self.call["random_state"])
-        if not self.n_embeddings:
-            return encoder
-        numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-        parts: list[Any] = [("embeddings", numbers, names[len(columns) :])]
-        parts += [("table", encoder, columns)] if columns else []
-        return ColumnTransformer(parts, sparse_threshold=0.0, verbose_feature_names_out=False)
+        vectors = dict(self.vectors)
+        made = {name for names in vectors.values() for name in names}
+        own = [name for name in self.X.columns if name not in made]
+        if self.n_embeddings:
+            vectors["embeddings"] = own[len(own) - self.n_embeddings :]
+        text = [name for name in own if self.kinds.get(name) == "text"]
+        return make_encoder(
+            self.X, text=text, vectors=vectors, random_state=self.call["random_state"]
+        )
 
     def describe(self) -> str:
         """Say what was understood."""
@@ -196,23 +200,38 @@ class Case:
         return "\n".join(lines)
 
 
+def _cells(table: Table, labels: Labels, column: str) -> list[str]:
+    texts = table.texts(column).take(labels.first).to_pylist()
+    return [text or "" for text in texts]
+
+
+def _home(table: Table) -> Path:
+    path = Path(table.path or "")
+    return path if path.is_dir() else path.parent
+
+
 def understand(
     data: Any,
     *,
     embeddings: Any = None,
+    text_model: Any = None,
+    image_model: Any = None,
     groups: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
     method: str = "auto",
     base: Any = None,
     cost: Any = None,
     order: Any = None,
     random_state: int | None = 0,
     settings: Mapping[str, Any] | None = None,
+    step: Step = lambda text: None,
     **columns: Any,
 ) -> Case:
     """Read a table and settle how to judge it; see `appellate.rectify`."""
-    call = {name: value for name, value in locals().items() if name not in ("settings", "columns")}
+    call = {name: value for name, value in locals().items() if name not in _OTHERS}
     further = dict(settings or {})
     if method not in METHODS:
         raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
@@ -220,7 +239,7 @@ def understand(
         raise ValueError(
             "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
         )
-    table = read_table(data, delimiter=delimiter, encoding=encoding)
+    table = read_table(data, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
     call = {**call, "data": table.path, **columns, **further}
     named = {name: value for name, value in columns.items() if value is not None}
     if groups is not None:
@@ -241,14 +260,23 @@ def understand(
     classes = _in_order(labels.class_names, order)
     cost = _read_cost(cost, classes.tolist(), order)
     wanted = embeddings is None or "features" in named or "text" in named
-    X, n_embeddings = None, 0
-    if wanted and (roles.features or roles.text or method != "testimony"):
+    alone = embeddings is None and not roles.features and not roles.text
+    X, n_embeddings, notes = None, 0, [*table.notes, *roles.notes, *labels.notes]
+
+    def cells(name: str) -> list[str]:
+        return _cells(table, labels, name)
+
+    embedders = choose_embedders(roles, cells, _home(table), text_model, image_model, alone=alone)
+    others = bool(roles.features or roles.text)
+    if wanted and (others or (method != "testimony" and not embedders)):
         X = features(table, roles, rows=labels.first)
         check_size(table, X)
-    kinds = {} if X is None else feature_kinds(X, roles.text)
+    kinds: dict[str, FeatureKind] = {} if X is None else feature_kinds(X, roles.text)
     if embeddings is not None:
         numbers = read_embeddings(embeddings, labels.n_rows)
         X, n_embeddings = numbers if X is None else X.join(numbers), numbers.shape[1]
+    X, vectors = add_vectors(X, embedders, cells, notes, step)
+    kinds |= {each.column: each.kind for each in embedders}
     case = Case(
         table,
         roles,
@@ -260,7 +288,9 @@ def understand(
         method,
         scheduler=further.pop("scheduler", None),
         call={name: _plain(value) for name, value in call.items()},
-        notes=[*table.notes, *roles.notes, *labels.notes],
+        notes=notes,
+        embedders=embedders,
+        vectors=vectors,
     )
     if groups is not None:
         case.groups = case.cells(groups)
@@ -476,7 +506,7 @@ def _notes(case: Case) -> Iterator[str]:
         yield "no row has several candidates: there is nothing to decide."
     if case.X is None:
         yield "there is nothing to learn from, so the answers alone decide; no model is left."
-    elif not case.n_embeddings and len(case.kinds) == 1:
+    elif not case.n_embeddings and not case.vectors and len(case.kinds) == 1:
         yield f"{name_some(case.kinds)} is the only column that is learned from."
 
     if case.roles.image is None:

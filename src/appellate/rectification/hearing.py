@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate import review
+from appellate._text import install
 from appellate.docket import Docket
 from appellate.rectification.case import Case, in_json
 from appellate.review import Decisions
 from appellate.review.decisions import COLUMNS, as_line
 from appellate.tables import write_table
 
+Step = Callable[..., object]
 SUGGESTED = 100  # items that a page and a folder suggest
 _AUDIT = 5  # every fifth of them is drawn at random
 _AUDITED = 20  # reviewed items drawn at random that make an honest accuracy
@@ -35,6 +37,10 @@ _FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene
 _DOUBTS = {"runner_up", "runner_up_confidence", "suspicion"}
 _VERDICTS = {"verdict", "verdict_confidence", "verdict_correct"}
 _APPEALS = {"appeal", "appeal_confidence", "appeal_correct", "margin", "round"}
+
+
+def nobody(text: str, *, within: bool = False) -> None:
+    """Hear what begins, or with `within` how far it is, and say nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +93,7 @@ def fit(
     rows: Any,
     decisions: Decisions | None = None,
     audited: NDArray[np.bool_] | None = None,
+    step: Step = nobody,
 ) -> Hearing:
     """Fit and tabulate; reviewed items are certain, those without a true label left out."""
     from sklearn.base import clone
@@ -114,10 +121,14 @@ def fit(
     options = {}
     if case.method == "jury" and case.groups is not None:
         options["groups"] = np.array(case.groups)[kept]
+    # Without features the jury weighs what was said by how frequent the labels are.
+    shown = np.zeros((n, 1)) if rows is None else rows
     if case.scheduler is None:
-        classifier.fit(rows[kept], sets[kept], **options)
+        classifier._on_round = lambda number: step(f"round {number}", within=True)
+        classifier.fit(shown[kept], sets[kept], **options)
+        del classifier._on_round  # no part of a model
     else:
-        with _on_workers(rows[kept], case.scheduler) as spread:
+        with _on_workers(shown[kept], case.scheduler) as spread:
             classifier.fit(spread, sets[kept], **options)
     docket = _fill(classifier.docket(output="docket"), case, kept, names)
     suspicion = getattr(classifier, "suspicion_", None)
@@ -164,7 +175,7 @@ def _on_workers(rows: NDArray[Any], scheduler: str) -> Iterator[Any]:
         import dask.array as da
         from distributed import Client
     except ImportError as error:
-        raise ImportError("scheduler= needs Dask: pip install 'appellate[dask]'") from error
+        raise ImportError(f"scheduler= needs Dask: {install('dask')}") from error
     try:
         client = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
@@ -234,7 +245,7 @@ def score(
         if name != "random candidate"
     }
     scores["accuracy"] = _accuracies(hearing, rivals)
-    scores["signal"] = _signal(hearing)
+    scores["signal"] = informs(hearing)
     scores["audit"] = None
     if before is not None:
         if audited is not None and audited.sum() >= _AUDITED:
@@ -291,13 +302,15 @@ def _accuracies(hearing: Hearing, rivals: Mapping[str, NDArray[Any]]) -> dict[st
     return scores | {"rectified": round(float(right.mean()), 4)}
 
 
-def _signal(hearing: Hearing) -> bool | None:
+def informs(hearing: Hearing) -> bool | None:
     """Tell whether the features inform the labels; None where that is not known.
 
     Testimony asks whether they predict answers. The jury's honest output must give an item's own
     candidates more than it gives to those of any item, by two standard errors.
     """
     case, classifier = hearing.case, hearing.classifier
+    if case.uninformed:
+        return False
     if case.X is None:
         return None
     if case.method == "testimony":
@@ -333,6 +346,10 @@ def _warnings(case: Case, scores: Mapping[str, Any]) -> Iterator[str]:
             "the features do not help to predict the answers: the labels are those of the people "
             "alone."
             if case.method == "testimony"
+            else "the features do not inform the labels: they foretell held-out candidates no "
+            "better than chance. The labels are those of the candidates alone, the most frequent "
+            "of each row, little more than guesses; no model is left."
+            if case.uninformed
             else "the features say no more of the labels than chance does: labels of rows with "
             "several candidates are little more than guesses."
         )

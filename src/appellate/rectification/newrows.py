@@ -14,6 +14,7 @@ import numpy as np
 
 from appellate._files import finish_folder
 from appellate.rectification.case import check_size, read_embeddings
+from appellate.rectification.models import Embedder, add_vectors, find_embedders
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import features
@@ -30,8 +31,9 @@ def predict(
     *,
     proba: bool = False,
     embeddings: Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    text_model: Any = None,
+    image_model: Any = None,
+    **reading: Any,
 ) -> Any:
     """Label the rows of a table with the model of a run.
 
@@ -45,8 +47,11 @@ def predict(
         Add the probability of every label.
     embeddings : array-like or path, default=None
         Of the new rows, if the model learned from embeddings.
-    delimiter, encoding : str, default=None
-        Of a text file; found by default.
+    text_model, image_model : object, default=None
+        The same as `rectify` got, if any: a saved model names them, but opens no file that it
+        names.
+    **reading
+        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`); found by default.
 
     Returns
     -------
@@ -54,8 +59,9 @@ def predict(
         The table with ``label`` and ``confidence``.
     """
     model, meta = open_model(folder)
-    reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
-    table, added, _ = label_rows(model, meta, data, proba=proba, **reading)
+    table = read_table(data, **reading)
+    models = {"text_model": text_model, "image_model": image_model}
+    added, _ = label_rows(model, meta, table, proba=proba, embeddings=embeddings, **models)
     return join(table, added)
 
 
@@ -108,24 +114,26 @@ def _is_described(meta: Mapping[str, Any]) -> bool:
 def label_rows(
     model: Any,
     settings: Mapping[str, Any],
-    data: Any,
+    table: Table,
     *,
     proba: bool = False,
     embeddings: Any = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> tuple[Table, dict[str, list[Any]], list[str]]:
-    """Return a table, the columns that a model adds to it, and what is good to know."""
-    table = read_table(data, delimiter=delimiter, encoding=encoding)
+    text_model: Any = None,
+    image_model: Any = None,
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the columns that a model adds to a table, and what is good to know."""
     notes = list(table.notes)
-    X = _new_features(table, settings, embeddings, notes)
+    home = Path(table.path or "")
+    home = home if home.is_dir() else home.parent
+    embedders = find_embedders(settings["features"], home, text_model, image_model)
+    X = _new_features(table, settings, embeddings, embedders, notes)
     names, labels, probabilities = _judge(model, X)
     place = {name: j for j, name in enumerate(names)}
     sure = [float(row[place[label]]) for row, label in zip(probabilities, labels, strict=True)]
     added: dict[str, list[Any]] = {"label": labels, "confidence": sure}
     if proba:
         added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
-    return table, added, notes
+    return added, notes
 
 
 def _judge(model: Any, X: Any) -> tuple[list[Any], list[Any], Any]:
@@ -150,11 +158,16 @@ def _judge(model: Any, X: Any) -> tuple[list[Any], list[Any], Any]:
 
 
 def _new_features(
-    table: Table, settings: Mapping[str, Any], embeddings: Any, notes: list[str]
+    table: Table,
+    settings: Mapping[str, Any],
+    embeddings: Any,
+    embedders: Sequence[Embedder],
+    notes: list[str],
 ) -> Any:
     """Return the columns that a model learned from, of new rows."""
     roles, kinds = settings["roles"], {e["name"]: e["kind"] for e in settings["features"]}
-    wanted = [*roles["features"], *roles["text"]] if kinds else []
+    pictures = [each.column for each in embedders if each.kind == "picture"]
+    wanted = [*roles["features"], *roles["text"], *pictures] if kinds else []
     n_embeddings = settings["n_embeddings"]
     if n_embeddings and embeddings is None:
         raise ValueError("this model learned from embeddings; give embeddings, a FILE.npy.")
@@ -176,7 +189,7 @@ def _new_features(
     if extra and wanted:
         notes.append(f"not used by the model: {name_some(extra)}")
     parts = []
-    if wanted:
+    if kinds and (roles["features"] or roles["text"]):
         data = table.data.select(list(found.values())).rename_columns(list(found))
         own = replace(table, data=_as_numbers(data, kinds))
         known = Roles(features=tuple(roles["features"]), text=tuple(roles["text"]),
@@ -192,7 +205,12 @@ def _new_features(
                 f"{n_embeddings}."
             )
         parts.append(numbers)
-    return parts[0] if len(parts) == 1 else parts[0].join(parts[1])
+    frame = parts[0].join(parts[1:]) if parts else None
+
+    def cells(name: str) -> list[str]:
+        return [text or "" for text in table.texts(found[name]).to_pylist()]
+
+    return add_vectors(frame, embedders, cells, notes)[0]
 
 
 def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:

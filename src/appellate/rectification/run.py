@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
@@ -24,23 +24,31 @@ from appellate.rectification.case import NOT_KEPT, Case, in_json, understand
 from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
+    Step,
     decisions_csv,
     docket_columns,
     fit,
+    informs,
+    nobody,
     page_data,
     read_decisions,
     score,
     suggest,
 )
+from appellate.rectification.models import weigh_columns
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
+from appellate.tables.tools import ENDINGS, write_suggestions
 from appellate.tables.writing import free_names
 
 #: Files of a run; others in its folder are never touched.
 FILES = (
     "rectified.csv",
     "rectified.parquet",
+    "suggestions.csv",
+    "suggestions.json",
+    "suggestions.jsonl",
     "docket.csv",
     "docket.parquet",
     "docket.html",
@@ -53,9 +61,9 @@ DECISIONS = "decisions.csv"
 _ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
 _CATEGORIES = 40  # values of a column that are remembered, to know new ones
+_ENOUGH = 50  # items from which on features that show no use are of none
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
-Step = Callable[[str], object]
 Columns = str | Sequence[str]
 
 
@@ -73,11 +81,15 @@ def rectify(
     features: Columns | None = None,
     ignore: Columns | None = None,
     embeddings: Any = None,
+    text_model: Any = None,
+    image_model: Any = None,
     groups: str | None = None,
     separator: str | None = None,
     missing: Columns | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | int | None = None,
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
@@ -108,12 +120,21 @@ def rectify(
     embeddings : array-like, shape (n, q), or path, default=None
         Numbers to learn from, one row an item, or a file of `numpy.save`; instead of columns,
         or beside those that `features` and `text` name.
+    text_model : str, path or object, default=None
+        What turns prose into numbers: a folder or name of sentence-transformers, or an object
+        with ``encode(texts)``; see `appellate.tables.embed_texts`. By default words and letters
+        are compared.
+    image_model : str, path or callable, default=None
+        What turns pictures into numbers: a function, a file of TorchScript or ONNX,
+        ``"timm/NAME"``, ``"torchvision/NAME"``, or ``"histograms"``; see
+        `appellate.tables.embed_pictures`. By default pictures are only shown, unless there is
+        nothing else to learn from: then histograms are taken, which tell little.
     groups : str, default=None
         Column of groups, such as the photograph that a face is from.
     separator, missing : str, default=None
         What parts the labels in a cell, and what stands for no label.
-    delimiter, encoding : str, default=None
-        Of a text file; found by default.
+    delimiter, encoding, decimal, sheet : str, default=None
+        How to read a file, see `appellate.tables.read_table`; found by default.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
@@ -161,8 +182,8 @@ def rectify(
     return hear(understand(**given), decisions)
 
 
-def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> Rectification:
-    """Judge a case that was understood; `step` is told what begins."""
+def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
+    """Judge a case that was understood; `step` is told what begins, and the rounds within."""
     if decisions is not None:
         read_decisions(case, None, decisions)  # their mistakes are said before any work
     started = time.perf_counter()
@@ -172,7 +193,11 @@ def hear(case: Case, decisions: Any = None, step: Step = lambda text: None) -> R
         encoder = case.make_encoder()
         rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
     step("judging" if decisions is None else "judging without the decisions")
-    hearing = fit(case, encoder, rows)
+    hearing = fit(case, encoder, rows, step=step)
+    chosen = case.method == "jury" and case.call["method"] == "auto" and len(case) >= _ENOUGH
+    if chosen and informs(hearing) is False:
+        case.uninformed = True
+        hearing = fit(case, None, None, step=step)
     run = _make_run(hearing, time.perf_counter() - started)
     return run if decisions is None else run.decide(decisions, step=step)
 
@@ -250,7 +275,7 @@ class Rectification:
         columns |= {name: picked[name].to_list() for name in picked.columns}
         return _frame(columns, frame_backend(self.docket))
 
-    def decide(self, decisions: Any, *, step: Step = lambda text: None) -> Rectification:
+    def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
         """Take reviewed items as certain, and judge the others anew.
 
         Parameters
@@ -260,7 +285,7 @@ class Rectification:
             label of an item by its name (its number where the table has no names), None where
             no label is true, or a data frame with ``id``, ``decision`` and ``label``.
         step : callable, default=no-op
-            Told what begins.
+            Told what begins, ``step(text)``, and the rounds within, ``step(text, within=True)``.
 
         Returns
         -------
@@ -283,7 +308,7 @@ class Rectification:
         audited = np.zeros(len(case), dtype=bool)
         audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
         step("judging with the decisions")
-        hearing = fit(case, before.encoder, before.rows, found, audited)
+        hearing = fit(case, before.encoder, before.rows, found, audited, step)
         seconds = self.settings["seconds"] + time.perf_counter() - started
         run = _make_run(hearing, seconds, before, audited)
         earlier = [name for name in case.names if name in drawn]
@@ -296,17 +321,72 @@ class Rectification:
         *,
         proba: bool = False,
         embeddings: Any = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
+        text_model: Any = None,
+        image_model: Any = None,
+        **reading: Any,
     ) -> Any:
         """Label the rows of another table, see `predict`."""
         if self.model is None:
             raise ValueError(NO_MODEL)
-        reading = {"delimiter": delimiter, "encoding": encoding, "embeddings": embeddings}
-        table, added, _ = label_rows(self.model, self.settings, data, proba=proba, **reading)
+        embedders = self._hearing.case.embedders if self._hearing else []
+        known: dict[str, Any] = {each.kind: each.model for each in embedders}
+        options = {
+            "embeddings": embeddings,
+            "text_model": text_model or known.get("text"),
+            "image_model": image_model or known.get("picture"),
+        }
+        table = read_table(data, **reading)
+        added, _ = label_rows(self.model, self.settings, table, proba=proba, **options)
         return join(table, added)
 
-    def save(self, folder: str | os.PathLike[str], *, parquet: bool | None = None) -> Path:
+    def importance(self) -> dict[str, float]:
+        """Say what every column contributes to knowing the labels.
+
+        Half of some items foretell the labels of the other half, then again with one column
+        shuffled; see `appellate.tables.contributions`. It takes seconds.
+
+        Returns
+        -------
+        dict of str to float
+            By column, and by ``"embeddings"``: how much less probable what was said of the items
+            becomes, the largest first. Empty if nothing was learned from, or from too many.
+        """
+        if self._hearing is None:
+            features = self.settings["features"]
+            return {e["name"]: e["importance"] for e in features if "importance" in e}
+        found = weigh_columns(self._hearing)
+        for each in self.settings["features"]:
+            if each["name"] in found:
+                each["importance"] = found[each["name"]]
+        return found
+
+    def export(self, path: str | os.PathLike[str], *, tool: str | None = None) -> Path:
+        """Write the labels as suggestions that a labelling tool imports, with their scores.
+
+        Parameters
+        ----------
+        path : path
+            The file; JSON for Label Studio and Argilla, JSON lines for Prodigy and doccano, CSV
+            for crowd-kit.
+        tool : {"label-studio", "argilla", "prodigy", "doccano", "crowd-kit"}, default=None
+            By default the tool that the table was exported from.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        if self._hearing is None:
+            raise ValueError("this run was loaded. Call rectify again to export its labels.")
+        return write_file(path, suggestions(self._hearing, tool))
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        parquet: bool | None = None,
+        tool: str | None = None,
+    ) -> Path:
         """Write everything into a folder, which changes at once or not at all.
 
         Parameters
@@ -314,8 +394,11 @@ class Rectification:
         folder : path
             Where; files of an earlier run are replaced, all others are kept.
         parquet : bool, default=None
-            Write ``rectified.parquet`` in the place of ``rectified.csv``; by default if the
-            table was Parquet or Arrow.
+            Write no ``rectified.csv`` beside ``rectified.parquet``; by default if the table was
+            Parquet or Arrow.
+        tool : str, default=None
+            Write suggestions for this labelling tool, see `export`; by default for that which
+            the table was exported from, if any.
 
         Returns
         -------
@@ -334,8 +417,13 @@ class Rectification:
         frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
         frames |= {} if self.annotators is None else {"annotators": self.annotators}
         with whole_folder(target, owned=FILES) as stage:
-            name = "rectified.parquet" if as_parquet else "rectified.csv"
-            write_table(table, stage / name, added=added, digits=6)
+            for ending in ("parquet",) if as_parquet else ("parquet", "csv"):
+                write_table(table, stage / f"rectified.{ending}", added=added, digits=6)
+            chosen = tool or (table.export.tool if table.export else None)
+            if chosen is not None:
+                file = stage / f"suggestions{ENDINGS.get(chosen, '')}"
+                write_file(file, suggestions(hearing, chosen))
+            self.importance()
             for name, frame in frames.items():
                 _write_frame(frame, stage / f"{name}.csv")
             _write_frame(self.docket, stage / "docket.parquet")
@@ -516,9 +604,10 @@ def _make_run(
     people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
     shown = {} if people is None else {n: in_json(v) for n, v in people.items() if v.ndim == 1}
     parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
+    models = {each.column: each.describe() for each in case.embedders}
     features: list[dict[str, Any]] = []
     for name, kind in case.kinds.items():
-        features.append({"name": name, "kind": kind})
+        features.append({"name": name, "kind": kind, **models.get(name, {})})
         if kind == "category" and case.X[name].nunique() <= _CATEGORIES:
             categories = sorted(map(str, case.X[name].dropna().unique()))
             features[-1] |= {"categories": categories}
@@ -549,6 +638,31 @@ def _make_run(
         json.loads(json.dumps(settings)),
         score(hearing, docket, before, audited),
         hearing,
+    )
+
+
+def suggestions(hearing: Hearing, tool: str | None) -> str:
+    """Write the labels of a hearing for a labelling tool."""
+    case = hearing.case
+    made = case.table.export
+    if tool is None and made is None:
+        raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
+    columns = docket_columns(hearing)
+    labels = [None if e else n for e, n in zip(hearing.excluded, columns["appeal"], strict=True)]
+    same = made is not None and tool in (None, made.tool)
+    rows = None
+    if not same:
+        names = [n for n in case.table.names if n not in case.roles.labels]
+        rows = case.table.data.select(names).take(case.labels.first).to_pylist()
+    return write_suggestions(
+        tool or (made.tool if made else ""),
+        case.names,
+        labels,
+        columns["appeal_confidence"],
+        case.classes.tolist(),
+        items=made.items if made and same else None,
+        rows=rows,
+        question=made.question if made else "",
     )
 
 

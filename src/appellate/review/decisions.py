@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from appellate._files import write_file
+from appellate._text import neutralize, restore
 from appellate.candidates.names import listing
 from appellate.docket import free_separator
 
@@ -55,10 +56,6 @@ _NEEDED = COLUMNS[:3]
 #: Accept the appeal, keep the verdict, choose another candidate, none of these, take back.
 KINDS = ("accept", "keep", "other", "none", "clear")
 _LONGEST = 1000  # characters of a label that a reviewer names
-
-_STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
-_FORMULA = re.compile(f"'*[{_STARTS}]")
-_NUMBER = re.compile(r"'*[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 
 Record = dict[str, str]
 
@@ -509,29 +506,3 @@ def _line(cells: Sequence[str]) -> str:
 
 
 _HEAD = ",".join(COLUMNS) + "\n"
-
-
-def neutralize(cell: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would take for a formula.
-
-    Examples
-    --------
-    >>> [neutralize(cell) for cell in ["=cmd()", "-1.5", "-1,5", "cat", "'=x"]]
-    ["'=cmd()", '-1.5', '-1,5', 'cat', "''=x"]
-    """
-    return f"'{cell}" if _is_formula(cell) else cell
-
-
-def restore(cell: str) -> str:
-    """Undo `neutralize`.
-
-    Examples
-    --------
-    >>> [restore(cell) for cell in ["'=cmd()", "-1.5", "'tis", "''=x", "'-1.5"]]
-    ['=cmd()', '-1.5', "'tis", "'=x", "'-1.5"]
-    """
-    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
-
-
-def _is_formula(cell: str) -> bool:
-    return bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)

@@ -16,6 +16,7 @@ from typing import Any
 
 from appellate._files import write_file
 from appellate._palette import DARK, LIGHT, as_css
+from appellate._text import install
 from appellate.review.data import CLOSE, FORMAT, OPTIONAL, SUSPECT, pack
 
 __all__ = ["read_page", "render_page", "write_page"]
@@ -72,7 +73,7 @@ def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None
         The page.
     """
     if find_spec("jinja2") is None:
-        raise ImportError("The docket page needs jinja2: pip install 'appellate[report]'")
+        raise ImportError(f"The docket page needs jinja2: {install('report')}")
     from markupsafe import Markup
 
     template, script, style = _parts()

@@ -6,50 +6,67 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from appellate._text import install
+
 if find_spec("pyarrow") is None:  # pragma: no cover
-    raise ImportError("Tables need pyarrow: pip install 'appellate[table]'")
+    raise ImportError(f"Tables need pyarrow: {install('table')}")
 
 from appellate.tables.cells import Labels, TableError, neutralize, printable, read_labels
 from appellate.tables.diagnosis import Diagnosis, diagnose
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
+from appellate.tables.tools import Export, find_tool, open_export, write_suggestions
 from appellate.tables.writing import check_ending, join, write_csv, write_table
 
 if TYPE_CHECKING:
     from appellate.tables.encoding import TextEncoder, feature_kinds, features, make_encoder
+    from appellate.tables.importance import contributions
+    from appellate.tables.pictures import embed_pictures
+    from appellate.tables.vectors import embed_texts
 
 __all__ = [
     "Diagnosis",
+    "Export",
     "Labels",
     "Roles",
     "Table",
     "TableError",
     "TextEncoder",
     "check_ending",
+    "contributions",
     "diagnose",
+    "embed_pictures",
+    "embed_texts",
     "feature_kinds",
     "features",
     "find_roles",
+    "find_tool",
     "join",
     "make_encoder",
     "neutralize",
+    "open_export",
     "printable",
     "read_labels",
     "read_table",
     "write_csv",
+    "write_suggestions",
     "write_table",
 ]
 
-_ENCODING = ("TextEncoder", "feature_kinds", "features", "make_encoder")
+_LATER = {
+    **dict.fromkeys(("TextEncoder", "feature_kinds", "features", "make_encoder"), "encoding"),
+    "contributions": "importance",
+    "embed_pictures": "pictures",
+    "embed_texts": "vectors",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Load what needs scikit-learn when it is asked for."""
-    if name in _ENCODING:
-        from appellate.tables import encoding
-
-        return getattr(encoding, name)
+    if name in _LATER:
+        return getattr(import_module(f"appellate.tables.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -28,7 +28,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from appellate._text import neutralize as neutralize
 from appellate._text import printable as printable  # the one door for tables
+from appellate._text import restore as restore
 
 if TYPE_CHECKING:
     from appellate.tables.reading import Table
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
 #: Words that stand for no number in a column of numbers; a label may be called so.
 NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 
-_STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
-_FORMULA = re.compile(f"'*[{_STARTS}]")
-_EITHER = re.compile(r"'*[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 _POINT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 _INFINITE = r"(?i)[+-]?inf(inity)?"
@@ -76,42 +75,6 @@ def name_rows(rows: Sequence[int] | NDArray[Any], most: int = 5) -> str:
     shown = ", ".join(str(int(row)) for row in rows[:most])
     rest = f" and {len(rows) - most} more" if len(rows) > most else ""
     return f"row{'' if len(rows) == 1 else 's'} {shown}{rest}"
-
-
-def neutralize(cell: str) -> str:
-    r"""Put an apostrophe before a text that a spreadsheet would take for a formula.
-
-    Texts that start with ``= + - @``, tab or a line break get one; numbers such as ``-1.5`` or
-    ``-1,5`` do not. A text that already starts with apostrophes followed by one of these gets
-    one more, so that `restore` undoes it without loss.
-
-    Parameters
-    ----------
-    cell : str
-        A cell of a table.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> [neutralize(cell) for cell in ["=cmd()", "-1.5", "-1,5", "cat", "'=x"]]
-    ["'=cmd()", '-1.5', '-1,5', 'cat', "''=x"]
-    """
-    return f"'{cell}" if _FORMULA.match(cell) and not _EITHER.fullmatch(cell) else cell
-
-
-def restore(cell: str) -> str:
-    """Undo `neutralize`.
-
-    Examples
-    --------
-    >>> [restore(cell) for cell in ["'=cmd()", "-1.5", "'tis", "''=x", "'-1.5"]]
-    ['=cmd()', '-1.5', "'tis", "'=x", "'-1.5"]
-    """
-    escaped = cell.startswith("'") and _FORMULA.match(cell) and not _EITHER.fullmatch(cell)
-    return cell[1:] if escaped else cell
 
 
 def as_text(value: Any, separator: str = "|") -> str:

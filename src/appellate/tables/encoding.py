@@ -19,12 +19,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from appellate._text import install
 from appellate.tables import cells
 from appellate.tables.cells import TableError, name_some
 from appellate.tables.reading import Table
 from appellate.tables.roles import Roles
 
-FeatureKind = Literal["number", "category", "date", "text"]
+FeatureKind = Literal["number", "category", "date", "text", "picture"]
 
 _LONGEST = 20_000  # letters of a text that are learned from
 _CATEGORIES = 40  # values of a column from which on they are compared as texts
@@ -231,9 +232,7 @@ def make_encoder(
     try:
         from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
     except ImportError as error:
-        raise ImportError(
-            "Encoding a table needs skrub: pip install 'appellate[table]'"
-        ) from error
+        raise ImportError(f"Encoding a table needs skrub: {install('table')}") from error
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     moments = make_pipeline(
         DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()

@@ -28,8 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from appellate._text import install
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, name_some, restore
+from appellate.tables.tools import Export, find_tool, name_classes, open_export
 
 Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
 
@@ -81,6 +83,8 @@ class Table:
         SHA-256 of the file's bytes; empty for a data frame.
     options : dict
         Options of `read_table` that were given, to read it in the same way again.
+    export : Export or None
+        What a labelling tool wrote, if it came from one.
 
     Examples
     --------
@@ -104,6 +108,7 @@ class Table:
     native: Any = None
     digest: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    export: Export | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -285,10 +290,20 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it does not fit into memory"
         raise TableError(f"cannot read '{path}': {reason}.") from error
+    pairs = list(zip(files, tables, strict=True))
+    tables = [replace(each, data=name_classes(each.data, file.parent)) for file, each in pairs]
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
-    data = _concatenate(tables)
     digest = hashlib.sha256("".join(table.digest for table in tables).encode()).hexdigest()
+    exports = [table.export for table in tables if table.export]
+    if len(exports) == len(tables):  # a file a person, as doccano writes them, or parts of one
+        people = [f.stem for f, each in zip(files, exports, strict=True) for _ in each.records]
+        records = [record for each in exports for record in each.records]
+        together = open_export(records, exports[0].tool, source=f"'{path}'", people=people)
+        note = (f"{len(tables)} files are read as one export.",)
+        first = replace(tables[0], source=f"'{path}'", path=path, digest=digest, notes=note)
+        return _with_export(first, together)
+    data = _concatenate(tables)
     note = (f"{len(tables)} files are read as one table, {files[0].name} first.", *note)
     return replace(tables[0], source=f"'{path}'", path=path, data=data, digest=digest, notes=note)
 
@@ -392,7 +407,7 @@ def _read_bytes(source: str, path: str, content: bytes, options: Mapping[str, An
     text, encoding, notes = _decode(source, content, options["encoding"])
     table = replace(table, encoding=encoding, notes=notes)
     if kind == "json":
-        return replace(table, data=_read_json(source, text))
+        return _read_json(table, text)
     return _read_csv(table, text, options["delimiter"])
 
 
@@ -493,16 +508,26 @@ def _csv_rows(source: str, lines: Iterable[str], delimiter: str) -> Iterator[lis
         raise TableError(f"{source}, line {line}: {said}.") from error
 
 
-def _read_json(source: str, text: str) -> Any:
+def _read_json(table: Table, text: str) -> Table:
     """Read one array of objects, one object of columns, or one object a line."""
+    source = table.source
     if text.lstrip().startswith("["):
-        values = _parse(source, text, 0)
-        return _from_records(source, ((f"entry {i}", v) for i, v in enumerate(values)))
-    whole = _whole_object(text)
-    if whole is not None:
-        return _from_columns(source, whole)
-    lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
-    return _from_records(source, ((f"line {i}", _parse(source, each, i)) for i, each in lines))
+        records = [(f"entry {i}", v) for i, v in enumerate(_parse(source, text, 0))]
+    else:
+        whole = _whole_object(text)
+        if whole is not None:
+            return replace(table, data=_from_columns(source, whole))
+        lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
+        records = [(f"line {i}", _parse(source, each, i)) for i, each in lines]
+    tool = find_tool([record for _, record in records])
+    if tool is None:
+        return replace(table, data=_from_records(source, records))
+    return _with_export(table, open_export([each for _, each in records], tool, source=source))
+
+
+def _with_export(table: Table, export: Export) -> Table:
+    data = _from_columns(table.source, export.columns)
+    return replace(table, data=data, export=export, notes=(*table.notes, *export.notes))
 
 
 def _parse(source: str, text: str, line: int) -> Any:
@@ -580,9 +605,7 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
     try:
         import python_calamine
     except ImportError as error:
-        raise TableError(
-            "Excel files need python-calamine: pip install 'appellate[table]'"
-        ) from error
+        raise TableError(f"Excel files need python-calamine: {install('table')}") from error
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
         names = book.sheet_names

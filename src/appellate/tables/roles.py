@@ -213,6 +213,13 @@ def find_roles(
     w      feature     numbers
     """
     named = {role: columns for role, columns in locals().items() if role in _NAMED}
+    if table.export is not None and not any(named[role] for role in _LAYOUTS):
+        if not table.export.roles:
+            raise TableError(
+                f"{table.source}: nobody chose a label of a whole item in the labelling tool. "
+                "Label some items there, and export them again."
+            )
+        named |= table.export.roles
     refused = {role for role, columns in named.items() if columns is False}
     given = {
         role: table.find([columns] if role in _SINGLE else columns, role)

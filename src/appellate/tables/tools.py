@@ -12,7 +12,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from appellate.tables.cells import TableError, as_label, name_some
 TOOLS = ("label-studio", "argilla", "prodigy", "doccano", "crowd-kit")
 _TITLES = {"label-studio": "Label Studio", "argilla": "Argilla", "prodigy": "Prodigy",
            "doccano": "doccano", "crowd-kit": "crowd-kit"}  # fmt: skip
+ENDINGS = {"label-studio": ".json", "argilla": ".json", "prodigy": ".jsonl", "doccano": ".jsonl",
+           "crowd-kit": ".csv"}  # fmt: skip
 _BY = "appellate"  # whose the suggestions are
 _PRODIGY = ("answer", "accept", "label", "_task_hash", "_annotator_id", "_session_id",
             "_timestamp", "_view_id", "_is_binary")  # fmt: skip
@@ -44,13 +46,16 @@ class Export:
     columns : dict of str to list
         One row an answer: the item, the label, the person, and what the tool showed.
     roles : dict of str to str or tuple of str
-        What columns are: ``long``, or ``candidates`` and ``id`` where no person is known.
+        What columns are: ``long``, or ``candidates`` and ``id`` where no person is known; empty
+        if nobody chose a label.
     items : dict of str to dict
         The records of the tool by item, without answers.
     question : str
         The question that was read, if the tool asks several.
     notes : tuple of str
         What is good to know.
+    records : sequence of dict
+        All that the tool wrote.
     """
 
     tool: str
@@ -58,7 +63,8 @@ class Export:
     roles: dict[str, Any]
     items: dict[str, dict[str, Any]]
     question: str = ""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    records: Sequence[Mapping[str, Any]] = ()
 
 
 def find_tool(records: Sequence[Any]) -> str | None:
@@ -141,7 +147,7 @@ def open_export(
     Raises
     ------
     TableError
-        If nobody answered, or there is no such question.
+        If it is not built as the tool builds it, or there is no such question.
 
     Examples
     --------
@@ -160,14 +166,9 @@ def open_export(
             f"({error}). Export it again."
         ) from error
     asked = Counter(each[3] for each in answers if each[4])
-    if not asked:
-        raise TableError(
-            f"{source} is an export of {_TITLES[tool]} without an answer that is a label of the "
-            "whole item (a choice). Label some items, and export them again."
-        )
     if question is not None and question not in asked:
         raise TableError(f"{source} asks no question {question!r}, but {name_some(asked)}.")
-    chosen = question or asked.most_common(1)[0][0]
+    chosen = question or (asked.most_common(1)[0][0] if asked else "")
     notes = [f"read as an export of {_TITLES[tool]}; suggestions go back in the same form."]
     if len(asked) > 1:
         others = [name for name in asked if name != chosen]
@@ -196,7 +197,11 @@ def open_export(
         roles = {"candidates": label, "id": task}
     for name in titles:
         columns[name] = [shown[key].get(name) for key in columns[task]]
-    return Export(tool, columns, roles, items, chosen, tuple(notes))
+    if not asked:
+        notes.append("nobody chose a label of a whole item there.")
+        del columns[label]
+    found = roles if asked else {}
+    return Export(tool, columns, found, items, chosen, tuple(notes), records)
 
 
 def _free(name: str, taken: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._text import install
 from appellate.tables.cells import TableError
 
 CACHE = "APPELLATE_CACHE_HOME"
@@ -182,9 +183,7 @@ def digest_files(path: Path) -> str:
 def load(module: str, what: str, extra: str) -> Any:
     """Import a module that an extra brings, or say which."""
     if find_spec(module) is None:
-        raise ImportError(
-            f"{what} needs {module.replace('_', '-')}: pip install 'appellate[{extra}]'"
-        )
+        raise ImportError(f"{what} needs {module.replace('_', '-')}: {install(extra)}")
     return import_module(module)
 
 

@@ -157,7 +157,8 @@ function renderDetail() {
     ...(rounds && contested(i) ? [h("h3", {}, "Over the rounds"), drawRounds(i)] : []),
     ...(nNear ? [h("h3", {}, "Nearest rows and their labels"), near(i)] : []),
     ...(data.features ? [h("p", { class: "note" }, "Learned from ",
-      said("span", "", data.features.slice(0, 8).map((f) => f.name).join(", ")),
+      said("span", "", [...data.features].sort((f, g) => (g.importance || 0) - (f.importance || 0)).slice(0, 8)
+        .map((f) => f.name + (f.importance > 0 ? ` (${(100 * f.importance).toFixed(1)}%)` : "")).join(", ")),
       data.features.length > 8 ? ` and ${data.features.length - 8} more` : "", ".")] : []),
   ].filter(Boolean));
   box.scrollTop = 0;
