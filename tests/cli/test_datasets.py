@@ -107,7 +107,7 @@ def test_fetch_shows_the_terms_and_where_the_files_are(home, capsys, monkeypatch
     said = capsys.readouterr()
     assert "CC BY-NC-SA 4.0" in said.err
     assert "is not the published file" in said.err
-    monkeypatch.setattr(download, "_retrieve", lambda *_: counts)
+    monkeypatch.setattr("pooch.retrieve", lambda *_, **__: counts)
     monkeypatch.setattr(
         download, "sha256", lambda _: known_datasets()["cifar10h"].files[0].sha256[0]
     )
