@@ -56,6 +56,11 @@ class Export:
         What is good to know.
     records : sequence of dict
         All that the tool wrote.
+
+    Examples
+    --------
+    >>> open_export([{"id": 4, "text": "Yes!", "label": ["good", "bad"]}], "doccano").roles
+    {'candidates': 'label', 'id': 'task'}
     """
 
     tool: str
