@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import appellate
+from appellate.numerics.work import Work
 from appellate.rectification.case import understand
 from appellate.rectification.run import hear
 from appellate.tables import write_table
@@ -351,3 +352,36 @@ def test_the_rounds_of_a_fit_are_told(options, plain):
     hear(case, step=lambda text, **more: (within if more else said).append(text))
     assert said == ["turning columns into numbers", "judging"]
     assert within[:2] == ["round 1", "round 2"]
+
+
+@pytest.mark.parametrize(
+    ("n", "options", "said"),
+    [
+        (60, {}, "judging"),
+        (6_000, {"base": "knn"}, "judging"),  # nobody knows
+        (6_000, {"base": "sure"}, "judging, about 2 minutes for 6,000 items on this machine"),
+        (
+            6_000,
+            {},
+            "judging, about 9 minutes for 6,000 items on this machine "
+            "(method 'plcp': about 2 minutes)",
+        ),
+    ],
+)
+def test_a_long_fit_is_announced(n, options, said, monkeypatch):
+    def stop(*args, **more):
+        raise InterruptedError
+
+    heard = []
+    monkeypatch.setattr("appellate.rectification.run.fit", stop)
+    monkeypatch.setattr("appellate.numerics.work.speed", lambda: Work(2e9, 4e8))
+    case = understand(make_table(n)[0], candidates="maybe", **options)
+    with pytest.raises(InterruptedError):
+        hear(case, step=lambda text, **more: heard.append(text))
+    assert heard[-1] == said
+    assert (case.estimated_seconds is None) == (options.get("base") == "knn")
+
+
+def test_estimated_seconds_stand_beside_those_that_it_took(plain, crowd):
+    for run, *_ in (plain, crowd):
+        assert 0 < run.settings["estimated_seconds"] < 60

@@ -70,6 +70,8 @@ class Case:
         Columns of `X` that these made, by column of the table.
     uninformed : bool
         Whether the features turned out to say nothing of the labels.
+    estimated_seconds : float or None
+        What judging was expected to take.
     """
 
     table: Table
@@ -88,6 +90,7 @@ class Case:
     embedders: list[Embedder] = field(default_factory=list)
     vectors: dict[str, list[str]] = field(default_factory=dict)
     uninformed: bool = False
+    estimated_seconds: float | None = None
 
     def __len__(self) -> int:
         """Return the number of items."""

@@ -21,6 +21,7 @@ from appellate import review
 from appellate._files import check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
 from appellate.rectification.case import NOT_KEPT, Case, in_json, understand
+from appellate.rectification.estimate import with_time
 from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
@@ -192,7 +193,8 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
         step("turning columns into numbers")
         encoder = case.make_encoder()
         rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
-    step("judging" if decisions is None else "judging without the decisions")
+    judging = "judging" if decisions is None else "judging without the decisions"
+    step(with_time(judging, case, 0 if rows is None else rows.shape[1]))
     hearing = fit(case, encoder, rows, step=step)
     chosen = case.method == "jury" and case.call["method"] == "auto" and len(case) >= _ENOUGH
     if chosen and informs(hearing) is False:
@@ -628,6 +630,7 @@ def _make_run(
         "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
         "notes": case.notes,
         "seconds": round(seconds, 3),
+        "estimated_seconds": case.estimated_seconds,
         "audit": [case.names[i] for i in drawn],
     }
     return Rectification(
