@@ -122,10 +122,9 @@ def compare_pictures(n=600):
 
     from appellate.datasets.images import load_fashion_mnist
 
-    data = load_fashion_mnist()
+    pixels, codes = load_fashion_mnist(download_if_missing=False, return_X_y=True)
     for seed in (100, 101):
         random = np.random.default_rng(seed)
-        pixels, codes = data
         some = random.permutation(len(codes))[:n]
         names = np.array([f"kind {j}" for j in range(10)])
         own = names[codes[some]]

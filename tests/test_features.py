@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from importlib import import_module
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import appellate
 from appellate.rectification import predict
+from appellate.rectification.hearing import shared_excess
 from appellate.tables import find_roles, read_table
 
 WORDS = {
@@ -346,3 +348,12 @@ def test_a_plain_table_goes_to_a_tool(tmp_path):
     assert json.loads(lines[0])["accept"] == [run.labels["label"][0]]
     with pytest.raises(ValueError, match="name the labelling tool"):
         run.export(tmp_path / "tasks.jsonl")
+
+
+def test_excess_is_measured_in_deviations_of_all_deals():
+    r = np.random.default_rng(0)
+    output, sets = r.dirichlet(np.ones(3), size=6), r.random((6, 3)) < 0.5
+    deals = [(output * sets[list(deal)]).sum() for deal in permutations(range(6))]
+    expected = ((output * sets).sum() - np.mean(deals)) / np.std(deals)
+    assert np.isclose(shared_excess(output, sets), expected)
+    assert shared_excess(output, np.ones((6, 3), dtype=bool)) == 0

@@ -25,6 +25,7 @@ pytest.importorskip("skops")
 pytest.importorskip("jinja2")
 FILES = {
     "rectified.csv",
+    "rectified.parquet",
     "docket.csv",
     "docket.parquet",
     "docket.html",

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from appellate.cli._options import (
+    READING,
     json_option,
     out_option,
     random_state_option,
@@ -42,7 +43,7 @@ _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
     metavar="NAME|FILE",
     help=f"One of {', '.join(_BUILT_IN)}, or a table.",
 )
-@table_options("truth", "features", "ignore", "delimiter", "encoding")
+@table_options("truth", "features", "ignore", *READING)
 @out_option(
     "What to write: a table (.csv, .tsv, .parquet, .jsonl, .json) with a column 'candidates' or "
     "with answers, or arrays (.npz).",
@@ -112,8 +113,6 @@ def generate(
     truth: str | None,
     features: Any,
     ignore: Any,
-    delimiter: str | None,
-    encoding: str | None,
     answers: int | None,
     **options: Any,
 ) -> None:
@@ -128,6 +127,7 @@ def generate(
 
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
+        reading = {name: options.pop(name) for name in READING}
         crowd = {name: value for name in _CROWD if (value := options.pop(name)) is not None}
         _refuse_mixture(
             answers,
@@ -139,7 +139,7 @@ def generate(
             check_ending(out)
         check_writable(out)
         given = _built_in(source) if source in _BUILT_IN else source
-        table = read_table(given, delimiter=delimiter, encoding=encoding)
+        table = read_table(given, **reading)
         name = table.find([truth or "truth"], "truth")[0]
         layout = crowd.pop("layout", "wide")
         added = ["candidates"]

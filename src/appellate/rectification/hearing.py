@@ -305,8 +305,8 @@ def _accuracies(hearing: Hearing, rivals: Mapping[str, NDArray[Any]]) -> dict[st
 def informs(hearing: Hearing) -> bool | None:
     """Tell whether the features inform the labels; None where that is not known.
 
-    Testimony asks whether they predict answers. The jury's honest output must give an item's own
-    candidates more than it gives to those of any item, by two standard errors.
+    Testimony asks whether they predict answers. The jury's honest output must give items' own
+    candidates more than if the sets were dealt at random, by two standard deviations.
     """
     case, classifier = hearing.case, hearing.classifier
     if case.uninformed:
@@ -318,12 +318,20 @@ def informs(hearing: Hearing) -> bool | None:
     honest = getattr(classifier, "honest_output_", None)
     if honest is None:
         return None
-    matrix = classifier.candidates_
-    some = ~matrix.all(axis=1)
-    size = matrix.sum(axis=1)
-    chance = (honest @ matrix.mean(axis=0)) * size / size.mean()
-    gain = ((honest * matrix).sum(axis=1) - chance)[some]
-    return bool(len(gain) > 1 and gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
+    return shared_excess(honest, classifier.candidates_) > 2
+
+
+def shared_excess(output: NDArray[Any], sets: NDArray[np.bool_]) -> float:
+    """Return how much more items give to their own candidates than to those of others.
+
+    In standard deviations of the same sum with the sets dealt to the items at random, which over
+    all deals has mean 0 and variance ``tr(O'O S'S) / (n - 1)``, O and S being output and sets
+    less their column means (Hoeffding's for sums over a permutation).
+    """
+    apart = output - output.mean(axis=0), sets - sets.mean(axis=0)
+    first, second = (each.T @ each for each in apart)
+    spread = np.sqrt((first * second).sum() / max(len(sets) - 1, 1))
+    return float((apart[0] * apart[1]).sum() / spread) if spread > 0 else 0.0
 
 
 def _audit(hearing: Hearing, before: Hearing, rows: list[int]) -> dict[str, float]:
