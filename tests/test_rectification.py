@@ -6,8 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
 import appellate
+from appellate import SoftLabelClassifier
 from appellate.numerics.work import Work
 from appellate.rectification.case import understand
 from appellate.rectification.run import hear
@@ -358,7 +360,7 @@ def test_the_rounds_of_a_fit_are_told(options, plain):
     ("n", "options", "said"),
     [
         (60, {}, "judging"),
-        (6_000, {"base": "knn"}, "judging"),  # nobody knows
+        (6_000, {"base": SoftLabelClassifier(SVC(kernel="poly"))}, "judging"),  # nobody knows
         (6_000, {"base": "sure"}, "judging, about 2 minutes for 6,000 items on this machine"),
         (
             6_000,
@@ -379,7 +381,8 @@ def test_a_long_fit_is_announced(n, options, said, monkeypatch):
     with pytest.raises(InterruptedError):
         hear(case, step=lambda text, **more: heard.append(text))
     assert heard[-1] == said
-    assert (case.estimated_seconds is None) == (options.get("base") == "knn")
+    own = isinstance(options.get("base"), SoftLabelClassifier)
+    assert (case.estimated_seconds is None) == own
 
 
 def test_estimated_seconds_stand_beside_those_that_it_took(plain, crowd):

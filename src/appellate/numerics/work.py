@@ -28,7 +28,8 @@ class Work(NamedTuple):
         Additions and multiplications in products and factorisations of matrices, in double
         precision; single precision counts half.
     entries : float
-        Numbers that are read or made one by one.
+        Numbers that are read or made one by one; a landmark's share in a candidate entry counts
+        a quarter, since features are at hand.
     """
 
     operations: float
@@ -98,7 +99,7 @@ def count_plcp(
     entries, operations = rounds * turns * n * a_row, 2.0 * n**2 * q * (neighbors > 0)
     if landmarks:
         operations += count_features(n, q, landmarks)
-        return Work(operations, entries + maps * 2 * held * landmarks)
+        return Work(operations, entries + maps * held * landmarks / 2)
     operations += 2 * n**2 * q + n**3 + 4 * n**2 * l
     if pairs > 2 * n**2:
         return Work(operations + maps * 2 * n**2 * l, entries + 4 * n**2)
@@ -124,7 +125,7 @@ def count_testimony(
     operations = 1.0 * ridges * (some**3 + 2 * some**2 * q + 4 * some**2 * l)
     if landmarks:
         operations += count_features(n, q, landmarks)
-        entries += 4 * 2 * n * l * landmarks
+        entries += 4 * n * l * landmarks / 2
     elif n > some:
         operations += 1.5 * (n**3 + 2 * n**2 * q) + 4 * 2 * n**2 * l  # the ridge may change once
     heard = rounds * min(answers, 50_000) + 5 * min(n, 20_000) + ridges * some

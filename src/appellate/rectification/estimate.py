@@ -62,10 +62,14 @@ def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
     from appellate.plcp import PLCPClassifier
     from appellate.testimony import TestimonyClassifier
 
-    known = JuryClassifier, PLCPClassifier, TestimonyClassifier
     base = getattr(estimator, "estimator", None)
-    kernel = read_kernel(getattr(base or estimator, "kernel", "linear"))
-    if type(estimator) not in known or not isinstance(kernel, GaussianKernel):
+    if type(estimator) is PLCPClassifier:
+        known = type(base) in (AGGDClassifier, SUREClassifier)
+        known = known and estimator.ambiguity == "label-first"
+    else:
+        known = getattr(estimator, "members", "kernel") == "kernel"
+    kernel = read_kernel((estimator if base is None else base).kernel) if known else None
+    if not isinstance(kernel, GaussianKernel):
         return None
     shape, jury = (len(case), len(case.classes)), isinstance(estimator, JuryClassifier)
     rows = len(case), max(q, 1)
@@ -80,8 +84,6 @@ def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
         said = len(case.answers.rows)
         return work.count_testimony(shape, q, answers=said, landmarks=how.n_landmarks)
     if jury:
-        if estimator.members != "kernel":
-            return None
         return work.count_jury(
             shape,
             q,
@@ -90,8 +92,6 @@ def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
             rounds=estimator.max_rounds,
             ways=1 + (estimator.covering == "auto"),
         )
-    if type(base) not in (AGGDClassifier, SUREClassifier) or estimator.ambiguity != "label-first":
-        return None
     return work.count_plcp(
         shape,
         q,
