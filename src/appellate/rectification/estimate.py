@@ -68,7 +68,12 @@ def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
         known = known and estimator.ambiguity == "label-first"
     else:
         known = getattr(estimator, "members", "kernel") == "kernel"
-    kernel = read_kernel((estimator if base is None else base).kernel) if known else None
+    if not known:
+        return None
+    for each in (estimator, base):
+        if each is not None:
+            each._validate_params()  # as fit does, but settings are needed now
+    kernel = read_kernel((estimator if base is None else base).kernel)
     if not isinstance(kernel, GaussianKernel):
         return None
     shape, jury = (len(case), len(case.classes)), isinstance(estimator, JuryClassifier)
