@@ -241,6 +241,10 @@ def test_weights_pass_through_plcp_to_its_base(data):
     for base in (SUREClassifier(), PLCPClassifier(PLKNNClassifier())):
         with pytest.raises(TypeError, match=r"(SURE|PLKNN)Classifier takes no sample_weight"):
             PLCPClassifier(base).fit(X, candidates, sample_weight=weights)
+    for lost in (0, 1):
+        some = ~np.asarray(candidates)[:, lost]
+        with pytest.raises(ValueError, match=f"all rows that have the class '{lost}'"):
+            PLCPClassifier(steady()).fit(X, candidates, sample_weight=some.astype(float))
 
 
 def test_weights_are_routed_through_plcp(data):

@@ -230,6 +230,8 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Algorithm 1, on candidate entries."""
         base, partner, entries = self._make_base(), self._make_partner(), problem.entries
+        if problem.sample_weight is not None:
+            _refuse_lost_classes(problem, problem.sample_weight)
         tau = None if self.ambiguity == "label-first" else self._find_tau(problem)
         details: dict[str, Any] = {
             "ambiguity_": tau,
@@ -404,6 +406,18 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             regularization=self.regularization,
             link=self.link,
             kernel="rbf" if kernel is None else kernel,
+        )
+
+
+def _refuse_lost_classes(problem: Problem, weights: Values) -> None:
+    """Refuse weights that leave a class without rows: the partner takes all rows alike."""
+    entries = problem.entries
+    mass = np.bincount(entries.labels, weights[entries.rows], len(problem.classes))
+    if (mass == 0).any():
+        name = problem.classes[mass.argmin()]
+        raise ValueError(
+            f"sample_weight is 0 in all rows that have the class '{name}', but the partner takes "
+            "all rows alike. Leave these rows out, or give them weight."
         )
 
 

@@ -128,7 +128,7 @@ def predicts(path, options, where):
     kinds = [{"name": name, "kind": kind} for name, kind in case.kinds.items()]
     settings = {"roles": case.roles.to_dict(), "features": kinds, "n_embeddings": 0}
     reading = {name: options[name] for name in ("encoding",) if name in options}
-    frame = _new_features(read_table(path, **reading), settings, None, [])
+    frame = _new_features(read_table(path, **reading), settings, None, [], [])
     assert list(frame.columns) == list(case.X.columns), where
     for name in frame.columns:
         one, two = frame[name].to_numpy(), case.X[name].to_numpy()

@@ -282,7 +282,7 @@ def test_a_row_shows_all_that_is_known_of_it(rich, visit):
     first = data["answers"]["label"][12]
     for text in (f"ann class {first} 90% reliable", f"Majority: class {data['votes'][4]}",
                  "Group: group 1", "None of these: 70%, most likely class 4", "weight 0.25",
-                 "Learned from width, height", "Truth: class 4"):  # fmt: skip
+                 "Learned from width (70.0%), height", "Truth: class 4"):  # fmt: skip
         assert text in detail, text
     assert page.locator(".text").text_content() == "text of 4\nwith more"
     assert page.locator(".r .snippet").first.inner_text().startswith("text of 4")
