@@ -157,3 +157,8 @@ def test_small_texts():
     assert share(0.0, sign=True) == "+0.000"
     with pytest.raises(ValueError, match=r"unknown table 'zzz'. Known are a, b"):
         resolve("zzz", ["a", "b"], "table")
+
+
+def test_no_cell_of_a_csv_is_a_formula():
+    report = Report("t", "T", "c", (), ({"data": "=1+1.csv", "score": -0.5},))
+    assert to_csv(report) == "data,score\n'=1+1.csv,-0.5\n"

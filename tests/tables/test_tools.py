@@ -298,6 +298,9 @@ def test_a_plain_table_goes_to_every_tool(tool):
     if tool == "crowd-kit":
         (made,) = csv.DictReader(io.StringIO(text))
         assert made == {"task": "row 1", "agg_label": "good", "score": "0.75"}
+        text = write_suggestions(tool, ["=1+1"], ["a\rb"], [0.5], ["a\rb"])
+        (made,) = csv.DictReader(io.StringIO(text, newline=""))
+        assert made == {"task": "'=1+1", "agg_label": "a\rb", "score": "0.5"}
         return
     made = json.loads(text)
     record = made[0] if isinstance(made, list) else made

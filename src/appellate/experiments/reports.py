@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from appellate._text import install
+from appellate._text import install, neutralize
 from appellate.experiments.paper import IMPROVEMENT_RATIOS
 from appellate.experiments.results import Results, TableResult, finite
 from appellate.experiments.store import Row
@@ -308,7 +308,10 @@ def to_csv(report: Report) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(report.records[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(report.records)
+    writer.writerows(
+        {name: neutralize(v) if isinstance(v, str) else v for name, v in record.items()}
+        for record in report.records
+    )
     return text.getvalue()
 
 

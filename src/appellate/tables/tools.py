@@ -7,7 +7,6 @@ of Hugging Face, whose class names are put back by `name_classes`.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections import Counter
@@ -360,10 +359,13 @@ def write_suggestions(
         sure = None if score is None else round(float(score), 6)
         found.append(_WRITERS[tool](base, name, label, sure, classes, question))
     if tool == "crowd-kit":
+        from appellate.tables.writing import write_csv  # which reads tables, and so this
+
         stream = io.StringIO()
-        writer = csv.DictWriter(stream, ("task", "agg_label", "score"), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(found)
+        tasks, *added = (
+            {name: [each[name] for each in found]} for name in ("task", "agg_label", "score")
+        )
+        write_csv(tasks, stream, added=added[0] | added[1])
         return stream.getvalue()
     if tool in ("label-studio", "argilla"):
         return json.dumps(found, ensure_ascii=False, indent=1, default=str) + "\n"
