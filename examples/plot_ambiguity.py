@@ -34,12 +34,13 @@ colors = dict(zip(problems, (BOTH["verdict"], BOTH["appeal"], BOTH["truth"]), st
 # Set-first data have about as many as that, for frequent and rare labels alike: the set already
 # knows that a label is frequent. In label-first data frequent labels win their sets.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+figure, left = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
 for name, sets in problems.items():
     expected = (sets / sets.sum(axis=1, keepdims=True)).sum(axis=0)
     left.plot(np.bincount(truth, minlength=8) / expected, "o-", color=colors[name], label=name)
 left.axhline(1, color=BOTH["rival"], linewidth=0.8)
 left.set(xlabel="class, the most frequent first", ylabel="rows with the label / expected")
+left.spines[["top", "right"]].set_visible(False)
 left.legend(frameon=False)
 
 # %%
@@ -47,6 +48,7 @@ left.legend(frameon=False)
 # classifiers that never saw a row prove about the row's set? It is computed for three values of
 # tau, the power of a label's frequency by which the posterior is divided, and the largest wins.
 
+figure, right = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
 for name, sets in problems.items():
     jury = JuryClassifier("kernel", random_state=0).fit(X, sets)
     best = [max(jury.criterion_[tau]) for tau in (0.0, 0.5, 1.0)]
@@ -58,5 +60,6 @@ for name, sets in problems.items():
         print(f"tau = {tau:g} has {np.mean(fixed.transduction_ == truth):.0%} right", end="; ")
     print(f"chosen {np.mean(jury.transduction_ == truth):.0%}")
 right.set(xlabel="tau", ylabel="criterion, beyond that of tau = 0", xticks=[0, 0.5, 1])
+right.spines[["top", "right"]].set_visible(False)
 right.legend(frameon=False)
 plt.show()
