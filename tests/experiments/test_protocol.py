@@ -79,6 +79,11 @@ def test_random_bases_get_the_seed_alone_and_coupled():
     assert alone("svm", random_state=1).build(5).random_state == 1
 
 
+def test_folds_of_the_ambiguity_get_the_seed():
+    model = replace(coupled("sure"), settings=(("ambiguity", "auto"),)).build(3)
+    assert (model.ambiguity, model.random_state) == ("auto", 3)
+
+
 def test_the_cost_of_a_base_governs_the_coupled_method():
     base, settings = parse_method("sure:cost=within:3")
     model = coupled(base, base_settings=settings).build(0)

@@ -126,6 +126,8 @@ class Method:
         if getattr(base, "cost", None) is not None:
             settings.setdefault("cost", base.cost)
             base.set_params(cost=None)
+        if "ambiguity" in settings:  # which a jury finds, by random folds
+            settings.setdefault("random_state", seed)
         target = settings.pop("target", "non-candidate")
         return (CandidatePLCP if target == "candidate" else PLCPClassifier)(base, **settings)
 
