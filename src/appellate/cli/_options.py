@@ -82,10 +82,13 @@ _TABLE = {
     "sheet": click.option(
         "--sheet", metavar="NAME", help="Of an Excel file; the first if not given."
     ),
+    "question": click.option(
+        "--question", metavar="NAME", help="Of a labelling tool's export; else the most answered."
+    ),
 }
 
 
-READING = ("delimiter", "encoding", "decimal", "sheet")
+READING = ("delimiter", "encoding", "decimal", "sheet", "question")
 
 
 def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command], Command]:

@@ -224,6 +224,7 @@ def understand(
     encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | int | None = None,
+    question: str | None = None,
     method: str = "auto",
     base: Any = None,
     cost: Any = None,
@@ -242,7 +243,8 @@ def understand(
         raise ValueError(
             "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
         )
-    table = read_table(data, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
+    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    table = read_table(data, **reading, sheet=sheet, question=question)
     call = {**call, "data": table.path, **columns, **further}
     named = {name: value for name, value in columns.items() if value is not None}
     if groups is not None:
