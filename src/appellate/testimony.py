@@ -51,6 +51,7 @@ Matrix = NDArray[np.float64]
 ROUNDS, ALIKE = 8, 4  # rounds; after so many it is asked how alike people are
 STRENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 RIDGES = (0.05, 0.5, 5.0)
+MODEL_RIDGES = (0.05, 0.5, 1.5, 5.0)  # of the regression for new rows
 SHARED_ERRORS = (0.0, 0.05, 0.1, 0.2, 0.4)  # of a further answer; the last if nothing objects
 SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
 _SAMPLE = 50_000  # opinions that beta is found from
@@ -442,7 +443,8 @@ class Regressions:
         New rows have ``softmax(b f(x))``, b by `scale_of` on the leave-one-out output.
         """
         some = targets[self.sample]
-        ridge = min(self.ridges, key=lambda r: scale_of(self.try_out(some, r), some)[1])
+        tried = MODEL_RIDGES if self.ridges == RIDGES else self.ridges
+        ridge = min(tried, key=lambda r: scale_of(self.try_out(some, r), some)[1])
         scale = scale_of(self.leave_one_out(targets, ridge), targets)[0]
         smoother = self._all.smoother(self.kernel, ridge)
         output, regressor = smoother.regress(self._all.entries, targets.ravel())
@@ -681,7 +683,7 @@ class TestimonyClassifier(AppealClassifier):
         Features are z-scored.
     regularization : float or "auto", default="auto"
         Ridge of the regression; ``"auto"``: .5, or .05 or 5 where that predicts the answers
-        clearly better; for new rows the one of them that predicts the posterior best.
+        clearly better; for new rows the one of them and 1.5 that predicts the posterior best.
     within_answers : bool, default=False
         Choose labels of training rows among the answers only; by default among all labels.
     ordered : bool, default=False
