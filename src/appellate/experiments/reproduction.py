@@ -14,6 +14,7 @@ from appellate.experiments.curves import (
     report_curves,
     rivals_of_curves,
 )
+from appellate.experiments.deep_methods import deep_missing
 from appellate.experiments.methods import BASES, Method
 from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
 from appellate.experiments.protocol import Run
@@ -64,7 +65,8 @@ class Reproduction:
     def left_out(self) -> list[str]:
         """Data sets that are not there and tables that cannot be made, and why."""
         lost = f"it is made of Lost: {self.missing.get(DATASET, 'which is not among --datasets')}"
-        return [*self.missing.values()] + [
+        absent = [deep_missing()] if "rivals" in self.tables and deep_missing() else []
+        return [*self.missing.values(), *absent] + [
             f"{name}: {lost if name in STUDIES else 'no data set is there'}"
             for name in self.tables
             if name not in self.possible()

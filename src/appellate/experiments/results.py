@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.experiments.deep_methods import splits_of
 from appellate.experiments.methods import Method
 from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.problems import Problem
@@ -46,8 +47,8 @@ class Results:
         return self._rows.get(key)
 
     def scores(self, dataset: str, method: Method, score: str) -> NDArray[np.float64] | None:
-        """Return one score a split; None unless every split has it."""
-        rows = [self.row(dataset, method, split) for split in self.splits]
+        """Return one score a split, of deep methods five; None unless every one has it."""
+        rows = [self.row(dataset, method, split) for split in splits_of(method, self.splits)]
         values = [None if row is None else row.scores.get(score) for row in rows]
         return None if None in values else np.array(values, dtype=np.float64)
 
