@@ -24,6 +24,8 @@ Tables:
 
 \b
 Beyond the paper:
+  authors             PLCP as its authors' code has it, Lost raw and z-scored, and
+                      what the paper's rule to stop would do
   rivals              every registered method on every data set at hand, ranked
   curves              accuracy over more candidates, missing truth, shared sets
 

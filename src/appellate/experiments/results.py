@@ -168,14 +168,15 @@ def _cell(
 ) -> Cell:
     score = column.score(line.score)
     values = results.scores(column.dataset, line.method, score)
-    paper = lookup(table.source, line.paper, column.title)
+    name = column.paper or column.title
+    paper = lookup(table.source, line.paper, name)
     if values is None:
         return Cell(None, None, paper)
     std = spread(values)
     if line.compared is None:
         return Cell(float(values.mean()), std, paper)
     one, two = (results.scores(column.dataset, method, score) for method in line.compared)
-    printed = [lookup(table.source, named.get(method), column.title) for method in line.compared]
+    printed = [lookup(table.source, named.get(method), name) for method in line.compared]
     return Cell(
         mean=float(values.mean()),
         std=std,

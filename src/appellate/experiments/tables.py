@@ -41,11 +41,12 @@ _COUPLING = ("plcp", "base")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the paper's tables: a data set, maybe with a tolerance."""
+    """A column of the paper's tables: a data set, maybe with a tolerance, and whose figures."""
 
     title: str
     dataset: str
     tolerance: int = 0
+    paper: str | None = None
 
     def score(self, name: str) -> str:
         """Name of a score in this column."""
