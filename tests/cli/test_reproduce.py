@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from appellate.bases import available_bases
 from appellate.cli.app import run
 from appellate.experiments import curves, deep_methods, problems, reproduction, store
 from appellate.experiments.reproduction import file_names
@@ -419,3 +421,14 @@ def test_rivals_have_networks_beside_the_rest(tmp_path, capsys, monkeypatch):
     assert rows.keys() >= {m.title for m in deep_methods.deep_rivals()} | {"jury", "PL-KNN"}
     assert all(float(row["seconds"]) > 0 for row in rows.values())
     assert "the first 5 splits at most" in (folder / "rivals.md").read_text(encoding="utf-8")
+
+
+def test_help_names_all_that_can_be_chosen(capsys):
+    for command in ("compare", "reproduce"):
+        run([command, "--help"])
+        words = {*re.findall(r"[\w-]+", capsys.readouterr().out)}
+        assert {name for name, at in available_bases().items() if "appellate" in at} <= words
+        if command == "compare":
+            assert words >= {*deep_methods.DEEP, "jury", "testimony"}
+        else:
+            assert words >= {*problems.DATASETS, *problems.FURTHER, *TABLES, *reproduction.OWN}

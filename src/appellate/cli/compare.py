@@ -59,7 +59,7 @@ def compare(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Compare the jury, and base classifiers with and without a partner, on DATA.
+    """Compare the jury, and base classifiers and networks with and without a partner, on DATA.
 
     DATA is a table as for rectify, a .mat file, or the name of one of the paper's data sets.
     Every base B and its coupled version B-PLCP run on the same random 50/50 splits; the partner
