@@ -68,8 +68,8 @@ _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
     """How often every answer was given, and among how many labels it was named, (A,) both."""
     once = np.ones(len(answers.rows))
-    weights, sizes = (once if a is None else a for a in (answers.weights, answers.sizes))
-    return weights, sizes
+    weights = once if answers.weights is None else answers.weights
+    return weights, once if answers.sizes is None else answers.sizes
 
 
 def opinion_weights(answers: Answers) -> Matrix:
@@ -632,7 +632,7 @@ def majority_vote(answers: Any) -> Matrix:
     >>> majority_vote([["cat", "cat", "dog"], ["dog", None, None]]).argmax(axis=1)
     array([0, 1])
     """
-    return normalize_rows(as_answers(answers).votes())
+    return np.asarray(normalize_rows(as_answers(answers).votes()))
 
 
 def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
