@@ -205,7 +205,7 @@ def _empty_cells(table: Table, roles: Roles) -> int:
     columns = (table.data.column(name) for name in roles.features)
     total = 0
     for column in columns:
-        text = cells._is_text(column.type)
+        text = cells.is_text(column.type)
         total += cells.texts(column).null_count if text else column.null_count
     return int(total)
 

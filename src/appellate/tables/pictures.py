@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.tables.cells import TableError
-from appellate.tables.vectors import DOWNLOAD, Step, digest, embed, load, model_key
+from appellate.tables.vectors import DOWNLOAD, Step, digest, embed, load, model_key, run_model
 
 HISTOGRAMS = "histograms"  # the model without a model
 _LARGEST_FILE = 64 << 20
@@ -69,35 +70,40 @@ def embed_pictures(
     >>> vectors.shape, problems
     ((2, 192), {1: 'no such file'})
     """
+    folder = Path(home)
     problems: dict[int, str] = {}
     keys = []
     for i, cell in enumerate(cells):
         try:
-            keys.append(digest(_content(cell, Path(home))) if cell else "")
+            keys.append(digest(_content(cell, folder)) if cell else "")
         except ValueError as error:
             problems[i] = str(error)
             keys.append("")
-    run: Model | None = None
+    opened = cache(lambda: open_model(model))
+    bad: dict[str, str] = {}
+
+    def read(row: int) -> Any:
+        try:
+            return open_picture(_content(cells[row] or "", folder))
+        except ValueError as error:
+            bad[keys[row]] = str(error)
+            return None
 
     def compute(rows: list[int]) -> Any:
-        nonlocal run
-        run = run or open_model(model)
         with ThreadPoolExecutor(2) as pool:
-            opened = list(pool.map(lambda i: _try(cells[i] or "", Path(home)), rows))
-        pictures = [each for each in opened if not isinstance(each, str)]
-        made = _run(run, pictures) if pictures else np.empty((0, 1), dtype=np.float32)
+            found = list(pool.map(read, rows))
+        pictures = [each for each in found if each is not None]
+        if not pictures:
+            return np.full((len(rows), 1), np.nan)
+        made = run_model(opened(), pictures, "image_model", "pictures")
         block = np.full((len(rows), made.shape[1]), np.nan, dtype=np.float32)
-        block[[not isinstance(each, str) for each in opened]] = made
-        pairs = zip(rows, opened, strict=True)
-        bad = {keys[i]: each for i, each in pairs if isinstance(each, str)}
-        for i, key in enumerate(keys):
-            if key in bad:
-                problems[i] = bad[key]
+        block[[each is not None for each in found]] = made
         return block
 
-    kind = "picture"
-    key = f"{kind} {HISTOGRAMS}" if model in (None, HISTOGRAMS) else model_key(model, kind)
+    plain = model in (None, HISTOGRAMS)
+    key = f"picture {HISTOGRAMS}" if plain else model_key(model, "picture")
     vectors = embed(keys, compute, model=key, what="pictures", step=step)
+    problems |= {i: bad[key] for i, key in enumerate(keys) if key in bad}
     return vectors, dict(sorted(problems.items()))
 
 
@@ -122,14 +128,6 @@ def _content(cell: str, home: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ValueError(error.strerror or "cannot be read") from None
-
-
-def _try(cell: str, home: Path) -> Any:
-    """Return a picture, or why there is none."""
-    try:
-        return open_picture(_content(cell, home))
-    except ValueError as error:
-        return str(error)
 
 
 def open_picture(content: bytes) -> Any:
@@ -215,23 +213,6 @@ def histograms(pictures: Sequence[Any]) -> NDArray[np.float32]:
     return out
 
 
-def _run(model: Model, pictures: list[Any]) -> NDArray[np.float32]:
-    """Run a model and check what it gives."""
-    try:
-        vectors = np.asarray(model(pictures), dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise TableError(
-            f"image_model failed: {str(error).splitlines()[0] if str(error) else error!r}. It "
-            "gets a list of pictures and must give numbers, one row each."
-        ) from error
-    if len(vectors) != len(pictures) or vectors.ndim < 2 or not vectors.size:
-        raise TableError(
-            f"image_model gave {vectors.shape} for {len(pictures)} pictures. It must give one "
-            "row of numbers each."
-        )
-    return vectors.reshape(len(vectors), -1)
-
-
 def open_model(model: Any) -> Model:
     """Return a function of pictures for what the user named, see `embed_pictures`."""
     if model is None or model == HISTOGRAMS:
@@ -248,7 +229,12 @@ def open_model(model: Any) -> Model:
             "(.onnx), 'timm/NAME', 'torchvision/NAME' or 'histograms'."
         )
     try:
-        return _onnx(name) if name.lower().endswith(".onnx") else _network(*_torchscript(name))
+        if name.lower().endswith(".onnx"):
+            return _onnx(name)
+        torch = load("torch", "image_model of TorchScript", "deep")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TorchScript calls itself old
+            return _network(torch.jit.load(name, map_location="cpu"), (224, 224))
     except (RuntimeError, OSError, ValueError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(
@@ -278,13 +264,6 @@ def _network(network: Any, size: tuple[int, int]) -> Model:
             return found.flatten(1).float().cpu().numpy()
 
     return run
-
-
-def _torchscript(name: str) -> tuple[Any, tuple[int, int]]:
-    torch = load("torch", "image_model of TorchScript", "deep")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # TorchScript calls itself old
-        return torch.jit.load(name, map_location="cpu"), (224, 224)
 
 
 def _onnx(name: str) -> Model:

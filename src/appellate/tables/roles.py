@@ -278,7 +278,7 @@ class _Column:
         if not self.filled:
             self.kind = "empty"
         elif nested:
-            of_texts = hasattr(kind, "value_type") and cells._is_text(kind.value_type)
+            of_texts = hasattr(kind, "value_type") and cells.is_text(kind.value_type)
             self.kind = (
                 "list" if of_texts else "vector" if hasattr(kind, "value_type") else "nested"
             )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._files import user_cache
 from appellate._text import install
 from appellate.tables.cells import TableError
 
@@ -38,13 +39,7 @@ def cache_home() -> Path:
         What the environment variable ``APPELLATE_CACHE_HOME`` names, else ``appellate`` in the
         user's cache.
     """
-    named = os.environ.get(CACHE)
-    if named:
-        return Path(named)
-    if sys.platform == "win32":  # pragma: no cover
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "appellate" / "Cache"
-    base = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return Path(os.environ.get("XDG_CACHE_HOME") or base) / "appellate"
+    return Path(os.environ.get(CACHE) or user_cache())
 
 
 def embed(
@@ -86,9 +81,12 @@ def embed(
     for i, key in enumerate(keys):
         if key:
             place.setdefault(key, i)
-    store = _Store(model)
-    with closing(store):
-        found = store.get(list(place))
+    found: dict[str, NDArray[np.float32]] = {}
+    with closing(_open_store(model)) as store:
+        with suppress(sqlite3.Error, ValueError, TypeError):  # damaged: computed anew
+            for key in place:
+                for (value,) in store.execute("SELECT value FROM vector WHERE key = ?", (key,)):
+                    found[key] = np.frombuffer(value, dtype="<f4")
         left = [i for key, i in place.items() if key not in found]
         started = said = time.monotonic()
         for start in range(0, len(left), _BATCH):
@@ -97,7 +95,9 @@ def embed(
             pairs = zip(rows, block, strict=True)
             made = {keys[i]: vector for i, vector in pairs if np.isfinite(vector).all()}
             found |= made
-            store.put(made)
+            kept = [(key, each.astype("<f4").tobytes()) for key, each in made.items() if model]
+            with suppress(sqlite3.Error), store:  # a full disk is no reason to stop
+                store.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", kept)
             now, done = time.monotonic(), start + len(rows)
             if now - said > _SECONDS:
                 said, rate = now, done / (now - started)
@@ -116,53 +116,55 @@ def embed(
     return out
 
 
-class _Store:
-    """Vectors of one model in a file; without a file if there is none or it cannot be used."""
-
-    def __init__(self, model: str | None) -> None:
-        self.file: sqlite3.Connection | None = None
-        if model is None:
-            return
-        name = hashlib.sha256(model.encode()).hexdigest()[:32]
-        path = cache_home() / "vectors" / f"{name}.sqlite"
-        try:
+def _open_store(model: str | None) -> sqlite3.Connection:
+    """Open the vectors of a model; none, in memory, if there is no file or it cannot be used."""
+    create = "CREATE TABLE IF NOT EXISTS vector (key PRIMARY KEY, value)"
+    if model is not None:
+        path = cache_home() / "vectors" / f"{digest(model.encode())[:32]}.sqlite"
+        with suppress(OSError, sqlite3.Error), ExitStack() as undo:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.file = sqlite3.connect(path, timeout=30)
-            with self.file:
-                self.file.execute("CREATE TABLE IF NOT EXISTS vector (key PRIMARY KEY, value)")
-        except (OSError, sqlite3.Error):
-            self.close()
+            store = undo.enter_context(closing(sqlite3.connect(path, timeout=30)))
+            with store:
+                store.execute(create)
+            undo.pop_all()
+            return store
+    store = sqlite3.connect(":memory:")
+    store.execute(create)
+    return store
 
-    def get(self, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        found: dict[str, NDArray[np.float32]] = {}
-        try:
-            for start in range(0, len(keys) if self.file else 0, 500):
-                some = keys[start : start + 500]
-                marks = ",".join("?" * len(some))
-                assert self.file is not None
-                rows = self.file.execute(
-                    f"SELECT key, value FROM vector WHERE key IN ({marks})", some
-                )
-                found |= {key: np.frombuffer(value, dtype="<f4") for key, value in rows}
-        except (sqlite3.Error, ValueError, TypeError):  # damaged: computed anew
-            self.close()
-            return {}
-        return found
 
-    def put(self, vectors: dict[str, NDArray[np.float32]]) -> None:
-        if self.file is None:
-            return
-        rows = [(key, each.astype("<f4").tobytes()) for key, each in vectors.items()]
-        try:
-            with self.file:
-                self.file.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", rows)
-        except sqlite3.Error:  # a full disk is no reason to stop
-            self.close()
+def run_model(
+    model: Callable[[list[Any]], Any], items: list[Any], option: str, what: str
+) -> NDArray[np.float32]:
+    """Run a user's model and check what it gives.
 
-    def close(self) -> None:
-        if self.file is not None:
-            self.file.close()
-        self.file = None
+    Parameters
+    ----------
+    model : callable
+        Given the items, returns numbers, one row each.
+    items : list
+        Texts or pictures.
+    option, what : str
+        What the model and the items are called in messages.
+
+    Raises
+    ------
+    TableError
+        If it gives something else.
+    """
+    try:
+        vectors = np.asarray(model(items), dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise TableError(
+            f"{option} failed: {str(error).splitlines()[0] if str(error) else repr(error)}. It "
+            f"gets a list of {what} and must give numbers, one row each."
+        ) from error
+    if len(vectors) != len(items) or vectors.ndim < 2 or not vectors.size:
+        raise TableError(
+            f"{option} gave {vectors.shape} for {len(items)} {what}. It must give one row of "
+            "numbers each."
+        )
+    return vectors.reshape(len(vectors), -1)
 
 
 def digest(content: bytes) -> str:
@@ -227,21 +229,10 @@ def embed_texts(
     """
     plain = [(text or "")[:_LONGEST] for text in texts]
     keys = [digest(text.encode("utf-8", "replace")) if text.strip() else "" for text in plain]
-    encoder: Any = None
+    encoder = cache(lambda: _text_encoder(model))
 
     def compute(rows: list[int]) -> Any:
-        nonlocal encoder
-        encoder = encoder or _text_encoder(model)
-        try:
-            vectors = np.asarray(encoder.encode([plain[i] for i in rows]), dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise TableError(f"text_model: {error}. encode(texts) must give numbers.") from error
-        if vectors.ndim != 2 or len(vectors) != len(rows):
-            raise TableError(
-                f"text_model gave {vectors.shape} for {len(rows)} texts. encode(texts) must give "
-                "one vector a text."
-            )
-        return vectors
+        return run_model(encoder().encode, [plain[i] for i in rows], "text_model", "texts")
 
     if not isinstance(model, (str, os.PathLike)) and not hasattr(model, "encode"):
         raise TableError("text_model: give a folder, a name, or an object with encode(texts).")

@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from appellate._files import whole_file
-from appellate.tables.cells import TableError, _is_text, as_text, neutralize
+from appellate.tables.cells import TableError, as_text, is_text, neutralize
 from appellate.tables.reading import Table, read_table
 
 _KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
@@ -224,7 +224,7 @@ def write_csv(
 def _cells(column: Any) -> list[str]:
     """Write a column as texts that are safe in a spreadsheet."""
     values = column.to_pylist()
-    if _is_text(column.type):
+    if is_text(column.type):
         return [neutralize(value) if value else "" for value in values]
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return [as_text(value) for value in values]
