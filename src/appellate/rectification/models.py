@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from appellate.tables import Roles, TableError
 from appellate.tables.cells import name_some
-from appellate.tables.encoding import column_places
-from appellate.tables.importance import contributions
+from appellate.tables.encoding import column_places, contributions
 from appellate.tables.pictures import HISTOGRAMS, embed_pictures, name_problems
 from appellate.tables.vectors import embed_texts, model_key
 
