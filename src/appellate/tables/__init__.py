@@ -30,8 +30,7 @@ if TYPE_CHECKING:
         features,
         make_encoder,
     )
-    from appellate.tables.pictures import embed_pictures
-    from appellate.tables.vectors import embed_texts
+    from appellate.tables.vectors import embed_pictures, embed_texts
 
 __all__ = [
     "Diagnosis",
@@ -66,6 +65,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what needs scikit-learn when it is asked for."""
     if name in __all__:
-        home = {"embed_pictures": "pictures", "embed_texts": "vectors"}.get(name, "encoding")
+        home = "vectors" if name.startswith("embed") else "encoding"
         return getattr(import_module(f"appellate.tables.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
