@@ -486,7 +486,9 @@ def read_labels(table: Table, roles: Roles) -> Labels:
             "it with missing=."
         )
     return Labels(
-        *entries,
+        rows=entries[0],
+        people=entries[1],
+        labels=entries[2],
         weights=weights,
         n_rows=len(first),
         class_names=np.array(names, dtype=np.str_),
