@@ -72,7 +72,7 @@ class Report:
 def report_table(result: TableResult, results: Results, missing: Mapping[str, str]) -> Report:
     """Report one of the five tables over data sets."""
     table = result.table
-    sheets = [_overview(result), *_details(result)]
+    sheets = [overview(result), *_details(result)]
     if any(line.compared for line in table.lines):
         sheets.append(_summary(result))
     notes = [f"{len(results.splits)} splits. {FIXED}"]
@@ -113,7 +113,7 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _overview(result: TableResult) -> Sheet:
+def overview(result: TableResult) -> Sheet:
     """Lay the table out as the paper does, with one row for it and one for us."""
     percent, rows = result.table.percent, []
     for line in result.table.lines:

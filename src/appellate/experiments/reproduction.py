@@ -8,12 +8,19 @@ from pathlib import Path
 
 from appellate._files import whole_folder
 from appellate.bases import available_bases
+from appellate.experiments.authors import (
+    RAW,
+    authors_tables,
+    load_lost_as_it_stands,
+    report_authors,
+)
 from appellate.experiments.curves import (
     curve_problems,
     draw_curves,
     report_curves,
     rivals_of_curves,
 )
+from appellate.experiments.deep_methods import deep_missing
 from appellate.experiments.methods import BASES, Method
 from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
 from appellate.experiments.protocol import Run
@@ -23,7 +30,8 @@ from appellate.experiments.rivals import rank_sheet, report_rivals, rival_method
 from appellate.experiments.studies import DATASET, STUDIES
 from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
 
-OWN = ("rivals", "curves")  # tables that the paper does not have, and "all" leaves out
+OWN = ("authors", "rivals", "curves")  # tables that the paper does not have, and "all" leaves out
+OF_LOST = {"authors", *STUDIES}  # tables that need it
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
 
@@ -58,14 +66,15 @@ class Reproduction:
             name
             for name in (*TABLES, *OWN)
             if name in self.tables
-            and (DATASET in self.problems if name in STUDIES else self.problems)
+            and (DATASET in self.problems if name in OF_LOST else self.problems)
         )
 
     def left_out(self) -> list[str]:
         """Data sets that are not there and tables that cannot be made, and why."""
         lost = f"it is made of Lost: {self.missing.get(DATASET, 'which is not among --datasets')}"
-        return [*self.missing.values()] + [
-            f"{name}: {lost if name in STUDIES else 'no data set is there'}"
+        absent = [deep_missing()] if "rivals" in self.tables and deep_missing() else []
+        return [*self.missing.values(), *absent] + [
+            f"{name}: {lost if name in OF_LOST else 'no data set is there'}"
             for name in self.tables
             if name not in self.possible()
         ]
@@ -80,6 +89,8 @@ class Reproduction:
         return make_table(table, self.bases).methods()
 
     def _own(self, table: str, problem: Problem) -> list[Method]:
+        if table == "authors":
+            return authors_tables(self.bases)[0].methods()
         return rivals_of_curves() if table == "curves" else rival_methods(self.bases, problem)
 
     def runs(self) -> list[Run]:
@@ -119,9 +130,11 @@ def request(
     if not bases and name != "rivals":
         chosen = tuple(BASES)
     problems, missing = (curve_problems(), {}) if name == "curves" else load_problems(known)
+    if name == "authors" and DATASET in problems:
+        problems[RAW.dataset] = load_lost_as_it_stands()
     tables = TABLES if name == "all" else (name,)
     what = Reproduction(tables, chosen, problems, tuple(splits), missing)
-    if {*tables} <= {*STUDIES} and DATASET not in known:
+    if {*tables} <= OF_LOST and DATASET not in known:
         raise ValueError(
             f"{', '.join(tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "
             f"--datasets {','.join([*known, DATASET])}"
@@ -188,7 +201,10 @@ def _write_one(what: Reproduction, table: str, results: Results, folder: Path) -
     from appellate.experiments import figures
 
     if table in OWN:
-        if table == "rivals":
+        if table == "authors":
+            report, filled = report_authors(results, what.problems, what.bases, what.missing)
+            figures.save(figures.draw_table(filled), folder, table)
+        elif table == "rivals":
             report = report_rivals(results, what.problems, what.bases)
         else:
             report = report_curves(results, what.problems)

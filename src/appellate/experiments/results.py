@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.experiments.deep_methods import splits_of
 from appellate.experiments.methods import Method
 from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.problems import Problem
@@ -46,8 +47,8 @@ class Results:
         return self._rows.get(key)
 
     def scores(self, dataset: str, method: Method, score: str) -> NDArray[np.float64] | None:
-        """Return one score a split; None unless every split has it."""
-        rows = [self.row(dataset, method, split) for split in self.splits]
+        """Return one score a split, of deep methods five; None unless every one has it."""
+        rows = [self.row(dataset, method, split) for split in splits_of(method, self.splits)]
         values = [None if row is None else row.scores.get(score) for row in rows]
         return None if None in values else np.array(values, dtype=np.float64)
 
@@ -167,14 +168,15 @@ def _cell(
 ) -> Cell:
     score = column.score(line.score)
     values = results.scores(column.dataset, line.method, score)
-    paper = lookup(table.source, line.paper, column.title)
+    name = column.paper or column.title
+    paper = lookup(table.source, line.paper, name)
     if values is None:
         return Cell(None, None, paper)
     std = spread(values)
     if line.compared is None:
         return Cell(float(values.mean()), std, paper)
     one, two = (results.scores(column.dataset, method, score) for method in line.compared)
-    printed = [lookup(table.source, named.get(method), column.title) for method in line.compared]
+    printed = [lookup(table.source, named.get(method), name) for method in line.compared]
     return Cell(
         mean=float(values.mean()),
         std=std,

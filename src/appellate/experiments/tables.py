@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from appellate.experiments.deep_methods import is_coupled, splits_of
 from appellate.experiments.methods import (
     BASES,
     JURY,
@@ -40,11 +41,12 @@ _COUPLING = ("plcp", "base")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the paper's tables: a data set, maybe with a tolerance."""
+    """A column of the paper's tables: a data set, maybe with a tolerance, and whose figures."""
 
     title: str
     dataset: str
     tolerance: int = 0
+    paper: str | None = None
 
     def score(self, name: str) -> str:
         """Name of a score in this column."""
@@ -127,7 +129,13 @@ def make_table(name: str, bases: Sequence[str]) -> Table:
 def plan(datasets: Iterable[str], methods: Iterable[Method], splits: Iterable[int]) -> list[Run]:
     """List the runs of some methods: B and B-PLCP on the same splits with the same seeds."""
     methods, splits = list(methods), list(splits)
-    return [Run(d, m, split, seed=split) for d in datasets for split in splits for m in methods]
+    return [
+        Run(d, m, split, seed=split)
+        for d in datasets
+        for split in splits
+        for m in methods
+        if split in splits_of(m, splits)
+    ]
 
 
 _MARKS = (
@@ -277,8 +285,8 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     pairs = pairwise(methods)
     against: dict[Method, tuple[Method, Method]] = {}
     for before, after in pairs:
-        if after.kind == "plcp":
-            against[after] = (after, before if before.kind == "base" else against[before][1])
+        if is_coupled(after) and after.base == before.base:
+            against[after] = (after, against[before][1] if before in against else before)
     lines = [Line(method.title, method, score, None, against.get(method)) for method in methods]
     lines += [Line(f"control: {each.title}", each, score) for each in (PARTNER_ALONE, RIDGE)]
     if problem.truth is not None and problem.answers is not None:
@@ -292,7 +300,7 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     lines = []
     for method in methods:
         lines.append(Line(method.title, method, "transductive", None, against.get(method)))
-        if method.kind != "base":
+        if method.kind not in ("base", "deep") or method in against:
             title = method.title
             lines.append(Line(f"{title}, wrong verdicts corrected", method, "corrected"))
             lines.append(Line(f"{title}, right verdicts broken", method, "broken"))

@@ -58,6 +58,31 @@ def cache_home() -> Path:
     return Path(os.environ.get(CACHE) or user_cache())
 
 
+def progress(total: int, what: str, step: Step) -> Callable[[float], None]:
+    """Return what is told how much of the work is done; at times it tells how fast, and the end.
+
+    Parameters
+    ----------
+    total : int
+        Pieces of work.
+    what : str
+        What they are called.
+    step : callable
+        Told at most every two seconds.
+    """
+    started = said = time.monotonic()
+
+    def done(amount: float) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if amount and now - said > _SECONDS:
+            said, rate = now, amount / (now - started)
+            rest = (total - amount) / rate
+            step(f"{amount:.0f}/{total} {what}, {rate:.0f} a second, {rest:.0f} s to go")
+
+    return done
+
+
 def embed(
     keys: Sequence[str],
     compute: Callable[[list[int]], Any],
@@ -104,7 +129,7 @@ def embed(
                 for (value,) in store.execute("SELECT value FROM vector WHERE key = ?", (key,)):
                     found[key] = np.frombuffer(value, dtype="<f4")
         left = [i for key, i in place.items() if key not in found]
-        started = said = time.monotonic()
+        done = progress(len(left), what, step)
         for start in range(0, len(left), _BATCH):
             rows = left[start : start + _BATCH]
             block = np.asarray(compute(rows), dtype=np.float32).reshape(len(rows), -1)
@@ -114,11 +139,7 @@ def embed(
             kept = [(key, each.astype("<f4").tobytes()) for key, each in made.items() if model]
             with suppress(sqlite3.Error), store:  # a full disk is no reason to stop
                 store.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", kept)
-            now, done = time.monotonic(), start + len(rows)
-            if now - said > _SECONDS:
-                said, rate = now, done / (now - started)
-                rest = (len(left) - done) / rate
-                step(f"{done}/{len(left)} {what}, {rate:.0f} a second, {rest:.0f} s to go")
+            done(start + len(rows))
     widths = {len(vector) for vector in found.values()}
     if len(widths) > 1:
         raise TableError(
