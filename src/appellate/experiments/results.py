@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,13 +55,8 @@ class Results:
 
     def used(self, methods: Iterable[Method]) -> list[Row]:
         """Return all rows of some methods."""
-        found = (
-            self.row(dataset, method, split)
-            for dataset in self.datasets
-            for method in methods
-            for split in self.splits
-        )
-        return [row for row in found if row is not None]
+        places = product(self.datasets, dict.fromkeys(methods), self.splits)
+        return [row for place in places if (row := self.row(*place)) is not None]
 
 
 @dataclass(frozen=True)
