@@ -22,7 +22,7 @@ from appellate.experiments.methods import Method, alone, coupled
 from appellate.experiments.protocol import split_rows
 from appellate.experiments.reports import Report, Sheet, overview, report_table, share
 from appellate.experiments.results import Results, fill
-from appellate.experiments.tables import COLUMNS, Column, Line, Table, make_table
+from appellate.experiments.tables import COLUMNS, Column, Table, make_table
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import CandidateMap
@@ -199,18 +199,13 @@ _ROUNDS = 10  # in which the paper's rule is looked for
 
 def authors_tables(bases: Sequence[str]) -> list[Table]:
     """Declare test and transductive accuracy, the authors' reading below PL-AGGD-PLCP."""
-    tables = []
-    before, after = alone("aggd"), coupled("aggd")
+    pair, tables = (AUTHORS, alone("aggd")), []
     for name in ("test-accuracy", "transductive"):
-        table = make_table(name, [base for base in bases if base != "aggd"])
-        score = table.lines[0].score if table.lines else name
-        first = (
-            Line(before.title, before, score, before.title),
-            Line(after.title, after, score, after.title, (after, before)),
-            Line(AUTHORS.title, AUTHORS, score, after.title, (AUTHORS, before)),
-        )
-        rest = (line for line in table.lines if line.paper is not None)
-        tables.append(replace(table, name="authors", lines=(*first, *rest)))
+        table = make_table(name, ["aggd", *(base for base in bases if base != "aggd")])
+        before, after, *rest = (e for e in table.lines if e.method.kind in ("base", "plcp"))
+        kept = [e for e in rest if e.score == before.score and not e.method.settings]
+        own = replace(after, title=AUTHORS.title, method=AUTHORS, compared=pair, paper=after.title)
+        tables.append(replace(table, name="authors", lines=(before, after, own, *kept)))
     return tables
 
 
