@@ -17,7 +17,7 @@ All of tau, temperatures and weights is found without the truth, by the criterio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -129,7 +129,13 @@ class Evidence:
 
     def times(self, logs: ArrayLike) -> Evidence:
         """Return this and further evidence, (n, l) log-likelihoods: kinds multiply."""
-        return Evidence.of_logs(self.logs() + np.asarray(logs, dtype=np.float64))
+        matrix = np.asarray(logs, dtype=np.float64)
+        if matrix.shape != self.shape:
+            raise ValueError(
+                f"evidence has shape {matrix.shape}; it needs one log-likelihood for every row "
+                f"and class: {self.shape}."
+            )
+        return Evidence.of_logs(self.logs() + matrix)
 
     def decide(self, rows: NDArray[np.intp], labels: NDArray[np.intp]) -> Evidence:
         """Return the evidence with some rows' labels decided; nothing else counts for them."""
@@ -470,7 +476,7 @@ def mixture_weights(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(weights[1:] / total)
 
 
-def choose_tau(criteria: dict[float, Sequence[float]]) -> float:
+def choose_tau(criteria: Mapping[float, Sequence[float]]) -> float:
     """Choose the smallest tau within 1e-3 of the best criterion; 0 if that is not above 0.
 
     Sets that came first prove .08 and more for it. Sets of look-alikes, where some labels are

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         load_rte,
         load_sentence_polarity,
     )
-    from appellate.datasets.crowds import make_crowd
     from appellate.datasets.download import fetch_dataset
     from appellate.datasets.generators import make_partial_labels
     from appellate.datasets.home import get_data_home
@@ -34,7 +33,11 @@ if TYPE_CHECKING:
         load_yahoo_news,
     )
     from appellate.datasets.summary import CandidateSummary, summarize_candidates
-    from appellate.datasets.synthetic import make_ambiguous_classification, make_long_tailed
+    from appellate.datasets.synthetic import (
+        make_ambiguous_classification,
+        make_crowd,
+        make_long_tailed,
+    )
     from appellate.datasets.tables import load_partial_csv
 
 __all__ = [
@@ -70,7 +73,6 @@ __all__ = [
 _HOMES = {
     "crowd": "load_cifar10h load_cifar10n load_labelme load_music_genre load_plcifar10 load_rte "
     "load_sentence_polarity",
-    "crowds": "make_crowd",
     "download": "fetch_dataset",
     "generators": "make_partial_labels",
     "home": "get_data_home",
@@ -79,7 +81,7 @@ _HOMES = {
     "realworld": "load_birdsong load_fgnet load_lost load_mirflickr load_msrcv2 "
     "load_soccer_player load_yahoo_news",
     "summary": "CandidateSummary summarize_candidates",
-    "synthetic": "make_ambiguous_classification make_long_tailed",
+    "synthetic": "make_ambiguous_classification make_crowd make_long_tailed",
     "tables": "load_partial_csv",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

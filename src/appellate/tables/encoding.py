@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from appellate.tables import cells
 from appellate.tables.cells import TableError, name_some
 from appellate.tables.reading import Table
 from appellate.tables.roles import Roles
+from appellate.tables.vectors import Step, progress
 
 FeatureKind = Literal["number", "category", "date", "text", "picture"]
 
@@ -35,6 +37,11 @@ _VECTORIZERS = (  # words and letters have no vocabulary, which would be most of
     HashingVectorizer(n_features=2**15, ngram_range=(1, 2), token_pattern=r"\b\w+\b", **_HASHED),
     HashingVectorizer(n_features=2**14, analyzer="char_wb", ngram_range=(3, 4), **_HASHED),
 )
+_BLOCK = 2_000  # texts that are counted at a time
+_LEARNED = 20_000  # texts that the reduction is learned from
+_CELL = {"number": 3, "category": 15, "date": 60}  # costs as much as so many letters of prose
+_LEARNING, _REDUCING = 1.1, 0.1  # of a letter, beside counting it
+_heard: ContextVar[Callable[[float], object]] = ContextVar("heard", default=lambda letters: None)
 
 
 def features(
@@ -264,6 +271,49 @@ def make_encoder(
     )
 
 
+def encode(encoder: ColumnTransformer, frame: Any, step: Step = lambda text: None) -> Any:
+    """Fit an encoder to a data frame and return its numbers, as ``fit_transform`` does.
+
+    Parameters
+    ----------
+    encoder : ColumnTransformer
+        From `make_encoder`.
+    frame : pandas.DataFrame
+        What it was made for.
+    step : callable, default=no-op
+        Told how many rows are done, how many a second, and how long it will take: by the letters
+        of prose that are read, all other columns counting for a few.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, q)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"w": [1.5, None, 2.0], "site": ["n", "s", "n"]})
+    >>> encode(make_encoder(frame), frame).shape
+    (3, 3)
+    """
+    prose = [column for name, _, column in encoder.transformers if name.startswith("text ")]
+    kinds = feature_kinds(frame, prose)
+    each = 1 + _REDUCING + _LEARNING * min(1, _LEARNED / max(len(frame), 1))
+    letters = each * sum(frame[name].str.len().sum() for name in prose)
+    others = sum(len(frame) * _CELL[kind] for kind in kinds.values() if kind in _CELL)
+    done, told = float(others), progress(len(frame), "rows", step)
+
+    def hear(read: float) -> None:
+        nonlocal done
+        done += read
+        told(len(frame) * done / max(others + letters, 1))
+
+    before = _heard.set(hear)
+    try:
+        return np.asarray(encoder.fit_transform(frame), dtype=np.float64)
+    finally:
+        _heard.reset(before)
+
+
 def column_places(encoder: ColumnTransformer) -> dict[str, NDArray[np.intp]]:
     """Say which of its numbers a fitted encoder makes of which column, or group of vectors.
 
@@ -335,7 +385,8 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float64]:
         """Learn from texts and return their numbers."""
-        counts = self._count(X)
+        counts, letters = self._count(X)
+        step = max(1, -(-len(letters) // _LEARNED))
         often = counts.getnnz(axis=0)
         self.columns_ = np.sort(
             np.argsort(-often, kind="stable")[: min(_TERMS, (often > 0).sum())]
@@ -344,11 +395,14 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.columns_) > 1:
             self.weights_ = TfidfTransformer(sublinear_tf=True)
             matrix = self.weights_.fit_transform(counts[:, self.columns_])
-            most = min(self.n_components, *matrix.shape)
+            most = min(self.n_components, len(letters[::step]), matrix.shape[1])
             with np.errstate(divide="ignore", invalid="ignore"):  # all texts alike
-                self.reduction_ = TruncatedSVD(most, random_state=self.random_state).fit(matrix)
+                self.reduction_ = TruncatedSVD(most, random_state=self.random_state)
+                self.reduction_.fit(matrix[::step])
+            _heard.get()(_LEARNING * letters[::step].sum())
             self.reduction_.components_ = self.reduction_.components_.astype(np.float32)
         found = self._reduce(counts)
+        _heard.get()(_REDUCING * letters.sum())
         self.n_features_out_ = found.shape[1]
         self.scale_ = float(np.sqrt(found.var(axis=0).sum())) or 1.0
         return found / self.scale_
@@ -356,16 +410,23 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the numbers of texts."""
         check_is_fitted(self, "columns_")
-        return self._reduce(self._count(X))
+        return self._reduce(self._count(X)[0])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Name the numbers."""
         names = ["text"] if input_features is None else list(input_features)
         return np.array([f"{names[0]}_{i}" for i in range(self.n_features_out_)], dtype=object)
 
-    def _count(self, X: Any) -> Any:
+    def _count(self, X: Any) -> tuple[Any, NDArray[np.intp]]:
+        """Return how often words and letters come in each text, and how many letters it has."""
         texts = [t[:_LONGEST] if isinstance(t, str) else "" for t in np.asarray(X).tolist()]
-        return sp.hstack([each.transform(texts) for each in _VECTORIZERS], format="csr")
+        letters, blocks = np.array([len(text) for text in texts], dtype=np.intp), []
+        for start in range(0, max(len(texts), 1), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            counts = [each.transform(texts[part]) for each in _VECTORIZERS]
+            blocks.append(sp.hstack(counts, format="csr"))
+            _heard.get()(letters[part].sum())
+        return sp.vstack(blocks, format="csr"), letters
 
     def _reduce(self, counts: Any) -> NDArray[np.float64]:
         if self.reduction_ is None:

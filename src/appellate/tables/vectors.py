@@ -47,6 +47,31 @@ def cache_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or base) / "appellate"
 
 
+def progress(total: int, what: str, step: Step) -> Callable[[float], None]:
+    """Return what is told how much of the work is done; at times it tells how fast, and the end.
+
+    Parameters
+    ----------
+    total : int
+        Pieces of work.
+    what : str
+        What they are called.
+    step : callable
+        Told at most every two seconds.
+    """
+    started = said = time.monotonic()
+
+    def done(amount: float) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if amount and now - said > _SECONDS:
+            said, rate = now, amount / (now - started)
+            rest = (total - amount) / rate
+            step(f"{amount:.0f}/{total} {what}, {rate:.0f} a second, {rest:.0f} s to go")
+
+    return done
+
+
 def embed(
     keys: Sequence[str],
     compute: Callable[[list[int]], Any],
@@ -90,7 +115,7 @@ def embed(
     with closing(store):
         found = store.get(list(place))
         left = [i for key, i in place.items() if key not in found]
-        started = said = time.monotonic()
+        done = progress(len(left), what, step)
         for start in range(0, len(left), _BATCH):
             rows = left[start : start + _BATCH]
             block = np.asarray(compute(rows), dtype=np.float32).reshape(len(rows), -1)
@@ -98,11 +123,7 @@ def embed(
             made = {keys[i]: vector for i, vector in pairs if np.isfinite(vector).all()}
             found |= made
             store.put(made)
-            now, done = time.monotonic(), start + len(rows)
-            if now - said > _SECONDS:
-                said, rate = now, done / (now - started)
-                rest = (len(left) - done) / rate
-                step(f"{done}/{len(left)} {what}, {rate:.0f} a second, {rest:.0f} s to go")
+            done(start + len(rows))
     widths = {len(vector) for vector in found.values()}
     if len(widths) > 1:
         raise TableError(
