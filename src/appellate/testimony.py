@@ -36,12 +36,12 @@ from scipy.stats import beta as beta_distribution
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
 from appellate.base import AppealClassifier, Model, ravel_column
-from appellate.bases.ridge import KERNEL_CONSTRAINT
 from appellate.candidates import Answers, CandidateSets, as_answers, check_length
 from appellate.candidates.names import encode, name_array, place_columns, scalars
 from appellate.confidence import normalize_rows
 from appellate.costs import cost_matrix, expected_costs
 from appellate.docket import Docket, frame_backend, free_separator, row_index
+from appellate.numerics.kernels import KERNEL_CONSTRAINT
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
 
@@ -69,8 +69,8 @@ _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
     """How often every answer was given, and among how many labels it was named, (A,) both."""
     once = np.ones(len(answers.rows))
-    weights, sizes = (once if a is None else a for a in (answers.weights, answers.sizes))
-    return weights, sizes
+    weights = once if answers.weights is None else answers.weights
+    return weights, once if answers.sizes is None else answers.sizes
 
 
 def opinion_weights(answers: Answers) -> Matrix:
@@ -634,7 +634,7 @@ def majority_vote(answers: Any) -> Matrix:
     >>> majority_vote([["cat", "cat", "dog"], ["dog", None, None]]).argmax(axis=1)
     array([0, 1])
     """
-    return normalize_rows(as_answers(answers).votes())
+    return np.asarray(normalize_rows(as_answers(answers).votes()))
 
 
 def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:

@@ -404,7 +404,7 @@ def test_curves_end_with_a_figure_of_every_panel(tmp_path, capsys, monkeypatch):
     made = {path.name for path in (tmp_path / "out").iterdir()}
     assert made == {*file_names(["curves"]), "runs.sqlite"}
     lines = [[len(line.get_xdata()) for line in panel.get_lines()] for panel in drawn[0].axes]
-    assert lines == [[2] * len(curves.rivals_of_curves())] * len(few)
+    assert lines == [[2] * len(curves.CURVE_METHODS)] * len(few)
     table = (tmp_path / "out" / "curves.md").read_text(encoding="utf-8")
     assert table.count("\n## ") == 2 * len(few)
     assert "| - |" not in table
@@ -431,4 +431,4 @@ def test_help_names_all_that_can_be_chosen(capsys):
         if command == "compare":
             assert words >= {*deep_methods.DEEP, "jury", "testimony"}
         else:
-            assert words >= {*problems.DATASETS, *problems.FURTHER, *TABLES, *reproduction.OWN}
+            assert words >= {*problems.DATASETS, *problems.FURTHER, *reproduction.EXPERIMENTS}

@@ -24,7 +24,7 @@ from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import require_files
 from appellate.datasets.images import load_cifar10
-from appellate.datasets.integrity import check_features
+from appellate.datasets.matfiles import check_features
 
 # The numbers that the files of LabelMe use for the scenes.
 LABELME_CLASSES = [

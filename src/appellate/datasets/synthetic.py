@@ -12,8 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from appellate.candidates import Answers
 from appellate.candidates.names import encode, scalars
-from appellate.datasets.generators import BLOCK, encode_truth, hide_truth
-from appellate.datasets.summary import summarize_matrix
+from appellate.datasets.generators import BLOCK, encode_truth, hide_truth, summarize_matrix
 
 _PERMUTED = 10_000_000  # pairs of rows and people up to which people are drawn without repeats
 
