@@ -60,6 +60,7 @@ _TRIED_ROWS = 4_000  # that the ridge is chosen on
 _WITNESSED = 20_000  # rows whose features say how far errors are shared
 _GAIN = 5.0  # nats by which features must predict the answers better, to be heard at all
 _FEW_PAIRS, _AUDITED = 50, 20
+_CAMPS = 5  # answers to a row from which on two camps can be seen
 _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 
 
@@ -328,8 +329,8 @@ def _repeated(n_answers: Matrix, shared: float) -> Matrix:
 def find_shared_errors(output: Matrix, L: Matrix, n_answers: Matrix) -> float:
     """How much of a further answer repeats the errors of the others, by the features.
 
-    Answers cannot tell: errors that people share look like truth. The features are a witness who
-    did not hear them. With ``q = softmax(L / (1 + s (m - 1)))`` by the answers alone and
+    Few answers cannot tell: errors that people share look like truth. The features are a witness
+    who did not hear them. With ``q = softmax(L / (1 + s (m - 1)))`` by the answers alone and
     ``p = softmax(b f)`` by the features alone, both are explained by
 
         mean over rows of log(.999 sum_c q[i, c] p[i, c] / mean p[., c] + .001)
@@ -349,9 +350,40 @@ def find_shared_errors(output: Matrix, L: Matrix, n_answers: Matrix) -> float:
 
         return rows(_least(lambda log_b: -rows(log_b).mean()).x)
 
+    return _largest_shared(explained)
+
+
+def shared_by_answers(L: Matrix, n_answers: Matrix, opinions: Opinions) -> float:
+    """How much of a further answer repeats the errors of the others, by the answers alone.
+
+    Where people err together the answers to a row fall into two camps, and each answer is then
+    foretold too surely by the others. Rows of fewer than five answers have no two camps: there
+    shared errors look like truth. In all others every answer is predicted from the rest,
+    ``softmax(L / (1 + s (m - 2)))`` without its own share in L; the result is the largest s that
+    is not worse than the best by more than three standard errors, as in `find_shared_errors`; .4
+    with fewer than 50 such rows.
+    """
+    heard = n_answers[opinions.rows] >= _CAMPS
+    names, place = np.unique(opinions.rows[heard], return_inverse=True)
+    if len(names) < _FEW_PAIRS:
+        return SHARED_ERRORS[-1]
+    rows, weights = opinions.rows[heard], opinions.weights[heard]
+    evidence = opinions.evidence[heard]
+    others = L[rows] - np.minimum(weights, 1.0)[:, None] * evidence
+
+    def explained(shared: float) -> Matrix:
+        believed = log_softmax(others / _repeated(n_answers[rows] - 1, shared), axis=1)
+        each = weights * logsumexp(believed + evidence, axis=1)
+        return np.bincount(place, each).astype(np.float64)
+
+    return _largest_shared(explained)
+
+
+def _largest_shared(explained: Callable[[float], Matrix]) -> float:
+    """The largest of `SHARED_ERRORS` that explains rows as well as the best does, nearly."""
     found = {shared: explained(shared) for shared in SHARED_ERRORS}
     most = max(found.values(), key=np.mean)
-    error = {shared: (most - rows).std() / np.sqrt(len(f)) for shared, rows in found.items()}
+    error = {shared: (most - rows).std() / np.sqrt(len(rows)) for shared, rows in found.items()}
     return max(s for s, rows in found.items() if (most - rows).mean() <= 3 * error[s])
 
 
@@ -540,7 +572,10 @@ def hear(
             else:
                 scores = beta * output + L
         q = certain(softmax(scores, axis=1), decided)
-    shared = SHARED_ERRORS[-1] if output is None else find_shared_errors(output, L, n_answers)
+    if output is not None:
+        shared = find_shared_errors(output, L, n_answers)
+    else:
+        shared = shared_by_answers(L, n_answers, sample_opinions(answers, theta, rates))
     posterior = reported_posterior(scores, n_answers, shared)
     share = credit(answers, posterior)
     posterior = share * posterior + (1 - share) / posterior.shape[1]
@@ -710,8 +745,8 @@ class TestimonyClassifier(AppealClassifier):
     regularization_ : float or None
         The ridge by which the answers were weighed.
     shared_errors_ : float
-        How much of a further answer repeats the errors of the others; .4 unless the features
-        say that people err on their own.
+        How much of a further answer repeats the errors of the others; .4 unless the features,
+        or without them rows of five answers or more, say that people err on their own.
     trust_ : float
         How far the features were trusted, beta; 0: they were not heard.
     temperature_ : float
