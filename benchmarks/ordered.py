@@ -5,10 +5,12 @@ only, so that every method is fitted once a split (and once a fold, to choose a 
 truth) and decides under every cost. Printed as Markdown: scores of new rows and of the training
 rows, p-values of paired tests against the plain decision, and the regret of the chosen width.
 
-Usage: python benchmarks/ordered.py [jury] [splits] [--write FILE]
+Usage: python benchmarks/ordered.py [jury | grades] [splits] [--write FILE]
 
 With --write the tables replace what stands between two marks in FILE (docs/ordered.md). `jury` is
 the same for the light and the full jury, whose probabilities are calibrated, without the choice.
+`grades` needs no data: generated answers of people who err along the order, and testimony with and
+without `ordered`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from types import SimpleNamespace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from appellate import JuryClassifier, PLCPClassifier
+from appellate import JuryClassifier, PLCPClassifier, TestimonyClassifier, as_answers
 from appellate.bases.ridge import KernelClassifier
 from appellate.candidates import as_candidates
 from appellate.costs import cost_matrix
@@ -238,21 +240,85 @@ def report_juries(scores):
     )
 
 
+def draw_grades(seed, n_people, n=400, l=7, n_answers=3):
+    """Features, answers and true grades: everybody has a bias and a spread, some guess."""
+    rng = np.random.default_rng(seed)
+    truth = rng.binomial(l - 1, 0.5, size=n)
+    X = truth[:, None] * rng.normal(size=5) / 2 + rng.normal(size=(n, 5))
+    bias, spread = rng.normal(0, 0.5, n_people), rng.uniform(0.4, 1.6, n_people)
+    guesses = rng.random(n_people) < 0.1
+    table = np.full((n, n_people), -1)
+    for i in range(n):
+        who = rng.choice(n_people, n_answers, replace=False)
+        said = np.rint(truth[i] + bias[who] + spread[who] * rng.normal(size=n_answers))
+        said = np.where(guesses[who], rng.integers(l, size=n_answers), said)
+        table[i, who] = said.clip(0, l - 1)
+    return X, as_answers(table, missing=-1, classes=range(l)), table, truth
+
+
+def judge_grades(seed, n_people):
+    """Grades by every way to judge, of one draw."""
+    X, answers, table, truth = draw_grades(seed, n_people)
+    rng = np.random.default_rng(seed)
+    middle = [np.median(row[row >= 0]) for row in table]
+    votes = answers.votes()
+    found = {
+        "majority vote": (votes + rng.random(votes.shape) / 10).argmax(axis=1),
+        "median answer": np.rint(middle),
+    }
+    for rows, title in ((None, "crowd alone"), (X, "with features")):
+        for ordered in (False, True):
+            for cost in (None, "absolute"):
+                model = TestimonyClassifier(ordered=ordered, cost=cost).fit(rows, answers)
+                words = [title] + ["`ordered`"] * ordered + ['`cost="absolute"`'] * bool(cost)
+                found[", ".join(words)] = model.transduction_
+    off = {name: np.abs(np.asarray(grades, float) - truth) for name, grades in found.items()}
+    return {name: [np.mean(d == 0), np.mean(d <= 1), d.mean()] for name, d in off.items()}
+
+
+def report_grades(draws):
+    """Means over draws, and what `ordered` adds draw by draw."""
+    parts = []
+    for n_people in (80, 20):
+        scores = [judge_grades(seed, n_people) for seed in range(draws)]
+        lines = ["| | exact | within 1 | mean error |", "|---|---|---|---|"]
+        for name in scores[0]:
+            means = np.mean([each[name] for each in scores], axis=0)
+            lines.append(f"| {name} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
+        gains = []
+        for name in (n for n in scores[0] if "`ordered`" in n):
+            plain = name.replace(", `ordered`", "")
+            gaps = np.array([np.subtract(each[name], each[plain]) for each in scores])
+            error = gaps.std(axis=0, ddof=1) / np.sqrt(draws)
+            pairs = zip(("exact", "within 1", "mean error"), gaps.mean(axis=0), error, strict=True)
+            told = ", ".join(f"{title} {gap:+.3f} ({e:.3f})" for title, gap, e in pairs)
+            gains.append(f"- {plain}: {told}")
+        parts.append(
+            f"{n_people} people, {1200 // n_people} answers each, mean of {draws} draws:\n\n"
+            + "\n".join(lines)
+            + "\n\nWhat `ordered` adds, draw by draw (standard error):\n\n"
+            + "\n".join(gains)
+        )
+    return "\n\n".join(parts)
+
+
 def main():
     arguments = sys.argv[1:]
     target = Path(arguments[arguments.index("--write") + 1]) if "--write" in arguments else None
     splits = int(next((each for each in arguments if each.isdigit()), SPLITS))
-    juries = "jury" in arguments
-    problem = load_problem("fgnet")
+    study = next((word for word in ("jury", "grades") if word in arguments), "")
     with threadpool_limits(limits=1):
-        if juries:
-            text = report_juries(run(problem, splits, JURIES, choosing=False)[0])
+        if study == "grades":
+            text = report_grades(splits)
+        elif study == "jury":
+            text = report_juries(run(load_problem("fgnet"), splits, JURIES, choosing=False)[0])
         else:
+            problem = load_problem("fgnet")
             check(problem)
             text = report(*run(problem, splits, METHODS, choosing=True))
     print(text)
     if target is not None:
-        marks = f"<!-- measured by benchmarks/ordered.py{' jury' * juries} -->", END
+        marks = f"<!-- measured by benchmarks/ordered.py{f' {study}' if study else ''} -->", END
         page = target.read_text(encoding="utf-8")
         before, _, rest = page.partition(marks[0])
         _, _, after = rest.partition(marks[1])

@@ -130,9 +130,10 @@ def plain_em(table, l, rounds=9):
             for j in range(people):
                 if table[i, j] >= 0:
                     L[i] += np.log(theta[j, :, table[i, j]])
-        q = np.exp(L - L.max(axis=1, keepdims=True))
+        frequency = (q.sum(axis=0) + 1) / (n + l)
+        q = np.exp(L - L.max(axis=1, keepdims=True)) * frequency
         q /= q.sum(axis=1, keepdims=True)
-    scaled = L / (1 + 0.4 * (np.maximum(m, 1) - 1))[:, None]
+    scaled = L / (1 + 0.4 * (np.maximum(m, 1) - 1))[:, None] + np.log(frequency)
     p = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     return theta, p / p.sum(axis=1, keepdims=True)
 
@@ -348,6 +349,20 @@ def test_features_help_and_useless_ones_do_not_harm():
     assert blind.trust_ == 0
     np.testing.assert_allclose(blind.confidence_, alone.confidence_)
     assert (blind.transduction_ == truth).mean() > vote - 0.005
+
+
+@pytest.mark.parametrize("accuracy", [0.6, 0.75])
+def test_rare_labels_are_not_thought_as_likely_as_frequent_ones(accuracy):
+    """Fifteen rows of a hundred: a crowd without features is above the vote all the same."""
+    for seed in (0, 1):
+        truth = (np.random.default_rng(seed).random(600) < 0.15).astype(int)
+        answers = make_crowd(truth, accuracy=accuracy, random_state=seed).answers
+        vote = (majority_vote(answers).argmax(axis=1) == truth).mean()
+        assert (crowd_posterior(answers).argmax(axis=1) == truth).mean() > vote + 0.02
+        useless = TestimonyClassifier().fit(
+            np.random.default_rng(seed).normal(size=(600, 4)), answers
+        )
+        assert (useless.transduction_ == truth).mean() > vote + 0.02
 
 
 CROWDS = {

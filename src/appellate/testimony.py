@@ -272,7 +272,9 @@ def answer_likelihood(beta: float, output: Matrix, L: Matrix, opinions: Opinions
     return np.asarray(logsumexp(others + opinions.evidence, axis=1))
 
 
-def find_beta(output: Matrix, L: Matrix, opinions: Opinions) -> tuple[float, float]:
+def find_beta(
+    output: Matrix, L: Matrix, opinions: Opinions, prior: Any = 0.0
+) -> tuple[float, float]:
     """How far the features are to be trusted, by how well they predict left-out answers.
 
     Maximises ``sum of answer_likelihood - 1e-3 A (log beta - 1.5)^2``, log beta in [-3, 4].
@@ -282,7 +284,8 @@ def find_beta(output: Matrix, L: Matrix, opinions: Opinions) -> tuple[float, flo
     beta : float
         The best one.
     gain : float
-        By how much the log-likelihood of the answers is larger than with beta = 0.
+        By how much the log-likelihood of the answers is larger than by `prior` instead of the
+        features.
     """
     weights = opinions.weights
     total = max(weights.sum(), _EDGE)
@@ -294,7 +297,8 @@ def find_beta(output: Matrix, L: Matrix, opinions: Opinions) -> tuple[float, flo
         return 1e-3 * (log_beta - 1.5) ** 2 - likelihood(np.exp(log_beta)) / total
 
     beta = float(np.exp(_least(loss).x))
-    return beta, likelihood(beta) - likelihood(0.0)
+    without = weights @ answer_likelihood(0.0, output, L + prior, opinions)
+    return beta, likelihood(beta) - float(without)
 
 
 def credit(answers: Answers, posterior: Matrix) -> float:
@@ -317,9 +321,17 @@ def credit(answers: Answers, posterior: Matrix) -> float:
     return float(np.clip(accuracy / max(believed, _EDGE), 0.01, 1))
 
 
-def reported_posterior(scores: Matrix, n_answers: Matrix, shared: float) -> Matrix:
-    """``softmax(scores / (1 + s (m - 1)))``: people err together on hard rows, (n, l)."""
-    return np.asarray(softmax(scores / _repeated(n_answers, shared), axis=1))
+def log_frequencies(posterior: Matrix) -> Matrix:
+    """How frequent labels are by a posterior, in logarithms, (l,); one more row for each."""
+    n, l = posterior.shape
+    return np.asarray(np.log((posterior.sum(axis=0) + 1) / (n + l)))
+
+
+def reported_posterior(
+    scores: Matrix, n_answers: Matrix, shared: float, prior: Any = 0.0
+) -> Matrix:
+    """``softmax(scores / (1 + s (m - 1)) + prior)``: people err together on hard rows, (n, l)."""
+    return np.asarray(softmax(scores / _repeated(n_answers, shared) + prior, axis=1))
 
 
 def _repeated(n_answers: Matrix, shared: float) -> Matrix:
@@ -564,19 +576,19 @@ def hear(
         if regressions is not None and output is not None and step == ROUNDS:  # more echo
             output = regressions.leave_one_out(q, cast(float, ridge))
         theta, rates, L = know_people(answers, said, q, ordered, alike=step >= ALIKE)
-        scores = L
+        scores, prior = L, log_frequencies(q)
         if output is not None:
-            beta, gain = find_beta(output, L, sample_opinions(answers, theta, rates))
+            beta, gain = find_beta(output, L, sample_opinions(answers, theta, rates), prior)
             if step == 0 and gain < _GAIN:
                 output, beta = None, 0.0
-            else:
-                scores = beta * output + L
-        q = certain(softmax(scores, axis=1), decided)
+            else:  # the regression has learned how frequent labels are
+                scores, prior = beta * output + L, np.zeros_like(prior)
+        q = certain(softmax(scores + prior, axis=1), decided)
     if output is not None:
         shared = find_shared_errors(output, L, n_answers)
     else:
         shared = shared_by_answers(L, n_answers, sample_opinions(answers, theta, rates))
-    posterior = reported_posterior(scores, n_answers, shared)
+    posterior = reported_posterior(scores, n_answers, shared, prior)
     share = credit(answers, posterior)
     posterior = share * posterior + (1 - share) / posterior.shape[1]
     return Hearing(certain(posterior, decided), theta, beta, ridge, shared)

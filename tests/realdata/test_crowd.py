@@ -77,9 +77,9 @@ def test_figures_of_the_guide(labelme):
     data, model = labelme
     outcome = model.docket(output="dict")["outcome"]
     counts = [np.sum(outcome == word) for word in ("upheld", "overturned", "outside the answers")]
-    assert np.abs(np.subtract(counts, [874, 97, 29])).max() <= 5
+    assert np.abs(np.subtract(counts, [873, 98, 29])).max() <= 5
     right = model.transduction_ == data.y_true
-    assert right[outcome == "overturned"].mean() == pytest.approx(0.75, abs=0.02)
+    assert right[outcome == "overturned"].mean() == pytest.approx(0.79, abs=0.02)
     assert right[outcome == "outside the answers"].mean() == pytest.approx(0.90, abs=0.04)
     people, table = model.annotators_, data.answers.table()
     busy = np.flatnonzero(people["answers"] >= 10)
