@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import compress
 from pathlib import Path
 from typing import Any, cast
 
@@ -226,11 +227,10 @@ class Docket:
         )
 
     def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
-        names = np.array([str(name) for name in self.class_names.tolist()], dtype=object)
-        glue = free_separator(names.tolist(), separator)
-        rows, labels = np.nonzero(self.candidates)
-        sets = np.split(names[labels], np.searchsorted(rows, np.arange(1, len(self.candidates))))
-        return np.array([glue.join(each) for each in sets], dtype=object)
+        names = list(map(str, self.class_names.tolist()))
+        glue = free_separator(names, separator)
+        sets = (glue.join(compress(names, row)) for row in self.candidates.tolist())
+        return np.array(list(sets), dtype=object)
 
 
 def free_separator(labels: Sequence[Any], first: str = "|") -> str:
@@ -285,9 +285,8 @@ def _plain(column: NDArray[Any]) -> Any:
     if column.dtype.kind not in "OUST":
         return column
     values = column.tolist()
-    if len({type(v) for v in values} - {type(None)}) <= 1:
-        return values
-    return [None if v is None else str(v) for v in values]
+    several = len({type(v) for v in values} - {type(None)}) > 1
+    return [str(v) if several and v is not None else v for v in values]
 
 
 def _short(cell: Any) -> str:

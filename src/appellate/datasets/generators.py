@@ -258,8 +258,8 @@ def encode_truth(
     if len(missing):
         raise ValueError(f"y has no label in {name_rows(missing)}. Drop the rows.")
     if classes is not None:
-        coded = encode(labels, distinct_names(classes, "classes"), np.arange(len(labels)))
-        return coded.names, coded.codes
+        codes, names = encode(labels, distinct_names(classes, "classes"), np.arange(len(labels)))
+        return names, codes
     try:
         found, columns = np.unique(labels, return_inverse=True)
     except TypeError as error:

@@ -94,10 +94,10 @@ def summarize_candidates(
     if labels.ndim != 1:
         raise ValueError(f"y_true has shape {labels.shape}; give one true label a row.")
     check_length(sets, len(labels))
-    coded = encode(labels, sets.class_names, np.arange(len(labels)))
-    if coded.missing().size:
+    codes, _ = encode(labels, sets.class_names, np.arange(len(labels)))
+    if (codes < 0).any():
         raise ValueError("y_true has missing labels; drop the rows, or give no truth.")
-    return summarize_matrix(sets.matrix, coded.codes)
+    return summarize_matrix(sets.matrix, codes)
 
 
 def summarize_matrix(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from itertools import groupby, product
 from typing import Any
 
@@ -242,7 +242,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
                 key = {name: value for name, value in setting.items() if name != "cost"}
                 if key != fitted or self.tol is not None:  # a cost decides nothing in the rounds
                     result, fitted = model._solve(under_cost, start), key
-                    result = replace(result, model=cache(result.model))
+                    result = replace(result, model=partial(lambda made: made, result.model()))
                 model._keep(under_cost, result)
                 scores.append(float(scorer(model, X, sets)))
             problem.forget_smoothers()
