@@ -27,15 +27,15 @@ from appellate.costs import candidate_costs
 from appellate.evidence import (
     TAUS,
     Evidence,
+    Scale,
     above_chance,
     choose_round,
     choose_tau,
     estep,
-    fit_temperature,
+    fit_scale,
     mixture_weights,
     row_criterion,
     set_odds,
-    soften,
     suspicion,
 )
 from appellate.jurors import Expert, Juror, KernelJuror, Replicas, Scores, make_folds, seat
@@ -68,18 +68,18 @@ class ArrayHearing:
         self.outputs, self.replicas, self.evidence = outputs, replicas, replicas.evidence
         self.honest = [replicas.honest(each) for each in outputs]
 
-    def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
+    def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of all members at the candidates of every replica's own rows."""
-        mixed = mixture(self.outputs, temperatures, weights)
+        mixed = mixture(self.outputs, scales, weights)
         pairs = zip(self.replicas.rows, self.replicas.own, strict=True)
         return [own.entries.gather(mixed[rows, k]) for k, (rows, own) in enumerate(pairs)]
 
     def everywhere(
-        self, temperatures: Sequence[float], weights: NDArray[Any]
+        self, scales: Sequence[Scale], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         own = [each[:, 0] for each in self.outputs]
-        return mixture(self.honest, temperatures, weights), mixture(own, temperatures, weights)
+        return mixture(self.honest, scales, weights), mixture(own, scales, weights)
 
 
 class ArrayBench:
@@ -108,14 +108,12 @@ Hearing = ArrayHearing | LandmarkHearing
 Bench = ArrayBench | LandmarkBench
 
 
-def mixture(
-    outputs: Sequence[Scores], temperatures: Sequence[float], weights: NDArray[Any]
-) -> Scores:
-    """``sum_m w_m softmax(output_m / T_m)``."""
+def mixture(outputs: Sequence[Scores], scales: Sequence[Scale], weights: NDArray[Any]) -> Scores:
+    """``sum_m w_m softmax((output_m + b_m) / T_m)``."""
     total = np.zeros(outputs[0].shape)
-    for output, temperature, weight in zip(outputs, temperatures, weights, strict=True):
+    for output, scale, weight in zip(outputs, scales, weights, strict=True):
         if weight > 0:
-            total += weight * soften(output, temperature)
+            total += weight * scale.soften(output)
     return total
 
 
@@ -128,7 +126,7 @@ class Round:
     targets, posterior : list of ndarray
         What the members learned from, and what the round made of it, as candidate entries of
         every replica.
-    temperatures, weights : sequence of float
+    scales, weights : sequence of Scale, ndarray
         Of the members.
     used : ndarray
         Weights in the posterior.
@@ -138,7 +136,7 @@ class Round:
 
     targets: list[Values]
     posterior: list[Values]
-    temperatures: list[float]
+    scales: list[Scale]
     weights: NDArray[np.float64]
     used: NDArray[np.float64]
     rows: Values
@@ -152,31 +150,38 @@ class Round:
 def judge(
     hearing: Hearing, replicas: Replicas, tau: float, targets: list[Values], shrink: float = 0.0
 ) -> Round:
-    """Temperatures, weights and criterion of what was said, and the posterior that follows.
+    """Scales, weights and criterion of what was said, and the posterior that follows.
 
     `shrink` is the share of equal weights in those of posterior and criterion.
     """
-    temperatures = [fit_temperature(each, hearing.evidence, tau) for each in hearing.honest]
-    weights = weigh(hearing.honest, temperatures, hearing.evidence, tau)
+    shares = _label_shares(replicas, targets)
+    scales = [fit_scale(each, hearing.evidence, tau, shares) for each in hearing.honest]
+    weights = weigh(hearing.honest, scales, hearing.evidence, tau)
     used = (1 - shrink) * weights + shrink / len(weights)
-    said = mixture(hearing.honest, temperatures, used)
-    parts = zip(hearing.mix(temperatures, used), replicas.own, replicas.covering, strict=True)
+    said = mixture(hearing.honest, scales, used)
+    parts = zip(hearing.mix(scales, used), replicas.own, replicas.covering, strict=True)
     posterior = [
         estep(mixed, own, tau, groups=groups).astype(mixed.dtype, copy=False)
         for mixed, own, groups in parts
     ]
     rows = row_criterion(said, hearing.evidence, tau)
-    return Round(targets, posterior, temperatures, weights, used, rows)
+    return Round(targets, posterior, scales, weights, used, rows)
 
 
 def weigh(
-    honest: Sequence[Scores], temperatures: Sequence[float], evidence: Evidence, tau: float
+    honest: Sequence[Scores], scales: Sequence[Scale], evidence: Evidence, tau: float
 ) -> NDArray[np.float64]:
     """Mixture weights of members by their honest scores."""
-    pairs = zip(honest, temperatures, strict=True)
+    pairs = zip(honest, scales, strict=True)
     return mixture_weights(
-        np.column_stack([set_odds(soften(h, t), evidence, tau) for h, t in pairs])
+        np.column_stack([set_odds(s.soften(h), evidence, tau) for h, s in pairs])
     )
+
+
+def _label_shares(replicas: Replicas, targets: Sequence[Values]) -> NDArray[np.float64]:
+    """Share of every label in the targets of all rows, (l,)."""
+    n, _, l = replicas.shape
+    return np.bincount(replicas.evidence.entries.labels, weights=targets[0], minlength=l) / n
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,20 +264,22 @@ class Seat:
     ----------
     name : str
         What it is called.
-    weight, temperature : float
-        Its part in the mixture, and what its scores are divided by.
+    weight : float
+        Its part in the mixture.
+    scale : Scale
+        What makes probabilities of its scores.
     models : list
         Objects with ``predict(X)``, scores of new rows; their probabilities are averaged.
     """
 
     name: str
     weight: float
-    temperature: float
+    scale: Scale
     models: list[Any]
 
     def probabilities(self, X: NDArray[Any]) -> Scores:
         """Probabilities of new rows, (m, l)."""
-        parts = (soften(model.predict(X), self.temperature) for model in self.models)
+        parts = (self.scale.soften(model.predict(X)) for model in self.models)
         return np.asarray(sum(parts) / len(self.models))
 
 
@@ -292,7 +299,7 @@ class Session:
 
     def everywhere(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
-        return self.hearing.everywhere(self.round.temperatures, self.round.used)
+        return self.hearing.everywhere(self.round.scales, self.round.used)
 
 
 def convene(
@@ -330,26 +337,26 @@ def convene(
         session = sessions[-1]
         output = session.everywhere()[1]
     last, names, models = session.round, list(session.names), list(session.models)
-    voices, temperatures = list(session.hearing.honest), list(last.temperatures)
-    weights = last.weights
+    voices, scales = list(session.hearing.honest), list(last.scales)
+    weights, shares = last.weights, _label_shares(replicas, last.targets)
     for expert in (each for each in members if not isinstance(each, Juror)):
         fitted, said = expert.testify(last.targets, rng.randint(_SEEDS))
         names.append(expert.name)
         models.append(fitted)
         voices.append(said)
-        temperatures.append(fit_temperature(said, evidence, found.tau, _EXPERT_TEMPERATURES))
+        scales.append(fit_scale(said, evidence, found.tau, shares, _EXPERT_TEMPERATURES))
     if len(voices) > len(last.weights):
-        weights = weigh(voices, temperatures, evidence, found.tau)
+        weights = weigh(voices, scales, evidence, found.tau)
     if members:
-        honest = mixture(voices, temperatures, weights)
-    seats = list(map(Seat, names, weights.tolist(), temperatures, models))
+        honest = mixture(voices, scales, weights)
+    seats = list(map(Seat, names, weights.tolist(), scales, models))
     history = [each.posterior[0] for each in rounds]
     if found.earlier is not None:
         beside = Session.again(bench, found.earlier)
         pairs = zip((honest, output), beside.everywhere(), strict=True)
         honest, output = ((one + other) / 2 for one, other in pairs)
         names = [f"{name}, earlier" for name in beside.names]
-        known = found.earlier.weights.tolist(), found.earlier.temperatures
+        known = found.earlier.weights.tolist(), found.earlier.scales
         seats += map(Seat, names, *known, beside.models)
         seats = [replace(each, weight=each.weight / 2) for each in seats]
         history.append(estep(output, evidence, found.tau, groups=replicas.covering[0]))
@@ -398,7 +405,8 @@ class JuryClassifier(AppealClassifier):
 
     1. kernel members learn from the posterior of the round before (the sets, at first) in all
        rows, and in all but one of K folds, for every fold
-    2. temperatures and weights make the criterion of the held-out folds largest
+    2. temperatures and weights make the criterion of the held-out folds largest; rare labels get
+       back half of what shrinkage took from them, unless the sets came first
     3. ``posterior ~ evidence * mixture / pi^tau`` [3]_ [4]_, each row by members that left it
        out
     4. tau is chosen after three rounds, the last good round after eight; where an earlier one
@@ -606,7 +614,7 @@ class JuryClassifier(AppealClassifier):
                 "honest_output_": honest.astype(dtype),
                 "label_history_": np.array([entries.argmax(rank) for rank in ranks]),
                 "verdict_confidence_": entries.scatter(history[0]),
-                "weights_": [(s.name, s.weight, s.temperature) for s in seats],
+                "weights_": [(s.name, s.weight, s.scale.temperature) for s in seats],
             },
         )
 

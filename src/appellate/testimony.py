@@ -36,12 +36,12 @@ from scipy.stats import beta as beta_distribution
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
 from appellate.base import AppealClassifier, Model, ravel_column
-from appellate.bases.ridge import KERNEL_CONSTRAINT
 from appellate.candidates import Answers, CandidateSets, as_answers, check_length
 from appellate.candidates.names import encode, name_array, place_columns, scalars
 from appellate.confidence import normalize_rows
 from appellate.costs import cost_matrix, expected_costs
 from appellate.docket import Docket, frame_backend, free_separator, row_index
+from appellate.numerics.kernels import KERNEL_CONSTRAINT
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
 

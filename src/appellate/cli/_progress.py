@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LINES = 20  # plain lines in all, about
 _SECONDS = 30.0  # between plain lines, at most
+_WITHIN = 5.0  # between plain lines on one step, at least
 
 
 class Progress:
@@ -95,6 +96,12 @@ class _Lines(Progress):
     """Says a line now and then."""
 
     _last = 0.0
+
+    def _show(self, text: str) -> None:
+        now = time.monotonic()
+        if text or now - self._last > _WITHIN:  # how far a step is, at times
+            self._last = now
+            self._say(text or self.note)
 
     def _move(self) -> None:
         now, step = time.monotonic(), max(1, (self.total - self.found) // _LINES)

@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 
 from appellate.tables import Roles, TableError
 from appellate.tables.cells import name_some
-from appellate.tables.encoding import column_places
-from appellate.tables.importance import contributions
-from appellate.tables.pictures import HISTOGRAMS, embed_pictures, name_problems
-from appellate.tables.vectors import embed_texts, model_key
+from appellate.tables.encoding import column_places, contributions
+from appellate.tables.vectors import (
+    HISTOGRAMS,
+    embed_pictures,
+    embed_texts,
+    model_key,
+    name_problems,
+)
 
 if TYPE_CHECKING:
     from appellate.rectification.hearing import Hearing
