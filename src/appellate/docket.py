@@ -256,15 +256,6 @@ def frame_backend(*objects: Any) -> str | None:
     return None
 
 
-def row_index(frame: Any) -> NDArray[Any] | None:
-    """Return the index of a pandas object, unless it merely counts the rows."""
-    index = getattr(frame, "index", None)
-    if index is None or callable(index) or not hasattr(index, "to_numpy"):
-        return None
-    values: NDArray[Any] = index.to_numpy()
-    return None if np.array_equal(values, np.arange(len(values))) else values
-
-
 def _check_truth(truth: Any, class_names: NDArray[Any]) -> None:
     """Refuse class numbers beside class names: they never agree, as if all were wrong."""
     known = [value for value in np.asarray(truth).tolist() if not is_missing(value)]

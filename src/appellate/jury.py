@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from importlib.util import find_spec
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +16,7 @@ from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
-from appellate.base import (
-    AppealClassifier,
-    Model,
-    PartialLabelClassifier,
-    Result,
-    check_supervision,
-)
+from appellate.base import COUNT, SHARE, AppealClassifier, Model, Result, check_supervision
 from appellate.costs import candidate_costs
 from appellate.evidence import (
     TAUS,
@@ -391,6 +385,7 @@ def _panel(
 
 
 @share_docs
+@dataclass(eq=False, repr=False)
 class JuryClassifier(AppealClassifier):
     """Partial-label learning by a jury that judges no row by its own label.
 
@@ -507,40 +502,27 @@ class JuryClassifier(AppealClassifier):
     array([[1., 0., 0.]])
     """
 
+    members: Any = "auto"
+    _: KW_ONLY
+    ambiguity: Any = "auto"
+    n_folds: int = 5
+    max_rounds: int = 8
+    covering: Any = False
+    cost: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    kernel: Any = "rbf"
+
     _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
+        **AppealClassifier._parameter_constraints,
         "members": [StrOptions({"auto", "kernel"}), list, tuple],
-        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), Interval(Real, 0, 1, closed="both")],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), SHARE],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "max_rounds": [COUNT],
         "covering": ["boolean", StrOptions({"auto"})],
         "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
         "kernel": [StrOptions({"rbf"}), GaussianKernel],
     }
-
-    def __init__(
-        self,
-        members: Any = "auto",
-        *,
-        ambiguity: Any = "auto",
-        n_folds: int = 5,
-        max_rounds: int = 8,
-        covering: Any = False,
-        cost: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        kernel: Any = "rbf",
-    ) -> None:
-        self.members = members
-        self.ambiguity = ambiguity
-        self.n_folds = n_folds
-        self.max_rounds = max_rounds
-        self.covering = covering
-        self.cost = cost
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.kernel = kernel
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
