@@ -144,6 +144,15 @@ class Answers:
         cells = self.rows.astype(np.int64) * l + self.labels
         return np.bincount(cells, self.weights, minlength=n * l).reshape(n, l).astype(float)
 
+    def table(self) -> NDArray[np.int32]:
+        """Return one column per person, (n, p): class numbers, -1 for an answer not given.
+
+        Of several answers of a person to a row it has the last.
+        """
+        out = np.full((self.n_rows, self.n_people), -1, dtype=np.int32)
+        out[self.rows, self.people] = self.labels
+        return out
+
     def add(self, person: Any, said: Any) -> Answers:
         """Return the answers with those of one more person, for instance a model.
 
