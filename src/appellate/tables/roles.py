@@ -293,16 +293,12 @@ class _Column:
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = self.start[~np.isnan(self.start)]
         self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
-        self.is_prose = self.kind == "text" and self._is_prose()
+        self.is_prose, most = False, self.distinct > 0.5 * self.filled
+        if self.kind == "text" and (most or self.distinct > 20):
+            lengths = [(len(cell.split()), len(cell)) for cell in list(self.values or ())[:5000]]
+            words, letters = np.mean(lengths, axis=0)
+            self.is_prose = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
         self.is_code = self.is_whole or (self.kind == "text" and not self.is_prose)
-
-    def _is_prose(self) -> bool:
-        """Tell sentences from labels and names."""
-        most, some = self.distinct > 0.5 * self.filled, list(self.values or ())[:5000]
-        if not most and self.distinct <= 20:
-            return False
-        words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
-        return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
         """Tell whether texts have a form."""
