@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate.cli._options import json_option
-from appellate.cli.errors import user_errors
+from appellate.cli._terminal import user_errors
 
 if TYPE_CHECKING:
     from appellate.datasets.catalogue import KnownDataset
