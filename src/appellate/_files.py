@@ -59,6 +59,22 @@ def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
     return Path(path)
 
 
+def user_cache() -> Path:
+    """Return the folder of this user for what can be fetched or computed again; it need not exist.
+
+    Returns
+    -------
+    Path
+        The folder that platformdirs would name, without needing it.
+    """
+    home = Path.home()
+    if sys.platform == "win32":  # pragma: no cover
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        return base / "appellate" / "appellate" / "Cache"
+    base = home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or base) / "appellate"
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Lend the path of a temporary file that takes its place when the block ends well.

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from appellate.evidence import Scale
 from appellate.jurors import Replicas, Scores
 from appellate.numerics.entries import Values
 from appellate.numerics.nystroem import Basis
@@ -128,7 +129,7 @@ def _softened(
     growth: Values,
     coefficients: _Singles,
     shifts: _Singles,
-    temperature: float,
+    scale: Scale,
 ) -> NDArray[Any]:
     """Apply a function to what a member says of the rows, their own targets left out.
 
@@ -145,7 +146,9 @@ def _softened(
         said = (block[rows] @ flat.T).reshape(targets.shape)
         said += shifts
         said -= own * targets
-        said /= (1 - own) * np.float32(temperature)
+        said /= 1 - own
+        said += np.float32(scale.shift)
+        said /= np.float32(scale.temperature)
         said -= said.max(axis=2, keepdims=True)
         np.exp(said, out=said)
         said /= said.sum(axis=2, keepdims=True)
@@ -288,29 +291,29 @@ class LandmarkHearing:
         said = features.map(_honest_block, parts, self.coefficients[m], self.shifts[m])
         return np.concatenate(list(said))
 
-    def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
+    def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of all members at the candidates of every replica's own rows."""
         mixed = np.zeros_like(self.told)
-        for weight, (_, spots, said) in self._said(_at_candidates, temperatures, weights):
+        for weight, (_, spots, said) in self._said(_at_candidates, scales, weights):
             mixed[spots] += weight * said
         return [mixed[self.bench.kept(k), k] for k in range(mixed.shape[1])]
 
     def everywhere(
-        self, temperatures: Sequence[float], weights: NDArray[Any]
+        self, scales: Sequence[Scale], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         n, _, l = self.bench.replicas.shape
         mixed = np.zeros((n, 2, l), dtype=np.float32)
-        for weight, (rows, _, said) in self._said(_of_all_labels, temperatures, weights):
+        for weight, (rows, _, said) in self._said(_of_all_labels, scales, weights):
             mixed[rows] += weight * said
         return mixed[:, 0], mixed[:, 1]
 
     def _said(
-        self, function: Callable[..., Any], temperatures: Sequence[float], weights: NDArray[Any]
+        self, function: Callable[..., Any], scales: Sequence[Scale], weights: NDArray[Any]
     ) -> Iterator[tuple[np.float32, tuple[slice, slice, Any]]]:
         """Weight of every member that counts, and what it says, block by block."""
         bench = self.bench
         for m in np.flatnonzero(weights > _FAINT).tolist():
-            member = self.coefficients[m], self.shifts[m], temperatures[m]
+            member = self.coefficients[m], self.shifts[m], scales[m]
             for block in bench.widths[m].judge(function, self.told, bench.diagonals[m], *member):
                 yield np.float32(weights[m]), block

@@ -80,7 +80,7 @@ def counted(monkeypatch):
         watch(owner, "squared_distances", lambda a, out: 2 * a[0].shape[1] * out.size)
     watch(smoothers, "_apply_blocks", lambda a, out: a[0].size, entries)
     for name in ("_gather", "_evaluate"):
-        watch(blocks, name, lambda a, out: a[0].shape[1] * len(a[1]) / 4, entries)
+        watch(blocks, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
     for owner in (evidence, jury):
         watch(owner, "soften", lambda a, out: 4 * out.size, entries)
     watch(landmarks, "_softened", lambda a, out: 4 * len(a[0]) * a[7].size, entries, plain=False)

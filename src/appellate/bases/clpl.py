@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
 from appellate.base import Model, Result
 from appellate.bases.features import FeatureClassifier
@@ -23,6 +21,7 @@ from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class CLPLClassifier(FeatureClassifier):
     """Convex learning from partial labels (CLPL).
 
@@ -79,26 +78,11 @@ class CLPLClassifier(FeatureClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **FeatureClassifier._parameter_constraints,
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        regularization: float = 0.1,
-        kernel: Kernel = "rbf",
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        cost: Any = None,
-    ) -> None:
-        self.regularization = regularization
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cost = cost
+    regularization: float = 0.1
+    kernel: Kernel = "rbf"
+    max_iter: int = 1000
+    tol: float = 1e-5
+    cost: Any = None
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform(start)

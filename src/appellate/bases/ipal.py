@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.utils import gen_batches
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.base import SHARE, Model, PartialLabelClassifier, Result
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values
 from appellate.numerics.graph import restrict_graph
@@ -26,6 +24,7 @@ _BLOCK_BYTES = 64 * 2**20
 
 
 @share_docs
+@dataclass(eq=False, repr=False)
 class IPALClassifier(PartialLabelClassifier):
     """Instance-based partial-label learning by iterative propagation (IPAL).
 
@@ -80,28 +79,17 @@ class IPALClassifier(PartialLabelClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
+    n_neighbors: int = 10
+    _: KW_ONLY
+    inertia: float = 0.95
+    max_iter: int = 100
+    neighbors: Any = None
+    cost: Any = None
+
     _parameter_constraints = {
         **PartialLabelClassifier._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "inertia": [Interval(Real, 0, 1, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": [object],
+        "inertia": [SHARE],
     }
-
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        inertia: float = 0.95,
-        max_iter: int = 100,
-        neighbors: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.inertia = inertia
-        self.max_iter = max_iter
-        self.neighbors = neighbors
-        self.cost = cost
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial, rows = problem.entries, problem.uniform(start), problem.matrix
@@ -122,12 +110,11 @@ class IPALClassifier(PartialLabelClassifier):
 
         def make() -> RebuildingModel:
             search = NeighborSearch(self.neighbors, rows, min(self.n_neighbors, problem.n_rows))
-            labels = entries.argmax(scaled)
+            known = search, entries.argmax(scaled), entries.shape[1]
+            # What a row's neighbours pass on to it, of which it is none itself.
             heard = (graph @ entries.to_sparse(confidence)).toarray() * scale
-            output = entries.scatter(scaled)
-            return RebuildingModel(
-                output, search, labels, entries.shape[1], heard.astype(problem.dtype)
-            )
+            honest = heard.astype(problem.dtype)
+            return RebuildingModel(entries.scatter(scaled), *known, honest=honest)
 
         return Result(initial, scaled, scaled, self.max_iter, make)
 
@@ -139,7 +126,6 @@ class RebuildingModel(Model):
     search: NeighborSearch
     labels: NDArray[np.intp]
     n_labels: int
-    heard: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by ``1 - |x - what the label's neighbours rebuild|^2 / |x|^2``."""
@@ -154,14 +140,6 @@ class RebuildingModel(Model):
                 built = weights[i, share] @ self.search.X[nearest[i, share]]
                 scores[i, label] = 1 - np.sum((own - built) ** 2) / length
         return scores
-
-    def honest_scores(self) -> NDArray[Any]:
-        """What a row's neighbours pass on to it, of which it is none itself."""
-        return np.asarray(self.heard)
-
-    def light(self) -> RebuildingModel:
-        """Return what predicts, alone."""
-        return replace(self, training_output=None, heard=None)
 
 
 def rebuilding_weights(

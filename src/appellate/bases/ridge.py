@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._compat import Interval, StrOptions
 from appellate.base import Model, PartialLabelClassifier, Result
 from appellate.numerics.entries import Values
-from appellate.numerics.kernels import GaussianKernel, LinearKernel
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
-
-#: What every parameter `kernel` takes.
-KERNEL_CONSTRAINT: list[Any] = [StrOptions({"rbf", "linear"}), GaussianKernel, LinearKernel]
 
 
 @dataclass(frozen=True)
@@ -73,12 +67,6 @@ class KernelClassifier(PartialLabelClassifier):
 
     kernel: Kernel
     regularization: float
-
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "kernel": KERNEL_CONSTRAINT,
-        "regularization": [Interval(Real, 0, None, closed="neither")],
-    }
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [(self.kernel, self.regularization)]

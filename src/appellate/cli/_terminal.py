@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LINES = 20  # plain lines in all, about
 _SECONDS = 30.0  # between plain lines, at most
+_WITHIN = 5.0  # between plain lines on one step, at least
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -116,11 +117,9 @@ class Progress:
     def done(self, note: str = "") -> None:
         """End a piece of work; the note is shown after the numbers."""
         self.ended, self.note = self.ended + 1, note or self.note
-        now, every = time.monotonic(), max(1, (self.total - self.found) // _LINES)
-        if self.ended % every and self.left and now - self._last <= _SECONDS:
-            self._show("")
-        else:
-            self._last = now
+        every = max(1, (self.total - self.found) // _LINES)
+        late = time.monotonic() - self._last > _SECONDS
+        if self._bar is not None or late or not self.left or self.ended % every == 0:
             self._show(self.line())
 
     def fail(self, text: str) -> None:
@@ -149,13 +148,14 @@ class Progress:
         return " · ".join([*parts, self.note] if self.note else parts)
 
     def _show(self, text: str) -> None:
-        """Move the bar; without one, say the text, if any."""
+        """Move the bar; without one, say the text, or at times how far a step is."""
         if self._bar is not None:
             shown, done = self.note if self._begun else self.line(), self.found + self.ended
             change = {"total": self.total or None, "completed": done}
             self._bar.update(self._task, description=printable(shown), **change)
-        elif text:
-            say(text, err=True)
+        elif text or time.monotonic() - self._last > _WITHIN:
+            self._last = time.monotonic()
+            say(text or self.note, err=True)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,6 @@ Examples:
 
 _ARRAYS = ["X", "candidates", "y_true", "class_names"]
 _CROWD = ("people", "accuracy", "experts", "spammers", "confusion", "shared_errors", "layout")
-_PEOPLE = 30
 _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
 
 
@@ -121,69 +121,61 @@ def generate(
     With --answers they are hidden in what a crowd says of them. What was realised (mean size,
     singletons, truth coverage; accuracy of the answers) is printed.
     """
+    from appellate import tables
     from appellate._files import check_writable
-    from appellate.datasets.generators import make_partial_labels
-    from appellate.tables import check_ending, find_roles, read_labels, read_table, write_table
+    from appellate.candidates import name_rows
+    from appellate.datasets import make_partial_labels
 
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
         reading = {name: options.pop(name) for name in READING}
         crowd = {name: value for name in _CROWD if (value := options.pop(name)) is not None}
-        _refuse_mixture(
-            answers,
-            crowd,
-            {"strategy": strategy, "groups": groups, "min_candidates": min_candidates, **options},
-            arrays,
-        )
+        sets = {"strategy": strategy, "min_candidates": min_candidates, **options}
+        _refuse_mixture(answers, crowd, sets | {"groups": groups}, arrays)
         if not arrays:
-            check_ending(out)
+            tables.check_ending(out)
         check_writable(out)
-        given = _built_in(source) if source in _BUILT_IN else source
-        table = read_table(given, **reading)
+        known = _built_in(source) if source in _BUILT_IN else source
+        table = tables.read_table(known, **reading)
         name = table.find([truth or "truth"], "truth")[0]
-        layout = crowd.pop("layout", "wide")
-        added = ["candidates"]
+        added, people, layout = ["candidates"], crowd.pop("people", 30), crowd.pop("layout", None)
         if answers is not None:
-            count = crowd.get("people", _PEOPLE)
-            added = ["item", "worker", "label"]
-            if layout == "wide":
-                added = [f"worker_{j + 1}" for j in range(count)]
+            wide = [f"worker_{j + 1}" for j in range(people)]
+            added = ["item", "worker", "label"] if layout == "long" else wide
         _refuse_to_replace(out, source, [*table.names, *added], arrays)
         taken = next((name for name in added if name in table.names), None)
         if taken is not None:
             raise ValueError(f"{table.source} has a column {taken!r} already. Rename it.")
         others = {"features": features, "ignore": ignore, "id": False, "truth": False}
-        roles = find_roles(table, candidates=name, separator="", **others)
-        read = read_labels(table, roles)
-        _refuse_gaps(read)
+        roles = tables.find_roles(table, candidates=name, separator="", **others)
+        read = tables.read_labels(table, roles)
+        empty = [i for i, label in enumerate(read.majority) if label < 0]
+        if empty:
+            raise ValueError(f"no truth in {name_rows(empty)}. Fill the cells or drop the rows.")
         y = read.class_names[read.labels]
+        document = {"from": source, "random_state": random_state, "file": str(out)}
         if answers is not None:
-            told = _write_crowd(out, table, y, added, answers, crowd, random_state)
-            _tell_crowd(out, source, random_state, told, as_json)
-            return
-        if strategy == "instance_dependent":
-            options["X"] = _encoded(table, roles)
-        sets, summary = make_partial_labels(
-            y,
-            strategy=strategy,
-            min_candidates=min_candidates,
-            groups=_read_groups(groups),
-            classes=read.class_names,
-            return_summary=True,
-            random_state=random_state,
-            **options,
-        )
-        if arrays:
-            _write_npz(out, table, roles, sets, read)
+            crowd |= {"n_people": people, "n_answers": answers, "random_state": random_state}
+            table, columns, summary, said = _ask_crowd(table, y, layout == "long", crowd)
         else:
-            cells = _cells(sets, read.class_names.tolist(), separator)
-            write_table(table, out, added={"candidates": cells})
+            document["strategy"] = strategy
+            if strategy == "instance_dependent":
+                frame = tables.features(table, roles)
+                sets["X"] = tables.make_encoder(frame, text=roles.text).fit_transform(frame)
+            sets |= {"groups": _read_groups(groups), "random_state": random_state}
+            hidden, realised = make_partial_labels(
+                y, classes=read.class_names, return_summary=True, **sets
+            )
+            summary, said = realised.to_dict(), str(realised)
+            columns = [] if arrays else [_cells(hidden, read.class_names.tolist(), separator)]
+        if arrays:
+            _write_npz(out, tables.features(table, roles), hidden, read)
+        else:
+            tables.write_table(table, out, added=dict(zip(added, columns, strict=True)))
     if as_json:
-        setting = {"from": source, "strategy": strategy, "random_state": random_state}
-        document = setting | {"file": str(out), "summary": summary.to_dict()}
-        click.echo(json.dumps(document, indent=2))
+        click.echo(json.dumps(document | {"summary": summary}, indent=2))
         return
-    click.echo(f"wrote {out}: {summary}.")
+    click.echo(f"wrote {out}: {said}.")
     if not arrays:
         click.echo(f"Look at it with: appellate check {shlex.quote(str(out))}")
 
@@ -192,65 +184,41 @@ def _refuse_mixture(
     answers: int | None, crowd: dict[str, Any], sets: dict[str, Any], arrays: bool
 ) -> None:
     """Say which options of crowds and of sets do not go together."""
-    if answers is None:
-        if crowd:
-            raise UserError(
-                f"--{next(iter(crowd)).replace('_', '-')} is for crowds; add --answers."
-            )
-        return
-    sets = {name: value for name, value in sets.items() if value not in (None, (), "uniform", 1)}
-    if sets:
-        raise UserError(
-            f"--{next(iter(sets)).replace('_', '-')} is for sets; leave out --answers."
-        )
-    if arrays:
+    if answers is not None and arrays:
         raise UserError("answers are written as a table: .csv, .tsv, .parquet, .jsonl or .json.")
+    own = [name for name, value in sets.items() if value not in (None, (), "uniform", 1)]
+    wrong = list(crowd) if answers is None else own
+    if wrong:
+        what = "crowds; add" if answers is None else "sets; leave out"
+        raise UserError(f"--{wrong[0].replace('_', '-')} is for {what} --answers.")
 
 
-def _write_crowd(
-    out: Path, table: Any, y: Any, names: list[str], n: int, crowd: dict[str, Any], seed: int
-) -> dict[str, Any]:
-    """Write the table with a column a person, or once for every answer; say how good they are."""
+def _ask_crowd(
+    table: Any, y: Any, long: bool, crowd: dict[str, Any]
+) -> tuple[Any, list[list[Any]], dict[str, Any], str]:
+    """Let a crowd answer: the rows to write, a column a person or an answer, how good they are."""
     import numpy as np
 
     from appellate.datasets import make_crowd
-    from appellate.tables import write_table
 
-    people = crowd.pop("people", _PEOPLE)
-    made = make_crowd(y, n_people=people, n_answers=n, random_state=seed, **crowd)
-    said, classes = made.answers, made.answers.class_names
-    labels = classes[said.labels]
-    if names[0] == "item":
-        items = (said.rows + 1).tolist()
+    made = make_crowd(y, **crowd)
+    said = made.answers
+    labels = said.class_names[said.labels]
+    if long:
         workers = [f"worker_{j + 1}" for j in said.people]
-        long = zip(names, (items, workers, labels.tolist()), strict=True)
-        write_table(table.data.take(said.rows), out, added=dict(long))
+        columns = [(said.rows + 1).tolist(), workers, labels.tolist()]
+        table = replace(table, data=table.data.take(said.rows))
     else:
-        given = np.full((len(y), people), None, dtype=object)
-        given[said.rows, said.people] = labels
-        write_table(table, out, added=dict(zip(names, given.T.tolist(), strict=True)))
+        given = np.full((crowd["n_people"], len(y)), None, dtype=object)
+        given[said.people, said.rows] = labels
+        columns = given.tolist()
     kinds, counts = np.unique(made.kind.astype(str), return_counts=True)
-    return {
-        "rows": len(y),
-        "answers": len(labels),
-        "right": float(np.mean(labels == y[said.rows])),
-        "people": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
-    }
-
-
-def _tell_crowd(out: Path, source: str, seed: int, summary: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        document = {"from": source, "random_state": seed, "file": str(out), "summary": summary}
-        click.echo(json.dumps(document, indent=2))
-        return
-    who = ", ".join(
-        f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in summary["people"].items()
-    )
-    click.echo(
-        f"wrote {out}: {summary['answers']} answers to {summary['rows']} rows by {who}; "
-        f"{summary['right']:.1%} of the answers are right."
-    )
-    click.echo(f"Look at it with: appellate check {shlex.quote(str(out))}")
+    people = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+    right = float(np.mean(labels == y[said.rows]))
+    who = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in people.items())
+    text = f"{len(labels)} answers to {len(y)} rows by {who}; {right:.1%} of the answers are right"
+    summary = {"rows": len(y), "answers": len(labels), "right": right, "people": people}
+    return table, columns, summary, text
 
 
 def _built_in(name: str) -> dict[str, Any]:
@@ -264,44 +232,23 @@ def _built_in(name: str) -> dict[str, Any]:
 
 def _refuse_to_replace(out: Path, source: str, names: list[str], arrays: bool) -> None:
     """Replace an earlier result only: a file with the very columns that would be written."""
-    import numpy as np
+    from numpy import load
 
-    from appellate.tables import TableError, read_table
+    from appellate.tables import read_table
 
     if not out.exists():
         return
     if Path(source).exists() and out.samefile(source):
         raise UserError(f"'{out}' is the table that is read. Name another file with --out.")
     try:
-        if arrays:
-            with np.load(out) as file:
-                own = [*file] == _ARRAYS
-        else:
-            own = read_table(out).names == names
-    except (TableError, OSError, ValueError):
-        own = False
-    if not own:
+        found = [*load(out)] if arrays else read_table(out).names
+    except (OSError, ValueError):
+        found = []
+    if found != (_ARRAYS if arrays else names):
         raise UserError(
             f"'{out}' is there already and is no earlier result of this. Remove it, or name "
             "another file with --out."
         )
-
-
-def _refuse_gaps(read: Any) -> None:
-    import numpy as np
-
-    from appellate.tables.cells import name_rows
-
-    empty = np.flatnonzero(np.bincount(read.rows, minlength=read.n_rows) == 0)
-    if len(empty):
-        raise ValueError(f"no truth in {name_rows(empty)}. Fill the cells or drop the rows.")
-
-
-def _encoded(table: Any, roles: Any) -> Any:
-    from appellate.tables import features, make_encoder
-
-    frame = features(table, roles)
-    return make_encoder(frame, text=roles.text).fit_transform(frame)
 
 
 def _read_groups(groups: Sequence[str]) -> dict[str, int] | None:
@@ -321,13 +268,11 @@ def _cells(sets: Any, names: list[str], separator: str) -> list[str]:
     return [separator.join(compress(names, row)) for row in sets.tolist()]
 
 
-def _write_npz(out: Path, table: Any, roles: Any, sets: Any, read: Any) -> None:
+def _write_npz(out: Path, frame: Any, sets: Any, read: Any) -> None:
     import numpy as np
 
     from appellate._files import whole_file
-    from appellate.tables import features
 
-    frame = features(table, roles)
     if any(dtype.kind != "f" for dtype in frame.dtypes):
         raise ValueError("arrays (.npz) hold numbers only. Name such features, or write a table.")
     arrays = (frame.to_numpy(), sets, read.labels, read.class_names)

@@ -23,11 +23,8 @@ from appellate.candidates import Answers, as_answers, as_candidates, name_rows
 from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import require_files
-from appellate.datasets.home import get_data_home
 from appellate.datasets.images import load_cifar10
-from appellate.datasets.integrity import check_features
-
-PathLike = str | os.PathLike[str]
+from appellate.datasets.matfiles import check_features
 
 # The numbers that the files of LabelMe use for the scenes.
 LABELME_CLASSES = [
@@ -45,12 +42,12 @@ def _answered(
     def load(
         *,
         rule: str = "union",
-        data_home: PathLike | None = None,
+        data_home: str | os.PathLike[str] | None = None,
         download_if_missing: bool = True,
         return_X_candidates_y: bool = False,
     ) -> Any:
         entry, fetch = find_dataset(read.__name__.removeprefix("load_")), download_if_missing
-        found = require_files(entry, get_data_home(data_home), download_if_missing=fetch)
+        found = require_files(entry, data_home, fetch)
         data = read(found, partial(load_cifar10, data_home=data_home, download_if_missing=fetch))
         data.votes = data.answers.votes().astype(np.intp)
         own = {"union": data.votes > 0} | data.pop("rules", {})  # unanswered: an empty set
@@ -266,13 +263,6 @@ def _named_sets(content: Any, n: int, path: Path) -> list[tuple[int, list[int]]]
     return [line for line in lines if line[1]]
 
 
-# What a damaged pickle makes of itself.
-_DAMAGE = (
-    *(pickle.UnpicklingError, AttributeError, EOFError, IndexError),
-    *(KeyError, TypeError, ValueError),
-)
-
-
 class _PlainUnpickler(pickle.Unpickler):
     """Makes numbers, texts, lists, tuples and dictionaries, and calls nothing."""
 
@@ -292,7 +282,14 @@ def read_plain_pickle(path: Path) -> Any:
     try:
         with path.open("rb") as file:
             return _PlainUnpickler(file).load()
-    except _DAMAGE as error:
+    except (
+        pickle.UnpicklingError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ValueError(
             f"'{path}' is no pickle of plain lists and numbers ({error}). It was not executed; "
             "get it again."

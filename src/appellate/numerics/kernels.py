@@ -91,6 +91,8 @@ class LinearKernel(BaseEstimator):  # type: ignore[misc]
 
 
 KernelSetting = GaussianKernel | LinearKernel
+#: What every parameter `kernel` takes.
+KERNEL_CONSTRAINT: list[Any] = [StrOptions({"rbf", "linear"}), GaussianKernel, LinearKernel]
 _WORDS: dict[str, KernelSetting] = {"rbf": GaussianKernel(), "linear": LinearKernel()}
 
 

@@ -23,8 +23,13 @@ from appellate.costs import WORDS, as_numbers, cost_matrix, is_ordered
 from appellate.tables import Labels, Roles, Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
-from appellate.tables.pictures import HISTOGRAMS, embed_pictures, name_problems
-from appellate.tables.vectors import embed_texts, model_key
+from appellate.tables.vectors import (
+    HISTOGRAMS,
+    embed_pictures,
+    embed_texts,
+    model_key,
+    name_problems,
+)
 
 METHODS = ("auto", "jury", "plcp", "testimony")
 LARGE = 12_000  # items from which on PL-AGGD's graph is slow

@@ -27,8 +27,7 @@ from appellate.rectification.case import LARGE, Case, is_file
 from appellate.review import Decisions
 from appellate.review.decisions import as_file, check_kind
 from appellate.tables import read_table
-from appellate.tables.encoding import column_places
-from appellate.tables.importance import contributions
+from appellate.tables.encoding import column_places, contributions
 
 Step = Callable[..., object]
 SUGGESTED = 100  # items that a page and a folder suggest

@@ -17,7 +17,7 @@ from appellate.rectification.case import Embedder, add_vectors, check_size, read
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import features
-from appellate.tables.pictures import HISTOGRAMS
+from appellate.tables.vectors import HISTOGRAMS
 
 NO_MODEL = (
     "this run learned from people's answers alone: it has labels, but no model for new rows. Give "

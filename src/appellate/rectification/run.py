@@ -37,6 +37,7 @@ from appellate.rectification.hearing import (
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
+from appellate.tables.encoding import encode
 from appellate.tables.tools import ENDINGS, write_suggestions
 from appellate.tables.writing import free_names
 
@@ -179,7 +180,7 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
     if case.X is not None:
         step("turning columns into numbers")
         encoder = case.make_encoder()
-        rows = np.asarray(encoder.fit_transform(case.X), dtype=np.float64)
+        rows = encode(encoder, case.X, lambda text: step(text, within=True))
     judging = "judging" if decisions is None else "judging without the decisions"
     step(with_time(judging, case, 0 if rows is None else rows.shape[1]))
     run = _make_run(fit(case, encoder, rows, step), started)

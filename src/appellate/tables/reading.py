@@ -20,6 +20,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -166,18 +167,16 @@ class Table:
             if not names and "," in wanted:
                 names = list(self.find(wanted.split(","), role))
             if not names:
-                self._refuse(wanted, role)
+                lower = {title.lower(): title for title in self.names}
+                near = get_close_matches(wanted.lower(), lower, n=1, cutoff=0.6)
+                guess = f" Did you mean {name_some([lower[near[0]]])}?" if near else ""
+                raise TableError(
+                    f"{self.source} has no column {name_some([wanted])}"
+                    f"{f' ({role})' if role else ''}.{guess} Its columns: "
+                    f"{name_some(self.names, 12)}."
+                )
             found += names
         return tuple(dict.fromkeys(found))
-
-    def _refuse(self, name: str, role: str) -> None:
-        lower = {title.lower(): title for title in self.names}
-        near = get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
-        guess = f" Did you mean {name_some([lower[near[0]]])}?" if near else ""
-        raise TableError(
-            f"{self.source} has no column {name_some([name])}{f' ({role})' if role else ''}."
-            f"{guess} Its columns: {name_some(self.names, 12)}."
-        )
 
 
 def read_table(
@@ -237,8 +236,10 @@ def read_table(
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal={decimal!r} is neither '.' nor ','.")
     given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    is_path = isinstance(source, (str, os.PathLike))
-    table = _read_path(os.fspath(source), given) if is_path else _read_frame(source)
+    if isinstance(source, (str, os.PathLike)):
+        table = _read_path(os.fspath(source), given)
+    else:
+        table = _read_frame(source)
     options = {name: value for name, value in given.items() if value is not None}
     table = replace(table, data=_check(table), options=options)
     if decimal == "." or (decimal is None and table.delimiter == ","):
@@ -263,35 +264,37 @@ def _check(table: Table) -> Any:
     data = data.select(kept)
     for name, column in zip(data.column_names, data.columns, strict=True):
         try:
-            column.validate(full=cells._is_text(column.type))
+            column.validate(full=cells.is_text(column.type))
         except pa.ArrowInvalid as error:
-            raise TableError(_bad_letters(table.source, name, column)) from error
+            where = f"{table.source}, column {name_some([name])}"
+            raise TableError(f"{where}{_find_damage(column)}. Write the file again.") from error
     return data.rename_columns([names[i] for i in kept])
 
 
-def _bad_letters(source: str, name: str, column: Any) -> str:
-    binary = column.cast(pa.large_binary()) if not pa.types.is_string_view(column.type) else column
-    for row, value in enumerate(binary.to_pylist()):
+def _find_damage(column: Any) -> str:
+    for row, cell in enumerate(column):
         try:
-            (value or b"").decode()
+            cell.as_py()
         except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            where = f"column {name_some([name])}, row {row}"
-            return f"{source}, {where}: byte 0x{byte:02x} is not UTF-8. Write the file again."
-    return f"{source}, column {name_some([name])}: damaged. Write the file again."
+            return f", row {row}: byte 0x{error.object[error.start]:02x} is not UTF-8"
+    return ": damaged"
 
 
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if path == "-":
-        return _read_bytes("the standard input", path, sys.stdin.buffer.read(), options)
+        stream = io.BytesIO(sys.stdin.buffer.read())
+        return _read_stream("the standard input", path, stream, options)
     files, note = _list_files(path)
+    tables: list[Table] = []
     try:
-        tables = [_read_file(file, options) for file in files]
+        for file in files:
+            with file.open("rb") as opened:
+                source = f"'{cells.printable(str(file))}'"
+                table = _read_stream(source, str(file), opened, options)
+            tables.append(replace(table, data=name_classes(table.data, file.parent)))
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it does not fit into memory"
         raise TableError(f"cannot read '{path}': {reason}.") from error
-    pairs = list(zip(files, tables, strict=True))
-    tables = [replace(each, data=name_classes(each.data, file.parent)) for file, each in pairs]
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
     digest = hashlib.sha256("".join(table.digest for table in tables).encode()).hexdigest()
@@ -359,17 +362,27 @@ def _concatenate(tables: Sequence[Table]) -> Any:
         ) from error
 
 
-def _read_file(file: Path, options: Mapping[str, Any]) -> Table:
-    with file.open("rb") as stream:
-        kind = _kind(file, stream.read(8))
-        source = f"'{cells.printable(str(file))}'"
-        stream.seek(0)
-        if kind == "parquet" or kind == "arrow":
-            with ThreadPoolExecutor(1) as pool:
-                digest = pool.submit(hashlib.file_digest, stream, "sha256")
-                data = _read_columns(source, kind, file)
-            return Table(source, data, kind, digest=digest.result().hexdigest())
-        return _read_bytes(source, str(file), stream.read(), options)
+def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:
+    """Read one file, or all of the standard input."""
+    kind = _kind(Path(path), stream.read(8))
+    stream.seek(0)
+    if kind == "parquet" or kind == "arrow":
+        with ThreadPoolExecutor(1) as pool:
+            hashed = pool.submit(hashlib.file_digest, stream, "sha256")
+            data = _read_columns(source, kind, stream if path == "-" else Path(path))
+        return Table(source, data, kind, path=path, digest=hashed.result().hexdigest())
+    content = stream.read()
+    if not content.strip():
+        raise TableError(f"{source} is empty. Give a table with a header and rows.")
+    kind = kind or ("json" if content.lstrip()[:1] in b"{[" else "csv")
+    table = Table(source, None, kind, path=path, digest=hashlib.sha256(content).hexdigest())
+    if kind == "excel":
+        return _read_excel(table, content, options["sheet"])
+    text, encoding, notes = _decode(source, content, options["encoding"])
+    table = replace(table, encoding=encoding, notes=notes)
+    if kind == "json":
+        return _read_json(table, text)
+    return _read_csv(table, text, options["delimiter"])
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
@@ -392,23 +405,6 @@ def _read_columns(source: str, kind: Kind, file: Any) -> Any:
             f"{source} cannot be read as {kind.capitalize()}: {said.rstrip('.')}. Write the file "
             "again."
         ) from error
-
-
-def _read_bytes(source: str, path: str, content: bytes, options: Mapping[str, Any]) -> Table:
-    if not content.strip():
-        raise TableError(f"{source} is empty. Give a table with a header and rows.")
-    digest = hashlib.sha256(content).hexdigest()
-    kind = _kind(Path(path), content) or ("json" if content.lstrip()[:1] in b"{[" else "csv")
-    table = Table(source, None, kind, path=path, digest=digest)
-    if kind in ("parquet", "arrow"):
-        return replace(table, data=_read_columns(source, kind, io.BytesIO(content)))
-    if kind == "excel":
-        return _read_excel(table, content, options["sheet"])
-    text, encoding, notes = _decode(source, content, options["encoding"])
-    table = replace(table, encoding=encoding, notes=notes)
-    if kind == "json":
-        return _read_json(table, text)
-    return _read_csv(table, text, options["delimiter"])
 
 
 def _decode(source: str, content: bytes, encoding: str | None) -> tuple[str, str, tuple[str, ...]]:
@@ -561,17 +557,13 @@ def _whole_object(text: str) -> dict[str, list[Any]] | None:
 
 
 def _from_records(source: str, records: Iterable[tuple[str, Any]]) -> Any:
-    columns: dict[str, list[Any]] = {}
-    number = 0
-    for number, (where, record) in enumerate(records, 1):
+    rows = []
+    for where, record in records:
         if not isinstance(record, dict):
             raise TableError(f"{source}, {where}: not an object. Write one object a row.")
-        for name in record:
-            if name not in columns:
-                columns[name] = [None] * (number - 1)
-        for name, values in columns.items():
-            values.append(record.get(name))
-    return _from_columns(source, columns)
+        rows.append(record)
+    names = dict.fromkeys(name for record in rows for name in record)
+    return _from_columns(source, {name: [row.get(name) for row in rows] for name in names})
 
 
 def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
@@ -635,7 +627,17 @@ def _read_frame(source: Any) -> Table:
         elif isinstance(source, list) and all(isinstance(row, dict) for row in source):
             data = _from_records("the table", ((f"row {i}", row) for i, row in enumerate(source)))
         else:
-            data = _open_frame(source)
+            named = getattr(getattr(source, "index", None), "name", None)
+            reset = named is not None and named not in source.columns
+            frame = nw.from_native(source.reset_index() if reset else source)
+            frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+            columns = {}
+            for series in frame.iter_columns():
+                try:
+                    columns[as_text(series.name)] = series.to_arrow()
+                except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+                    columns |= {as_text(series.name): series.to_list()}
+            data = _from_columns("the table", columns)
     except (pa.ArrowException, TypeError, nw.exceptions.NarwhalsError) as error:
         raise TableError(
             f"a {type(source).__name__} is no table ({str(error).splitlines()[0]}). Give a path, "
@@ -644,33 +646,11 @@ def _read_frame(source: Any) -> Table:
     return Table("the table", data, "frame", native=source)
 
 
-def _open_frame(source: Any) -> Any:
-    named = getattr(getattr(source, "index", None), "name", None)
-    reset = named is not None and named not in source.columns
-    frame = nw.from_native(source.reset_index() if reset else source)
-    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    columns = {}
-    for series in frame.iter_columns():
-        try:
-            columns[as_text(series.name)] = series.to_arrow()
-        except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
-            columns |= {as_text(series.name): series.to_list()}
-    return _from_columns("the table", columns)
-
-
 def _digest(data: Any) -> str:
     """Return the SHA-256 of titles, types and cells, however they are cut into pieces."""
     digest = hashlib.sha256()
-
-    class Sink(io.RawIOBase):
-        def writable(self) -> bool:
-            return True
-
-        def write(self, block: Any) -> int:
-            digest.update(block)
-            return memoryview(block).nbytes
-
+    sink = SimpleNamespace(write=digest.update, flush=bool, close=bool, closed=False)
     plain = data.replace_schema_metadata(None).combine_chunks()
-    with pa.PythonFile(Sink(), "w") as sink, pa.ipc.new_stream(sink, plain.schema) as stream:
+    with pa.PythonFile(sink, "w") as file, pa.ipc.new_stream(file, plain.schema) as stream:
         stream.write_table(plain)
     return digest.hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import combinations, groupby
 from typing import Any
 
@@ -49,14 +50,12 @@ _TRUTH_TITLES = {
     *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
     *_words("actual correct"),
 }
-_HASH_WORDS = {*_words("hash md sha")}  # digits are words of their own
+_HASH_WORDS = {"hash", "md", "sha"}  # digits are words of their own
 _ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
 _ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
 _ADDED = ("label", "confidence", "outcome")  # to the user's table by a run
 _MAYBE = ("runner_up", "runner_up_confidence", "suspicion", "votes", "margin", "evidence")
-_OUTCOMES = frozenset(
-    {"upheld", "overturned", "reviewed", "excluded", "outside the answers", "unanswered"}
-)
+_OUTCOMES = {"upheld", "overturned", "reviewed", "excluded", "outside the answers", "unanswered"}
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -270,7 +269,9 @@ class _Column:
         self.values: dict[str, int] | None = None
         self.filled, self.distinct = len(data) - data.null_count, len(data)
         many = 0.3 * len(some) + 20
-        if not nested and not (pa.types.is_floating(kind) and _distinct(some) > many):
+        if not nested and not (
+            pa.types.is_floating(kind) and len(some.drop_null().unique()) > many
+        ):
             counted = table.texts(name).drop_null().value_counts()
             self.values = dict(zip(*(each.to_pylist() for each in counted.flatten()), strict=True))
             self.filled, self.distinct = sum(self.values.values()), len(self.values)
@@ -278,18 +279,16 @@ class _Column:
         if not self.filled:
             self.kind = "empty"
         elif nested:
-            of_texts = hasattr(kind, "value_type") and cells._is_text(kind.value_type)
-            self.kind = (
-                "list" if of_texts else "vector" if hasattr(kind, "value_type") else "nested"
-            )
+            inner = getattr(kind, "value_type", None)
+            self.kind = "nested" if inner is None else "vector"
+            self.kind = "list" if inner is not None and cells.is_text(inner) else self.kind
         elif pa.types.is_temporal(kind):
             self.kind = "date"
-        elif pa.types.is_primitive(kind):
-            self.kind, numbers = "number", cells.numbers(some, table.decimal)
-        elif (numbers := table.numbers(name)) is not None:
-            self.kind = "number"
         else:
-            self.kind = "date" if cells.dates(data) is not None else "text"
+            few = cells.numbers(some, table.decimal) if pa.types.is_primitive(kind) else None
+            numbers = table.numbers(name) if few is None else few
+            is_date = numbers is None and cells.dates(data) is not None
+            self.kind = "date" if is_date else "text" if numbers is None else "number"
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = self.start[~np.isnan(self.start)]
         self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
@@ -306,8 +305,7 @@ class _Column:
         """Tell whether cells recur as labels do, each of them one."""
         if self.kind == "date":
             return 1 < self.distinct <= max(2, 0.2 * self.filled)
-        few = self.distinct <= max(2, min(1000, 0.5 * self.filled))
-        return few and self.is_code
+        return self.is_code and self.distinct <= max(2, min(1000, 0.5 * self.filled))
 
     @property
     def separator(self) -> str | None:
@@ -326,7 +324,7 @@ class _Guess:
 
     def __init__(self, table: Table, missing: Iterable[Any]) -> None:
         self.table = table
-        self.columns: dict[str, _Column] = {}
+        self.look = cache(lambda name: _Column(table, name))
         self.found: dict[str, Any] = {"missing": tuple(map(as_text, missing))}
         self.reasons: dict[str, str] = {}
         self.ignore: dict[str, str] = {}
@@ -343,16 +341,8 @@ class _Guess:
         else:
             self.found[role] = names[0] if role in _SINGLE else tuple(names)
 
-    def look(self, names: Iterable[str]) -> list[_Column]:
-        """Look at columns, each once."""
-        names = list(names)
-        for name in names:
-            if name not in self.columns:
-                self.columns[name] = _Column(self.table, name)
-        return [self.columns[name] for name in names]
-
     def free(self) -> list[_Column]:
-        return self.look(name for name in self.table.names if name not in self.reasons)
+        return [self.look(name) for name in self.table.names if name not in self.reasons]
 
     def set_aside_earlier(self, features: Sequence[str]) -> None:
         """Set aside what a run added to the table, if all of it is there."""
@@ -365,13 +355,10 @@ class _Guess:
             ]
             for name in (*_ADDED, *_MAYBE)
         }
-        outcomes = [{*(c.values or ("",))} <= _OUTCOMES for c in self.look(added["outcome"])]
-        if all(added[name] for name in _ADDED) and all(outcomes):
-            self.take(
-                "ignore",
-                [t for found in added.values() for t in found],
-                "the result of an earlier run",
-            )
+        outcomes = [{*(self.look(name).values or ("",))} for name in added["outcome"]]
+        if all(added[name] for name in _ADDED) and all(found <= _OUTCOMES for found in outcomes):
+            titles = [title for found in added.values() for title in found]
+            self.take("ignore", titles, "the result of an earlier run")
 
     def find_labels(self) -> None:
         guesses = (self._long, self._sets, self._people, self._counts, self._plain)
@@ -407,7 +394,7 @@ class _Guess:
     def _pairs(self, one: _Column, other: _Column) -> int:
         """Return how many different pairs two columns make."""
         texts = (self.table.texts(column.name).fill_null("") for column in (one, other))
-        return _distinct(pc.binary_join_element_wise(*texts, "\0"))
+        return len(pc.binary_join_element_wise(*texts, "\0").unique())
 
     def _sets(self) -> bool:
         found = [c for c in self.free() if c.separator or c.kind == "list"]
@@ -441,11 +428,8 @@ class _Guess:
             least = 0.4 if numbers and holes < 0.05 else 0.2
             sure = compared >= 5 and least <= agreed < 1
             if len(group) > (2 if numbers or labelled else 1) and (sure or holes > 0.9):
-                names = {c.name for c in group}
-                names_in_order = [name for name in self.table.names if name in names]
-                self.take(
-                    "annotators", names_in_order, "same labels as the others, mostly agreeing"
-                )
+                names = sorted((c.name for c in group), key=self.table.names.index)
+                self.take("annotators", names, "same labels as the others, mostly agreeing")
                 return True
         return False
 
@@ -486,10 +470,10 @@ class _Guess:
         """Find what parts labels, and whether -1 is no answer: people's numbers often have it."""
         names = self.found.get("candidates", ())
         if separator is None and len(names) == 1:
-            (column,) = self.look(names)
+            column = self.look(names[0])
             separator = find_separator(column.values or {}) if column.kind == "text" else None
         self.found["separator"] = separator or None
-        people = self.look(self.found.get("annotators", ()))
+        people = [self.look(name) for name in self.found.get("annotators", ())]
         marks = sum((c.values or {}).get("-1", 0) for c in people)
         if self.found["missing"] or marks <= 0.3 * sum(c.filled for c in people):
             return
@@ -513,31 +497,27 @@ class _Guess:
             if found and (role != "text" or features is None):
                 self.take(role, found[:1] if role in _SINGLE else found, why)
         if features is not None:
-            self._take_features(features)
+            texts = self.found.get("text", ())
+            for name in features:
+                if name in self.reasons and name not in texts:
+                    held = (r for r, its in self.found.items() if name in (its, *(its or ())))
+                    raise TableError(
+                        f"column {name_some([name])} is no feature: it is given as "
+                        f"{next(held, 'ignore')}."
+                    )
+            self.take("features", [name for name in features if name not in texts])
+            self.reasons |= dict.fromkeys(features, "given")
+            self.take("ignore", [c.name for c in self.free()], "not among the features given")
             return
-        chosen = []
+        self.found["features"] = ()
         for column in self.free():
             reason = self._no_feature(column, read)
             if reason:
                 self.take("ignore", [column.name], reason)
             else:
-                chosen.append(column.name)
+                self.found["features"] += (column.name,)
                 many = f"{column.distinct} categories"
                 self.reasons[column.name] = _KINDS.get(column.kind, many)
-        self.found["features"] = tuple(chosen)
-
-    def _take_features(self, names: Sequence[str]) -> None:
-        texts = self.found.get("text", ())
-        for name in names:
-            if name in self.reasons and name not in texts:
-                roles = (r for r, value in self.found.items() if name in (value, *(value or ())))
-                raise TableError(
-                    f"column {name_some([name])} is no feature: it is given as "
-                    f"{next(roles, 'ignore')}."
-                )
-        self.found["features"] = tuple(name for name in names if name not in texts)
-        self.reasons |= dict.fromkeys(names, "given")
-        self.take("ignore", [c.name for c in self.free()], "not among the features given")
 
     def _no_feature(self, column: _Column, read: Labels) -> str | None:
         """Say why a column is nothing to learn from; None if it may be."""
@@ -573,16 +553,11 @@ class _Guess:
         return None
 
 
-def _distinct(column: Any) -> int:
-    return int(pc.count_distinct(column).as_py())
-
-
 def _is_prose(cells: Mapping[str, int], filled: int) -> bool:
     """Tell sentences from labels and names."""
-    most = len(cells) > 0.5 * filled
-    if not (most or len(cells) > 20):
+    most, some = len(cells) > 0.5 * filled, list(cells)[:5000]
+    if not most and len(cells) <= 20:
         return False
-    some = list(cells)[:5000]
     words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
     return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
 
@@ -596,9 +571,8 @@ def _names_rows(column: _Column) -> bool:
     unique = column.distinct == column.filled == len(column.data)
     if not column.is_code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
         return False
-    return bool((_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}) or (
-        column.title.endswith("id")
-    )
+    named = (_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}
+    return bool(named) or column.title.endswith("id")
 
 
 def _counts_rows(column: _Column, read: Labels) -> bool:
