@@ -10,10 +10,9 @@ import pytest
 from appellate.bases import available_bases
 from appellate.candidates import as_answers
 from appellate.datasets import make_crowd
-from appellate.experiments import deep_methods
+from appellate.experiments import methods as registry
 from appellate.experiments.curves import CURVES, curve_problems
-from appellate.experiments.deep_methods import deep, read_methods
-from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone
+from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, deep, read_methods
 from appellate.experiments.protocol import Run, execute, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.rivals import (
@@ -113,7 +112,7 @@ def test_networks_are_rivals_where_torch_is(problem, stored, monkeypatch):
     pytest.importorskip("torch")
     titles = {method.title for method in rival_methods([], problem)}
     assert titles >= {"PRODEN", "PRODEN-PLCP", "PRODEN(auto)", "PiCO", "CC", "SoLar", "RECORDS"}
-    monkeypatch.setattr(deep_methods, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     assert not {m for m in rival_methods(["knn"], problem) if m.kind == "deep"}
     with Store(stored) as store:
         results = Results(store, {"small": problem}, range(3))

@@ -19,21 +19,12 @@ _BUSY_SECONDS = 60.0
 _MAGIC = b"SQLite format 3\x00"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS runs (
-    key TEXT PRIMARY KEY,
-    dataset TEXT NOT NULL,
-    method TEXT NOT NULL,
-    split INTEGER NOT NULL,
-    seed INTEGER NOT NULL,
-    data_hash TEXT NOT NULL,
-    version TEXT NOT NULL,
-    config TEXT NOT NULL,
-    scores TEXT NOT NULL,
-    details TEXT,
-    fit_seconds REAL NOT NULL,
-    predict_seconds REAL NOT NULL,
-    memory_mb REAL,
-    environment TEXT NOT NULL,
-    finished REAL NOT NULL
+    key TEXT PRIMARY KEY, dataset TEXT NOT NULL, method TEXT NOT NULL,
+    split INTEGER NOT NULL, seed INTEGER NOT NULL,
+    data_hash TEXT NOT NULL, version TEXT NOT NULL, config TEXT NOT NULL,
+    scores TEXT NOT NULL, details TEXT,
+    fit_seconds REAL NOT NULL, predict_seconds REAL NOT NULL, memory_mb REAL,
+    environment TEXT NOT NULL, finished REAL NOT NULL
 ) WITHOUT ROWID
 """
 
