@@ -159,7 +159,7 @@ def test_a_store_in_a_folder_that_is_a_file(tmp_path, capsys):
     (tmp_path / "file").touch()
     where = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "file" / "s.sqlite")]
     assert run(["reproduce", "all", *where]) == 2
-    assert "cannot write the store" in capsys.readouterr().err
+    assert "cannot use the store" in capsys.readouterr().err
 
 
 def test_a_store_of_another_version(everything, tmp_path, capsys):
