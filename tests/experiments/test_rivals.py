@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,3 +159,29 @@ def test_settings_and_code_of_a_network_are_in_its_key():
     assert deep("cc").base_code() is not None
     assert alone("knn").base_code() is None
     assert deep("proden").config()["base_settings"]["n_epochs"] == 120
+
+
+PROBE = """
+from appellate.experiments.methods import Method, deep
+from appellate.experiments.protocol import Run, execute
+from tests.experiments.small import make_problem
+
+class Probe(Method):
+    def _build(self, seed):
+        import torch
+        print(torch.get_num_threads())
+        return super()._build(seed)
+
+method = Probe("probe", "deep", "cc", deep("cc").base_settings, (("n_epochs", 1),))
+print(execute(Run("small", method, 0, 0), make_problem()).error)
+"""
+
+
+def test_the_first_network_of_a_process_has_one_thread_too():
+    pytest.importorskip("torch")
+    root = Path(__file__).parents[2]
+    modules = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"OMP_NUM_THREADS": "2", "PYTHONPATH": modules}
+    words = [sys.executable, "-c", PROBE]
+    done = subprocess.run(words, cwd=root, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "None"], done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from ast import literal_eval
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -338,15 +339,10 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
 
 
 def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    try:
+        return literal_eval(text.title() if text.lower() in ("true", "false", "none") else text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _title(base: str, settings: dict[str, Any]) -> str:
