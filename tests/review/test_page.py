@@ -14,8 +14,7 @@ import pytest
 from appellate import PLCPClassifier, SUREClassifier
 from appellate._palette import DARK, LIGHT
 from appellate.review import page_data, write_page
-from appellate.review.data import pack, summarize, unpack
-from appellate.review.page import read_page, render_page
+from appellate.review.page import pack, read_page, render_page, summarize, unpack
 from tests.cli.tables import HOSTILE
 from tests.review.dockets import make_docket
 
