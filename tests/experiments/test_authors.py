@@ -13,7 +13,7 @@ from appellate.experiments.authors import (
     AUTHORS,
     AuthorsPLCP,
     authors_tables,
-    load_lost_as_it_stands,
+    load_raw_lost,
     monotone_share,
     report_authors,
     stopping_round,
@@ -82,7 +82,7 @@ def test_fitted_twice_it_forgets_the_first_fit():
 
 def test_lost_as_it_stands_is_not_scaled():
     try:
-        raw, scaled = load_lost_as_it_stands(), load_problem("lost")
+        raw, scaled = load_raw_lost(), load_problem("lost")
     except UnavailableError as error:
         pytest.skip(str(error))
     assert raw.fingerprint() != scaled.fingerprint()

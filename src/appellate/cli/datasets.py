@@ -10,7 +10,7 @@ import click
 from rich.filesize import decimal
 
 from appellate.cli._options import json_option
-from appellate.cli.errors import user_errors
+from appellate.cli._terminal import user_errors
 
 if TYPE_CHECKING:
     from appellate.datasets.catalogue import DataFile, KnownDataset

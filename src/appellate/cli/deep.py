@@ -14,7 +14,7 @@ import click
 
 from appellate._files import WriteError, check_writable, write_file
 from appellate._text import install
-from appellate.cli.errors import UserError
+from appellate.cli._terminal import UserError
 
 if TYPE_CHECKING:
     from appellate.deep.configuration import Configuration

@@ -20,7 +20,7 @@ from appellate.cli._options import (
     random_state_option,
     table_options,
 )
-from appellate.cli.errors import UserError, user_errors
+from appellate.cli._terminal import UserError, user_errors
 
 _EPILOG = """\b
 Examples:

@@ -271,10 +271,12 @@ def encode_truth(
     if not labels.size:
         raise ValueError("y is empty; give at least one true label.")
     known = None if classes is None else distinct_names(classes, "classes")
-    coded = encode(labels, known, np.arange(len(labels)))
-    if coded.missing().size:
-        raise ValueError(f"y has no label in {name_rows(coded.missing())}. Drop the rows.")
-    return coded.names, coded.codes
+    codes, names = encode(labels, known, np.arange(len(labels)))
+    if (codes < 0).any():
+        raise ValueError(
+            f"y has no label in {name_rows(np.flatnonzero(codes < 0))}. Drop the rows."
+        )
+    return names, codes
 
 
 def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -341,10 +343,10 @@ def summarize_candidates(
     if labels.ndim != 1:
         raise ValueError(f"y_true has shape {labels.shape}; give one true label a row.")
     check_length(sets, len(labels))
-    coded = encode(labels, sets.class_names, np.arange(len(labels)))
-    if coded.missing().size:
+    codes, _ = encode(labels, sets.class_names, np.arange(len(labels)))
+    if (codes < 0).any():
         raise ValueError("y_true has missing labels; drop the rows, or give no truth.")
-    return summarize_matrix(sets.matrix, coded.codes)
+    return summarize_matrix(sets.matrix, codes)
 
 
 def summarize_matrix(
