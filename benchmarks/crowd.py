@@ -1,6 +1,7 @@
 """Crowds: testimony beside crowd-kit and cleanlab, on real and generated answers.
 
     APPELLATE_DATA_HOME=... python benchmarks/crowd.py [--sets labelme ...] [--rivals GLAD ...]
+    python benchmarks/crowd.py --sets workers --draws 5 --first 0
 
 The rivals run in an environment of their own, which the script makes in a temporary folder
 (or finds in --environment); --alone leaves them out. Every method labels the training rows.
@@ -9,6 +10,8 @@ What is printed: accuracy, log loss (probabilities floored at .001) and ECE of t
 labels, test accuracy, AUROC and average precision of "the label is wrong" by 1 - confidence and
 of "the truth is among nobody's answers" by the mass outside the answers, seconds without the
 kernel. Counts without names are given to the rivals as if the k-th vote were person k.
+Generated crowds are drawn several times: means over the draws, and how far testimony is above
+each rival in accuracy and test accuracy, draw by draw, with the standard error of that.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ def describe_pictures(images):
 # -- data -------------------------------------------------------------------------------------
 
 
-def load(name):
+def load(name, draw):
     """Features, answers, truth, and features and truth to test on."""
     from appellate import datasets
     from appellate.candidates import as_answers
@@ -80,9 +83,9 @@ def load(name):
         return X, data.answers[:1000], data.y_true[:1000], X_test, data.y_true[7000:]
     options = GENERATED[name]
     data = datasets.make_ambiguous_classification(
-        2000, 20, 8, class_sep=2.0, strategy="uniform", random_state=0
+        2000, 20, 8, class_sep=2.0, strategy="uniform", random_state=draw
     )
-    answers = datasets.make_crowd(data.y_true[:1000], random_state=1, **options).answers
+    answers = datasets.make_crowd(data.y_true[:1000], random_state=draw + 1, **options).answers
     X, y = data.X, data.y_true
     return X[:1000], answers, y[:1000], X[1000:], y[1000:]
 
@@ -147,17 +150,18 @@ def measures(p, answered, truth, tested, y_test):
     return found
 
 
-def compare(name, rivals):
+def compare(name, rivals, draw):
     from appellate.testimony import Regressions
 
-    X, answers, truth, X_test, y_test = load(name)
+    X, answers, truth, X_test, y_test = load(name, draw)
     results = ours(X, answers, X_test) | rivals(name, X, answers)
     regressions, answered = Regressions(X, answers.shape[1]), answers.votes() > 0
     for method, (p, seconds, tested) in results.items():
         if tested is None:
             labels = np.eye(p.shape[1])[p.argmax(axis=1)]
             tested = regressions.model(labels).decision(X_test).argmax(axis=1)
-        yield method, measures(p, answered, truth, tested, y_test), seconds
+        took = np.nan if seconds is None else seconds
+        yield method, measures(p, answered, truth, tested, y_test) | {"seconds": took}
 
 
 # -- rivals, in an environment of their own ---------------------------------------------------
@@ -255,12 +259,33 @@ def crowdlab(X, votes, n, l):
 # -- what is printed --------------------------------------------------------------------------
 
 
+def show(name, draws):
+    """Print means over draws, and how far the first method is above the others in each."""
+    first, *others = draws[0]
+    print(f"\n{name}" + (f", mean of {len(draws)} draws" if len(draws) > 1 else ""))
+    print(f"{'':18}" + "".join(f"{title:>15}" for title in draws[0][first]))
+    for method in draws[0]:
+        found = [list(draw[method].values()) for draw in draws if method in draw]
+        figures = "".join(f"{x:15.3f}" if x == x else f"{'':15}" for x in np.mean(found, axis=0))
+        print(f"{method:18}{figures}", flush=True)
+    for method in others if len(draws) > 1 else ():
+        pairs = [(draw[first], draw[method]) for draw in draws if method in draw]
+        print(f"{first} - {method}".ljust(32), end="")
+        for title in ("accuracy", "test"):
+            gaps = [one[title] - other[title] for one, other in pairs]
+            error = np.std(gaps, ddof=1) / np.sqrt(len(gaps))
+            print(f"  {title} {np.mean(gaps):+.4f} (standard error {error:.4f})", end="")
+        print(flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
     parser.add_argument("--rivals", nargs="*", default=RIVALS, choices=RIVALS)
     parser.add_argument("--alone", action="store_true", help="without the rivals")
     parser.add_argument("--environment", help="folder of the rivals' environment")
+    parser.add_argument("--draws", type=int, default=5, help="of every generated crowd")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first draw")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -271,12 +296,9 @@ def main():
             python = make_environment(options.environment or folder)
             rivals = run_rivals(python, options.rivals)
         for name in options.sets:
-            print(f"\n{name}", flush=True)
-            for i, (method, found, seconds) in enumerate(compare(name, rivals)):
-                if i == 0:
-                    print(f"{'':18}" + "".join(f"{title:>15}" for title in (*found, "seconds")))
-                figures = "".join(f"{value:15.3f}" for value in found.values())
-                print(f"{method:18}{figures}{'' if seconds is None else f'{seconds:15.1f}'}")
+            draws = range(options.first, options.first + options.draws)
+            draws = draws if name in GENERATED else draws[:1]
+            show(name, [dict(compare(name, rivals, draw)) for draw in draws])
     return None
 
 

@@ -9,11 +9,12 @@ fold k by replica k is honest: no round ever saw the row.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
@@ -116,30 +117,6 @@ def make_folds(n: int, n_folds: int, groups: Any, rng: np.random.RandomState) ->
     return fold
 
 
-class Juror(Protocol):
-    """A member that sits in the rounds: it can judge rows of its own replica honestly."""
-
-    name: str
-
-    def listen(self, targets: Scores, seed: int) -> Scores:
-        """Judge all rows by the targets of every replica, (n, K + 1, l) both."""
-        ...
-
-    def models(self) -> list[Any]:
-        """Return what scores new rows after the last hearing: objects with `predict`."""
-        ...
-
-
-class Expert(Protocol):
-    """A member that is heard once, at the end: it is honest about folds only."""
-
-    name: str
-
-    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
-        """Return an object with `predict`, scores of new rows, trained on (n, l) targets."""
-        ...
-
-
 class KernelJuror:
     """Kernel ridge regression whose replicas all come from one inverse.
 
@@ -177,7 +154,8 @@ class KernelJuror:
                 self.room[rest, k] = np.inf
             self.factors.append((factor, across))
 
-    def listen(self, targets: Scores, seed: int = 0) -> Scores:  # noqa: D102
+    def listen(self, targets: Scores, seed: int = 0) -> Scores:
+        """Judge all rows by the targets of every replica, (n, K + 1, l) both."""
         self.heard, filled = targets[:, 0], targets.copy()
         for (k, rest, fold), (factor, across) in zip(
             self.replicas.held_out(), self.factors, strict=True
@@ -189,11 +167,80 @@ class KernelJuror:
         filled[np.isinf(self.room)] = 0
         return filled
 
-    def models(self) -> list[Any]:  # noqa: D102
-        own = self.smoother
-        return [
-            Regressor(own.function, own.rows, own.matrix @ self.heard, own.weights @ self.heard)
-        ]
+    def models(self) -> list[Any]:
+        """Return what scores new rows after the last hearing: objects with `predict`."""
+        own, heard = self.smoother, self.heard
+        return [Regressor(own.function, own.rows, own.matrix @ heard, own.weights @ heard)]
+
+
+# -- members that a user names ------------------------------------------------------------------
+
+
+class Expert:
+    """A member that is heard once, at the end: it is honest about folds only.
+
+    Parameters
+    ----------
+    model : estimator or str
+        What learns from soft targets.
+    X : ndarray, shape (n, q)
+        All rows.
+    replicas : Replicas
+        Which rows each replica has.
+    n_jobs : int or None
+        Fits at a time.
+    """
+
+    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
+        self.name, self.model = model if isinstance(model, str) else type(model).__name__, model
+        self.X, self.replicas, self.n_jobs = X, replicas, n_jobs
+
+    @abstractmethod
+    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
+        """Return an object with `predict`, scores of new rows, trained on (n, l) targets."""
+
+    def testify(self, targets: Sequence[Values], seed: int) -> tuple[list[Any], Scores]:
+        """Models of every replica that lacks a fold, and what each says of the fold, (n, l)."""
+        own, said = self.replicas.own, np.empty(self.replicas.evidence.shape)
+        jobs = (
+            delayed(self.fit)(self.X[rest], own[k], own[k].entries.scatter(targets[k]), seed + k)
+            for k, rest, _ in self.replicas.held_out()
+        )
+        models = Parallel(self.n_jobs)(jobs)
+        for model, (_, _, fold) in zip(models, self.replicas.held_out(), strict=True):
+            said[fold] = model.predict(self.X[fold])
+        return models, said
+
+    def _seeded(self, seed: int) -> Any:
+        """A clone of the model; every random part of it is given the seed."""
+        fresh = clone(self.model)
+        for name in fresh.get_params():
+            if name.rpartition("__")[2] == "random_state":
+                fresh.set_params(**{name: seed})
+        return fresh
+
+
+class Juror(Expert):
+    """A member that sits in the rounds: it can judge rows of its own replica honestly.
+
+    Cost: K + 1 fits a hearing.
+    """
+
+    def listen(self, targets: Scores, seed: int) -> Scores:
+        """Judge all rows by the targets of every replica, (n, K + 1, l) both."""
+        numbers = range(len(self.replicas.rows))
+        jobs = (delayed(self._hear)(targets[:, k], k, seed) for k in numbers)
+        fitted, said = zip(*Parallel(self.n_jobs)(jobs), strict=True)
+        self.heard = fitted[0]
+        return np.stack(said, axis=1)
+
+    def models(self) -> list[Any]:
+        """Return what scores new rows after the last hearing: objects with `predict`."""
+        return [self.heard]
+
+    @abstractmethod
+    def _hear(self, targets: Scores, k: int, seed: int) -> tuple[Any, Scores]:
+        """Learn from replica k; return the model, and what it says of all rows, (n, l)."""
 
 
 @dataclass(frozen=True)
@@ -213,41 +260,28 @@ def log_shares(output: NDArray[Any], n: int) -> Scores:
     return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))
 
 
-class ForestJuror:
-    """A forest of scikit-learn on soft targets, judging its own rows out of bag.
+class RegressorExpert(Expert):
+    """A regressor of scikit-learn on soft targets."""
 
-    Cost: K + 1 fits a hearing.
+    def fit(self, X: NDArray[Any], own: Any, targets: Scores, seed: int) -> LogShares:  # noqa: D102
+        return LogShares(self._seeded(seed).fit(X.astype(np.float32), targets))
 
-    Parameters
-    ----------
-    forest : RandomForestRegressor or ExtraTreesRegressor
-        With ``bootstrap=True``.
-    X : ndarray, shape (n, q)
-        All rows.
-    replicas : Replicas
-        Which rows each replica has.
-    n_jobs : int or None
-        Fits at a time.
-    """
 
-    def __init__(self, forest: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
-        self.name, self.forest = type(forest).__name__, forest
-        self.X, self.replicas, self.n_jobs = X.astype(np.float32), replicas, n_jobs
+class ForestJuror(Juror, RegressorExpert):
+    """A forest of scikit-learn with ``bootstrap=True``, judging its own rows out of bag."""
 
-    def listen(self, targets: Scores, seed: int) -> Scores:  # noqa: D102
-        out = np.empty_like(targets)
-        jobs = (
-            delayed(_grow)(self.forest, self.X, rows, targets[:, k], seed + k)
-            for k, rows in enumerate(self.replicas.rows)
-        )
-        for k, (forest, scores) in enumerate(Parallel(self.n_jobs)(jobs)):
-            out[:, k] = scores
-            if k == 0:
-                self.heard = forest
-        return out
-
-    def models(self) -> list[Any]:  # noqa: D102
-        return [LogShares(Trees.of(self.heard))]
+    def _hear(self, targets: Scores, k: int, seed: int) -> tuple[Any, Scores]:
+        (n, l), rows, X = targets.shape, self.replicas.rows[k], self.X.astype(np.float32)
+        forest = self.fit(X[rows], None, targets[rows], seed + k).regressor
+        total, votes = np.zeros((n, l)), np.zeros(n)
+        strangers = np.setdiff1d(np.arange(n), rows)
+        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+            judged = np.concatenate([np.delete(rows, np.unique(drawn)), strangers])
+            total[judged] += tree.tree_.predict(X[judged]).reshape(len(judged), l)
+            votes[judged] += 1
+        unknown = votes == 0
+        total[unknown], votes[unknown] = 1, l
+        return LogShares(Trees.of(forest)), log_shares(total / votes[:, np.newaxis], n)
 
 
 @dataclass(frozen=True)
@@ -277,20 +311,15 @@ class Trees:
     def of(cls, forest: Any) -> Trees:
         """Copy a fitted forest of scikit-learn."""
         trees = [each.tree_ for each in forest.estimators_]
-        roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
-        own = [np.arange(tree.node_count) for tree in trees]
-        left, right = (
-            np.concatenate(
-                [np.where(c < 0, o, c) + r for c, o, r in zip(children, own, roots, strict=True)]
-            )
-            for children in (
-                [tree.children_left for tree in trees],
-                [tree.children_right for tree in trees],
-            )
+        sizes = [tree.node_count for tree in trees]
+        roots = np.cumsum([0, *sizes[:-1]])
+        left, right, feature, threshold, value = (
+            np.concatenate([getattr(tree, name) for tree in trees])
+            for name in ("children_left", "children_right", "feature", "threshold", "value")
         )
-        feature = np.concatenate([np.maximum(tree.feature, 0) for tree in trees])
-        threshold = np.concatenate([tree.threshold for tree in trees])
-        value = np.concatenate([tree.value[:, :, 0] for tree in trees]).astype(np.float32)
+        own, first = np.arange(len(left)), np.repeat(roots, sizes)
+        left, right = (np.where(child < 0, own, child + first) for child in (left, right))
+        feature, value = np.maximum(feature, 0), value[:, :, 0].astype(np.float32)
         return cls(roots, left, right, feature, threshold, value)
 
     def predict(self, X: NDArray[Any]) -> Scores:
@@ -307,54 +336,6 @@ class Trees:
         return out / len(self.roots)
 
 
-def _grow(
-    forest: Any, X: NDArray[Any], rows: NDArray[np.intp], targets: Scores, seed: int
-) -> tuple[Any, Scores]:
-    """Fit a forest on some rows; judge all by the trees that did not draw them."""
-    (n, l), own = targets.shape, X[rows]
-    grown = clone(forest).set_params(random_state=seed).fit(own, targets[rows])
-    total, votes = np.zeros((n, l)), np.zeros(n)
-    strangers = np.setdiff1d(np.arange(n), rows)
-    for tree, drawn in zip(grown.estimators_, grown.estimators_samples_, strict=True):
-        judged = np.concatenate([np.delete(rows, np.unique(drawn)), strangers])
-        total[judged] += tree.tree_.predict(X[judged]).reshape(len(judged), l)
-        votes[judged] += 1
-    unknown = votes == 0
-    total[unknown], votes[unknown] = 1, l
-    return grown, log_shares(total / votes[:, np.newaxis], n)
-
-
-class LeaveOneOutJuror:
-    """A classifier of candidate sets that has a leave-one-out output of its own rows.
-
-    Any with ``fit(X, candidates, supervision=)``, ``decision_function`` and
-    ``leave_one_out_decision``, such as the kernel methods here and PLCP over them.
-    """
-
-    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
-        self.name, self.model = type(model).__name__, model
-        self.X, self.replicas, self.n_jobs = X, replicas, n_jobs
-
-    def listen(self, targets: Scores, seed: int) -> Scores:  # noqa: D102
-        out = np.empty_like(targets)
-        jobs = (
-            delayed(_supervise)(self.model, self.X[rows], own, targets[rows, k], seed)
-            for k, (rows, own) in enumerate(
-                zip(self.replicas.rows, self.replicas.own, strict=True)
-            )
-        )
-        fitted = Parallel(self.n_jobs)(jobs)
-        for rows, k in zip(self.replicas.rows, range(len(fitted)), strict=True):
-            out[rows, k] = fitted[k].leave_one_out_decision()
-        for k, _, fold in self.replicas.held_out():
-            out[fold, k] = all_scores(fitted[k], self.X[fold])
-        self.heard = fitted[0]
-        return out
-
-    def models(self) -> list[Any]:  # noqa: D102
-        return [Decision(self.heard)]
-
-
 @dataclass(frozen=True)
 class Decision:
     """A fitted classifier of candidate sets, by its scores."""
@@ -362,64 +343,49 @@ class Decision:
     model: Any
 
     def predict(self, X: NDArray[Any]) -> Scores:
-        """Score new rows, (m, l)."""
-        return all_scores(self.model, X)
+        """Score new rows, (m, l), also where there are two labels."""
+        if not hasattr(self.model, "decision_function"):
+            return log_shares(np.asarray(self.model.predict_proba(X)), len(X))
+        scores = np.asarray(self.model.decision_function(X), dtype=np.float64)
+        return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
 
 
-def all_scores(model: Any, X: NDArray[Any]) -> Scores:
-    """Scores of all labels, (m, l), also where there are two of them."""
-    if not hasattr(model, "decision_function"):
-        return log_shares(np.asarray(model.predict_proba(X)), len(X))
-    scores = np.asarray(model.decision_function(X), dtype=np.float64)
-    return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
+class SupervisedExpert(Expert):
+    """A classifier of candidate sets without an honest output of its own rows.
+
+    Any with ``fit(X, candidates, supervision=)``.
+    """
+
+    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Decision:  # noqa: D102
+        candidates = own.entries.scatter(np.ones(len(own.entries), dtype=bool))
+        return Decision(self._seeded(seed).fit(X, candidates, supervision=targets))
 
 
-def _supervise(model: Any, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
-    candidates = own.entries.scatter(np.ones(len(own.entries), dtype=bool))
-    return _seeded(model, seed).fit(X, candidates, supervision=targets)
+class LeaveOneOutJuror(Juror, SupervisedExpert):
+    """A classifier of candidate sets that has a leave-one-out output of its own rows.
+
+    Any with ``leave_one_out_decision`` beside, such as the kernel methods here and PLCP.
+    """
+
+    def _hear(self, targets: Scores, k: int, seed: int) -> tuple[Any, Scores]:
+        rows, out = self.replicas.rows[k], np.empty_like(targets)
+        fitted = self.fit(self.X[rows], self.replicas.own[k], targets[rows], seed)
+        out[rows] = fitted.model.leave_one_out_decision()
+        fold = np.setdiff1d(np.arange(len(out)), rows)
+        if len(fold):
+            out[fold] = fitted.predict(self.X[fold])
+        return fitted, out
 
 
-def _seeded(model: Any, seed: int) -> Any:
-    """A clone; every random part of it is given the seed."""
-    fresh = clone(model)
-    for name in fresh.get_params():
-        if name.rpartition("__")[2] == "random_state":
-            fresh.set_params(**{name: seed})
-    return fresh
-
-
-class SupervisedExpert:
-    """A classifier of candidate sets without an honest output of its own rows."""
-
-    def __init__(self, model: Any) -> None:
-        self.name, self.model = type(model).__name__, model
-
-    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
-        return Decision(_supervise(self.model, X, own, targets, seed))
-
-
-class RegressorExpert:
-    """A regressor of scikit-learn on soft targets."""
-
-    def __init__(self, model: Any) -> None:
-        self.name, self.model = type(model).__name__, model
-
-    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
-        return LogShares(_seeded(self.model, seed).fit(X.astype(np.float32), targets))
-
-
-class PairsExpert:
+class PairsExpert(Expert):
     """A classifier of scikit-learn: every row once for each label, weighted by its target."""
 
-    def __init__(self, model: Any) -> None:
-        self.name, self.model = type(model).__name__, model
-
-    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
+    def fit(self, X: NDArray[Any], own: Any, targets: Scores, seed: int) -> KnownLabels:  # noqa: D102
         rows, labels = np.nonzero(targets)
         if len(np.unique(labels)) < 2:
             return KnownLabels(DummyClassifier().fit(X[rows], labels), targets.shape[1])
         weights = targets[rows, labels]
-        fitted = _seeded(self.model, seed).fit(X[rows], labels, sample_weight=weights)
+        fitted = self._seeded(seed).fit(X[rows], labels, sample_weight=weights)
         return KnownLabels(fitted, targets.shape[1])
 
 
@@ -437,7 +403,7 @@ class KnownLabels:
         return log_shares(shares, len(X))
 
 
-class NetworkExpert:
+class NetworkExpert(Expert):
     """A small network trained on soft targets by cross-entropy.
 
     Two layers of 200 units, ReLU then batch norm; Adam with a cosine schedule, 30 epochs of
@@ -445,7 +411,6 @@ class NetworkExpert:
     predicts, and is saved, without torch.
     """
 
-    name = "network"
     _epochs, _rate, _batch, _width = 30, 2e-3, 128, 200
 
     def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
@@ -518,7 +483,7 @@ class Layers:
         return np.asarray(out)
 
 
-def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Juror | Expert:
+def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Expert:
     """Find out how a member can be honest: out of bag, leaving one out, or by folds only.
 
     Raises
@@ -527,20 +492,20 @@ def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Juror
         If it cannot learn from soft targets.
     """
     if member == "network":
-        return NetworkExpert()
-    if isinstance(member, type) or not callable(getattr(member, "fit", None)):
+        kind: type[Expert] = NetworkExpert
+    elif isinstance(member, type) or not callable(getattr(member, "fit", None)):
         raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
-    if has_fit_parameter(member, "supervision"):
-        if isinstance(member, KernelClassifier) or getattr(member, "head", "") == "partner":
-            return LeaveOneOutJuror(member, X, replicas, n_jobs)
-        return SupervisedExpert(member)
-    if is_classifier(member):
+    elif has_fit_parameter(member, "supervision"):
+        honest = isinstance(member, KernelClassifier) or getattr(member, "head", "") == "partner"
+        kind = LeaveOneOutJuror if honest else SupervisedExpert
+    elif is_classifier(member):
         if not has_fit_parameter(member, "sample_weight") or not hasattr(member, "predict_proba"):
             raise TypeError(
                 f"{member!r} cannot be a member of a jury: a classifier needs predict_proba, and "
                 "a parameter 'sample_weight' in its fit method."
             )
-        return PairsExpert(member)
-    if getattr(member, "bootstrap", False) and hasattr(type(member), "estimators_samples_"):
-        return ForestJuror(member, X, replicas, n_jobs)
-    return RegressorExpert(member)
+        kind = PairsExpert
+    else:
+        bags = getattr(member, "bootstrap", False) and hasattr(type(member), "estimators_samples_")
+        kind = ForestJuror if bags else RegressorExpert
+    return kind(member, X, replicas, n_jobs)

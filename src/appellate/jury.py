@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from importlib.util import find_spec
-from numbers import Integral, Real
-from typing import Any, Protocol, Self
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
@@ -17,31 +16,25 @@ from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
-from appellate.base import (
-    AppealClassifier,
-    Model,
-    PartialLabelClassifier,
-    Result,
-    check_supervision,
-)
+from appellate.base import COUNT, SHARE, AppealClassifier, Model, Result, check_supervision
 from appellate.costs import candidate_costs
 from appellate.evidence import (
     TAUS,
     Evidence,
+    Scale,
     above_chance,
     choose_round,
     choose_tau,
     estep,
-    fit_temperature,
+    fit_scale,
     mixture_weights,
     row_criterion,
     set_odds,
-    soften,
     suspicion,
 )
 from appellate.jurors import Expert, Juror, KernelJuror, Replicas, Scores, make_folds, seat
-from appellate.landmarks import LandmarkBench
-from appellate.numerics.entries import CandidateEntries, Values
+from appellate.landmarks import LandmarkBench, LandmarkHearing
+from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, read_kernel
 from appellate.problem import Kernel, Problem
 
@@ -62,37 +55,6 @@ _EXPERT_TEMPERATURES = 0.1, 10.0
 _SEEDS = 2**30
 
 
-class Hearing(Protocol):
-    """What the members said after learning from the targets of one round."""
-
-    honest: list[Scores]  # of every member, by replicas that never saw the row, (s, l)
-    evidence: Evidence  # of these s rows
-
-    def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
-        """Mixture of all members at the candidates of every replica's own rows."""
-        ...
-
-    def everywhere(
-        self, temperatures: Sequence[float], weights: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Mixtures on all rows, (n, l): honest, and each without its own target only."""
-        ...
-
-
-class Bench(Protocol):
-    """Members that are heard together."""
-
-    names: list[str]
-
-    def listen(self, targets: Sequence[Values], seed: int) -> Hearing:
-        """Let all members learn from the targets of every replica."""
-        ...
-
-    def models(self) -> list[list[Any]]:
-        """Return what scores new rows, for every member, after the last hearing."""
-        ...
-
-
 class ArrayHearing:
     """All that members said, as (n, K + 1, l) arrays."""
 
@@ -100,24 +62,24 @@ class ArrayHearing:
         self.outputs, self.replicas, self.evidence = outputs, replicas, replicas.evidence
         self.honest = [replicas.honest(each) for each in outputs]
 
-    def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
+    def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of all members at the candidates of every replica's own rows."""
-        mixed = mixture(self.outputs, temperatures, weights)
+        mixed = mixture(self.outputs, scales, weights)
         pairs = zip(self.replicas.rows, self.replicas.own, strict=True)
         return [own.entries.gather(mixed[rows, k]) for k, (rows, own) in enumerate(pairs)]
 
     def everywhere(
-        self, temperatures: Sequence[float], weights: NDArray[Any]
+        self, scales: Sequence[Scale], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         own = [each[:, 0] for each in self.outputs]
-        return mixture(self.honest, temperatures, weights), mixture(own, temperatures, weights)
+        return mixture(self.honest, scales, weights), mixture(own, scales, weights)
 
 
 class ArrayBench:
     """Members that judge all rows at once."""
 
-    def __init__(self, jurors: Sequence[Juror], replicas: Replicas) -> None:
+    def __init__(self, jurors: Sequence[Any], replicas: Replicas) -> None:
         self.jurors, self.replicas = jurors, replicas
         self.names = [juror.name for juror in jurors]
         self._last: tuple[Any, Any] = None, None
@@ -136,14 +98,16 @@ class ArrayBench:
         return [juror.models() for juror in self.jurors]
 
 
-def mixture(
-    outputs: Sequence[Scores], temperatures: Sequence[float], weights: NDArray[Any]
-) -> Scores:
-    """``sum_m w_m softmax(output_m / T_m)``."""
+Hearing = ArrayHearing | LandmarkHearing
+Bench = ArrayBench | LandmarkBench
+
+
+def mixture(outputs: Sequence[Scores], scales: Sequence[Scale], weights: NDArray[Any]) -> Scores:
+    """``sum_m w_m softmax((output_m + b_m) / T_m)``."""
     total = np.zeros(outputs[0].shape)
-    for output, temperature, weight in zip(outputs, temperatures, weights, strict=True):
+    for output, scale, weight in zip(outputs, scales, weights, strict=True):
         if weight > 0:
-            total += weight * soften(output, temperature)
+            total += weight * scale.soften(output)
     return total
 
 
@@ -156,7 +120,7 @@ class Round:
     targets, posterior : list of ndarray
         What the members learned from, and what the round made of it, as candidate entries of
         every replica.
-    temperatures, weights : sequence of float
+    scales, weights : sequence of Scale, ndarray
         Of the members.
     used : ndarray
         Weights in the posterior.
@@ -166,7 +130,7 @@ class Round:
 
     targets: list[Values]
     posterior: list[Values]
-    temperatures: list[float]
+    scales: list[Scale]
     weights: NDArray[np.float64]
     used: NDArray[np.float64]
     rows: Values
@@ -180,31 +144,38 @@ class Round:
 def judge(
     hearing: Hearing, replicas: Replicas, tau: float, targets: list[Values], shrink: float = 0.0
 ) -> Round:
-    """Temperatures, weights and criterion of what was said, and the posterior that follows.
+    """Scales, weights and criterion of what was said, and the posterior that follows.
 
     `shrink` is the share of equal weights in those of posterior and criterion.
     """
-    temperatures = [fit_temperature(each, hearing.evidence, tau) for each in hearing.honest]
-    weights = weigh(hearing.honest, temperatures, hearing.evidence, tau)
+    shares = _label_shares(replicas, targets)
+    scales = [fit_scale(each, hearing.evidence, tau, shares) for each in hearing.honest]
+    weights = weigh(hearing.honest, scales, hearing.evidence, tau)
     used = (1 - shrink) * weights + shrink / len(weights)
-    said = mixture(hearing.honest, temperatures, used)
-    parts = zip(hearing.mix(temperatures, used), replicas.own, replicas.covering, strict=True)
+    said = mixture(hearing.honest, scales, used)
+    parts = zip(hearing.mix(scales, used), replicas.own, replicas.covering, strict=True)
     posterior = [
         estep(mixed, own, tau, groups=groups).astype(mixed.dtype, copy=False)
         for mixed, own, groups in parts
     ]
     rows = row_criterion(said, hearing.evidence, tau)
-    return Round(targets, posterior, temperatures, weights, used, rows)
+    return Round(targets, posterior, scales, weights, used, rows)
 
 
 def weigh(
-    honest: Sequence[Scores], temperatures: Sequence[float], evidence: Evidence, tau: float
+    honest: Sequence[Scores], scales: Sequence[Scale], evidence: Evidence, tau: float
 ) -> NDArray[np.float64]:
     """Mixture weights of members by their honest scores."""
-    pairs = zip(honest, temperatures, strict=True)
+    pairs = zip(honest, scales, strict=True)
     return mixture_weights(
-        np.column_stack([set_odds(soften(h, t), evidence, tau) for h, t in pairs])
+        np.column_stack([set_odds(s.soften(h), evidence, tau) for h, s in pairs])
     )
+
+
+def _label_shares(replicas: Replicas, targets: Sequence[Values]) -> NDArray[np.float64]:
+    """Share of every label in the targets of all rows, (l,)."""
+    n, _, l = replicas.shape
+    return np.bincount(replicas.evidence.entries.labels, weights=targets[0], minlength=l) / n
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,19 +197,19 @@ class Deliberation:
         best = max(self.rounds[self.tau][: self.chosen + 1], key=lambda each: each.criterion)
         return best if above_chance(best.rows - self.round.rows, _DOUBT) else None
 
-    @property
-    def criteria(self) -> dict[float, list[float]]:
-        """Criterion of every round by tau."""
-        return {tau: [r.criterion for r in rounds] for tau, rounds in self.rounds.items()}
+
+def criteria(rounds: dict[float, list[Round]]) -> dict[Any, list[float]]:
+    """Criterion of every round by tau."""
+    return {tau: [each.criterion for each in done] for tau, done in rounds.items()}
 
 
 def deliberate(
     bench: Bench,
     replicas: Replicas,
     start: list[Values],
-    taus: Sequence[float] = TAUS,
-    max_rounds: int = 8,
-    on_round: Callable[[int], object] | None = None,
+    taus: Sequence[float],
+    max_rounds: int,
+    on_round: Callable[[int], object] | None,
 ) -> Deliberation:
     """Run the rounds of a jury and choose tau and round by the criterion.
 
@@ -249,29 +220,27 @@ def deliberate(
     if replicas.evidence.entries.counts.max() == 1:
         max_rounds = 1  # there is nothing to find out
     rounds: dict[float, list[Round]] = {tau: [] for tau in taus}
-    targets = dict.fromkeys(taus, start)
+    first = bench.listen(start, 0)
 
-    def run(tau: float, hearing: Hearing | None = None) -> None:
-        heard = bench.listen(targets[tau], 0) if hearing is None else hearing
-        rounds[tau].append(judge(heard, replicas, tau, targets[tau]))
-        targets[tau] = rounds[tau][-1].posterior
+    def run(tau: float) -> Round:
+        targets = rounds[tau][-1].posterior if rounds[tau] else start
+        hearing = bench.listen(targets, 0) if rounds[tau] else first
+        rounds[tau].append(judge(hearing, replicas, tau, targets))
         if on_round is not None:
             on_round(sum(map(len, rounds.values())))
+        return rounds[tau][-1]
 
-    first = bench.listen(start, 0)
-    for number in range(min(_PROBES, max_rounds)):
+    for _ in range(min(_PROBES, max_rounds)):
         for tau in taus:
-            run(tau, None if number else first)
-    tau = choose_tau({t: [r.criterion for r in each] for t, each in rounds.items()})
+            run(tau)
+    tau = choose_tau(criteria(rounds))
     tau = tau if tau in rounds else taus[0]
     for other in set(taus) - {tau}:  # all that is still asked of them
         tried = rounds[other]
         tried[1:] = [replace(each, targets=[], posterior=[]) for each in tried[1:]]
-        targets.pop(other)
     for _ in range(_PROBES, max_rounds):
-        run(tau)
-        moved = np.abs(rounds[tau][-1].posterior[0] - rounds[tau][-1].targets[0])
-        if moved.mean() < _STILL:
+        last = run(tau)
+        if np.abs(last.posterior[0] - last.targets[0]).mean() < _STILL:
             break
     chosen = choose_round([r.criterion for r in rounds[tau]])
     if not above_chance(rounds[tau][chosen].rows, _PROOF):
@@ -289,51 +258,23 @@ class Seat:
     ----------
     name : str
         What it is called.
-    weight, temperature : float
-        Its part in the mixture, and what its scores are divided by.
+    weight : float
+        Its part in the mixture.
+    scale : Scale
+        What makes probabilities of its scores.
     models : list
         Objects with ``predict(X)``, scores of new rows; their probabilities are averaged.
     """
 
     name: str
     weight: float
-    temperature: float
+    scale: Scale
     models: list[Any]
 
     def probabilities(self, X: NDArray[Any]) -> Scores:
         """Probabilities of new rows, (m, l)."""
-        parts = (soften(model.predict(X), self.temperature) for model in self.models)
+        parts = (self.scale.soften(model.predict(X)) for model in self.models)
         return np.asarray(sum(parts) / len(self.models))
-
-
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """All that a jury leaves behind.
-
-    Attributes
-    ----------
-    ambiguity : float
-        The tau that was chosen.
-    criteria : dict
-        Criterion of every round by tau, and of the rounds with further members by ``"panel"``.
-    history : list of ndarray
-        Posterior of all rows, as entries of the evidence: label-first after one round, then
-        round by round.
-    honest, output : ndarray, shape (n, l)
-        Probabilities by members that never saw the row, and that did not see its target.
-    suspicion : ndarray, shape (n,)
-        Honest mass outside the possible labels, by the kernel members.
-    seats : list of Seat
-        The members that predict.
-    """
-
-    ambiguity: float
-    criteria: dict[Any, list[float]]
-    history: list[Values]
-    honest: NDArray[Any]
-    output: NDArray[Any]
-    suspicion: Values
-    seats: list[Seat]
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,17 +286,19 @@ class Session:
     names: list[str]
     models: list[list[Any]]
 
+    @classmethod
+    def again(cls, bench: Bench, done: Round) -> Session:
+        """Let the kernel members learn once more from the targets of a round."""
+        return cls(done, bench.listen(done.targets, 0), bench.names, bench.models())
+
+    def everywhere(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mixtures on all rows, (n, l): honest, and each without its own target only."""
+        return self.hearing.everywhere(self.round.scales, self.round.used)
+
 
 def convene(
-    bench: Bench,
-    replicas: Replicas,
-    found: Deliberation,
-    jurors: Sequence[Juror] = (),
-    experts: Sequence[Expert] = (),
-    X: Any = None,
-    rng: Any = None,
-    n_jobs: Any = None,
-) -> Judgement:
+    bench: Bench, replicas: Replicas, found: Deliberation, members: Sequence[Expert], rng: Any
+) -> tuple[list[Values], NDArray[Any], NDArray[Any], list[Seat], dict[str, Any]]:
     """Let further members hear what the kernel members found, and conclude.
 
     Jurors sit in up to two panel rounds; experts are heard once, on the targets of the round
@@ -363,50 +306,56 @@ def convene(
     Where an earlier round of the kernel members had a better criterion, by more than chance,
     their output after it is half of everything: sets whose false labels look like the true one
     are learned too well in the end.
+
+    Returns
+    -------
+    history : list of ndarray
+        Posterior of all rows, as entries of the evidence: label-first after one round, then
+        round by round.
+    honest, output : ndarray, shape (n, l)
+        Probabilities by members that never saw the row, and that did not see its target.
+    seats : list of Seat
+        The members.
+    details : dict
+        Further fitted attributes, by name.
     """
-    last, hearing = found.round, bench.listen(found.round.targets, 0)
-    honest, output = hearing.everywhere(last.temperatures, last.used)
-    doubt = suspicion(honest, replicas.evidence)
+    session, evidence = Session.again(bench, found.round), replicas.evidence
+    honest, output = session.everywhere()
+    doubt = suspicion(honest, evidence)
     rounds = [found.rounds[min(found.rounds)][0], *found.rounds[found.tau][: found.chosen + 1]]
-    criteria: dict[Any, list[float]] = dict(found.criteria)
-    session = Session(last, hearing, bench.names, bench.models())
+    proven = criteria(found.rounds)
+    jurors = [each for each in members if isinstance(each, Juror)]
     if jurors and isinstance(bench, ArrayBench):
-        sessions, criteria["panel"] = _panel(bench, jurors, found, rng)
+        sessions, proven["panel"] = _panel(bench, jurors, found, rng)
         rounds += [each.round for each in sessions]
         session = sessions[-1]
-        last, hearing = session.round, session.hearing
-        output = hearing.everywhere(last.temperatures, last.used)[1]
-    names, models, voices = list(session.names), list(session.models), list(hearing.honest)
-    temperatures, weights = list(last.temperatures), last.weights
-    for expert in experts:
-        fitted, said = _hear(expert, X, replicas, last.targets, rng.randint(_SEEDS), n_jobs)
+        output = session.everywhere()[1]
+    last, names, models = session.round, list(session.names), list(session.models)
+    voices, scales = list(session.hearing.honest), list(last.scales)
+    weights, shares = last.weights, _label_shares(replicas, last.targets)
+    for expert in (each for each in members if not isinstance(each, Juror)):
+        fitted, said = expert.testify(last.targets, rng.randint(_SEEDS))
         names.append(expert.name)
         models.append(fitted)
         voices.append(said)
-        bounds = _EXPERT_TEMPERATURES
-        temperatures.append(fit_temperature(said, replicas.evidence, found.tau, bounds))
-    if experts:
-        weights = weigh(voices, temperatures, replicas.evidence, found.tau)
-    if jurors or experts:
-        honest = mixture(voices, temperatures, weights)
-    seats = list(map(Seat, names, weights.tolist(), temperatures, models))
+        scales.append(fit_scale(said, evidence, found.tau, shares, _EXPERT_TEMPERATURES))
+    if len(voices) > len(last.weights):
+        weights = weigh(voices, scales, evidence, found.tau)
+    if members:
+        honest = mixture(voices, scales, weights)
+    seats = list(map(Seat, names, weights.tolist(), scales, models))
     history = [each.posterior[0] for each in rounds]
     if found.earlier is not None:
-        beside, more = _beside(bench, found.earlier)
-        honest, output = ((a + b) / 2 for a, b in zip((honest, output), beside, strict=True))
-        seats = [replace(each, weight=each.weight / 2) for each in [*seats, *more]]
-        groups = replicas.covering[0]
-        history.append(estep(output, replicas.evidence, found.tau, groups=groups))
-    return Judgement(found.tau, criteria, history, honest, output, doubt, seats)
-
-
-def _beside(bench: Bench, earlier: Round) -> tuple[Any, list[Seat]]:
-    """Mixtures on all rows, and members, of the kernels after an earlier round."""
-    hearing = bench.listen(earlier.targets, 0)
-    said = hearing.everywhere(earlier.temperatures, earlier.used)
-    names = [f"{name}, earlier" for name in bench.names]
-    weights = earlier.weights.tolist()
-    return said, list(map(Seat, names, weights, earlier.temperatures, bench.models()))
+        beside = Session.again(bench, found.earlier)
+        pairs = zip((honest, output), beside.everywhere(), strict=True)
+        honest, output = ((one + other) / 2 for one, other in pairs)
+        names = [f"{name}, earlier" for name in beside.names]
+        known = found.earlier.weights.tolist(), found.earlier.scales
+        seats += map(Seat, names, *known, beside.models)
+        seats = [replace(each, weight=each.weight / 2) for each in seats]
+        history.append(estep(output, evidence, found.tau, groups=replicas.covering[0]))
+    details = {"ambiguity_": found.tau, "criterion_": proven, "suspicion_": doubt}
+    return history, honest, output, seats, details
 
 
 def _panel(
@@ -419,43 +368,24 @@ def _panel(
     """
     replicas, targets = bench.replicas, found.round.targets
     sessions: list[Session] = []
-    criteria: list[float] = []
+    proven: list[float] = []
     for _ in range(_PANELS if found.chosen else 1):
         panel = ArrayBench([*bench.jurors, *jurors], replicas)
         hearing = panel.listen(targets, rng.randint(_SEEDS))
         done = judge(hearing, replicas, found.tau, targets, shrink=0.5)
-        criteria.append(done.criterion)
-        if done.criterion >= _ENOUGH * max(criteria) or not sessions:
+        proven.append(done.criterion)
+        if done.criterion >= _ENOUGH * max(proven) or not sessions:
             sessions.append(Session(done, hearing, panel.names, panel.models()))
         heard = done.weights[len(bench.jurors) :] >= _SILENT
         jurors = [each for each, loud in zip(jurors, heard, strict=True) if loud]
         if not jurors:
             break
         targets = done.posterior
-    return sessions, criteria
-
-
-def _hear(
-    expert: Expert,
-    X: NDArray[Any],
-    replicas: Replicas,
-    targets: Sequence[Values],
-    seed: int,
-    n_jobs: Any,
-) -> tuple[list[Any], Scores]:
-    """Models of an expert on every replica that lacks a fold, and what each says of the fold."""
-    own, said = replicas.own, np.empty(replicas.evidence.shape)
-    jobs = (
-        delayed(expert.fit)(X[rest], own[k], own[k].entries.scatter(targets[k]), seed + k)
-        for k, rest, _ in replicas.held_out()
-    )
-    models = Parallel(n_jobs)(jobs)
-    for model, (_, _, fold) in zip(models, replicas.held_out(), strict=True):
-        said[fold] = model.predict(X[fold])
-    return models, said
+    return sessions, proven
 
 
 @share_docs
+@dataclass(eq=False, repr=False)
 class JuryClassifier(AppealClassifier):
     """Partial-label learning by a jury that judges no row by its own label.
 
@@ -470,7 +400,8 @@ class JuryClassifier(AppealClassifier):
 
     1. kernel members learn from the posterior of the round before (the sets, at first) in all
        rows, and in all but one of K folds, for every fold
-    2. temperatures and weights make the criterion of the held-out folds largest
+    2. temperatures and weights make the criterion of the held-out folds largest; rare labels get
+       back half of what shrinkage took from them, unless the sets came first
     3. ``posterior ~ evidence * mixture / pi^tau`` [3]_ [4]_, each row by members that left it
        out
     4. tau is chosen after three rounds, the last good round after eight; where an earlier one
@@ -571,40 +502,27 @@ class JuryClassifier(AppealClassifier):
     array([[1., 0., 0.]])
     """
 
+    members: Any = "auto"
+    _: KW_ONLY
+    ambiguity: Any = "auto"
+    n_folds: int = 5
+    max_rounds: int = 8
+    covering: Any = False
+    cost: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    kernel: Any = "rbf"
+
     _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
+        **AppealClassifier._parameter_constraints,
         "members": [StrOptions({"auto", "kernel"}), list, tuple],
-        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), Interval(Real, 0, 1, closed="both")],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), SHARE],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "max_rounds": [COUNT],
         "covering": ["boolean", StrOptions({"auto"})],
         "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
         "kernel": [StrOptions({"rbf"}), GaussianKernel],
     }
-
-    def __init__(
-        self,
-        members: Any = "auto",
-        *,
-        ambiguity: Any = "auto",
-        n_folds: int = 5,
-        max_rounds: int = 8,
-        covering: Any = False,
-        cost: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        kernel: Any = "rbf",
-    ) -> None:
-        self.members = members
-        self.ambiguity = ambiguity
-        self.n_folds = n_folds
-        self.max_rounds = max_rounds
-        self.covering = covering
-        self.cost = cost
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.kernel = kernel
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -654,71 +572,63 @@ class JuryClassifier(AppealClassifier):
     ) -> Result:
         rng, dtype, entries = check_random_state(self.random_state), problem.dtype, problem.entries
         evidence = Evidence.of_sets(problem.candidates)
-        evidence = evidence if logs is None else evidence.times(_check_logs(logs, entries))
+        evidence = evidence if logs is None else evidence.times(logs)
         first = None if start is None else entries.scatter(start)
-        judgement, covered = self._judge(problem, evidence, first, groups, rng)
+        bench, replicas, found = self._judge(problem, evidence, first, groups, rng)
+        members = [] if isinstance(bench, LandmarkBench) else self._further(problem, replicas)
+        posteriors, honest, output, seats, details = convene(bench, replicas, found, members, rng)
         history = [
-            entries.gather(evidence.entries.scatter(values)).astype(dtype)
-            for values in judgement.history
+            entries.gather(evidence.entries.scatter(values)).astype(dtype) for values in posteriors
         ]
-        costs = problem.cost
+        costs, output = problem.cost, output.astype(dtype)
         ranks = [v if costs is None else -candidate_costs(v, entries, costs) for v in history]
-        output = judgement.output.astype(dtype)
-        seats = [each for each in judgement.seats if each.weight >= _UNHEARD]
+        heard = [each for each in seats if each.weight >= _UNHEARD]
         return Result(
             initial=entries.uniform(dtype),
             confidence=history[-1],
             output=entries.gather(output),
             n_iter=len(history) - 1,
-            model=lambda: JuryModel(output, seats),
+            model=lambda: JuryModel(output, heard),
             ranking=history[-1],
             details={
-                "ambiguity_": judgement.ambiguity,
-                "covering_": covered,
-                "criterion_": judgement.criteria,
-                "honest_output_": judgement.honest.astype(dtype),
+                **details,
+                "covering_": replicas.covering[0] is not None,
+                "honest_output_": honest.astype(dtype),
                 "label_history_": np.array([entries.argmax(rank) for rank in ranks]),
-                "suspicion_": judgement.suspicion,
                 "verdict_confidence_": entries.scatter(history[0]),
-                "weights_": [(s.name, s.weight, s.temperature) for s in judgement.seats],
+                "weights_": [(s.name, s.weight, s.scale.temperature) for s in seats],
             },
         )
 
     def _judge(
         self, problem: Problem, evidence: Evidence, start: Any, groups: Any, rng: Any
-    ) -> tuple[Judgement, bool]:
-        """Run the jury; this is all of the method."""
+    ) -> tuple[Bench, Replicas, Deliberation]:
+        """Run the rounds of the kernel members; where it is not said, covering or not."""
         if self.covering is not False and groups is None:
             raise ValueError(f"covering={self.covering!r} needs groups: fit(X, y, groups=...).")
-        fold = make_folds(problem.n_rows, self.n_folds, _check_groups(groups, problem.n_rows), rng)
+        n = problem.n_rows
+        if groups is not None and len(groups) != n:
+            raise ValueError(
+                f"groups has {len(groups)} values; it needs one for every of {n} rows."
+            )
+        fold = make_folds(n, self.n_folds, groups, rng)
         ways = {False: [None], True: [groups]}.get(self.covering, [None, groups])
-        best: tuple[Any, ...] | None = None
-        bench: Bench | None = None
-        for covered in ways:
-            replicas = Replicas.split(evidence, fold, covered)
-            bench = self._bench(problem, replicas) if bench is None else bench
+        divided = [Replicas.split(evidence, fold, covered) for covered in ways]
+        bench, tau = self._bench(problem, divided[0]), self.ambiguity
+        taus = TAUS if tau == "auto" else (float(AMBIGUITIES.get(tau, tau)),)
+        tried = []
+        for replicas in divided:
             first = [own.prior for own in replicas.own]
             if start is not None:
                 pairs = zip(replicas.rows, replicas.own, strict=True)
                 first = [own.normalize(own.entries.gather(start[rows])) for rows, own in pairs]
-            taus = TAUS if self.ambiguity == "auto" else (self._tau(),)
             found = deliberate(bench, replicas, first, taus, self.max_rounds, self._on_round)
-            if best is None or found.round.criterion > best[1].round.criterion:
-                best = replicas, found, covered is not None
-        assert best is not None
-        assert bench is not None
-        replicas, found, covered = best
-        jurors, experts = self._further(problem, replicas)
-        X = problem.matrix if jurors or experts else None
-        done = convene(bench, replicas, found, jurors, experts, X, rng, self.n_jobs)
-        return done, covered
-
-    def _tau(self) -> float:
-        return float(AMBIGUITIES.get(self.ambiguity, self.ambiguity))
+            tried.append((bench, replicas, found))
+        return max(tried, key=lambda each: each[2].round.criterion)
 
     def _bench(self, problem: Problem, replicas: Replicas) -> Bench:
         names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]
-        if self._approximates(problem):
+        if problem.representation(self._kernel(1.0)).kind == "nystroem":
             bases = {width: problem.basis(self._kernel(width)) for width, _ in KERNELS}
             return LandmarkBench(bases, KERNELS, names, replicas)
         if problem.dtype != np.float64:
@@ -729,21 +639,16 @@ class JuryClassifier(AppealClassifier):
         pairs = zip(names, smoothers, strict=True)
         return ArrayBench([KernelJuror(name, each, replicas) for name, each in pairs], replicas)
 
-    def _approximates(self, problem: Problem) -> bool:
-        return problem.representation(self._kernel(1.0)).kind == "nystroem"
-
-    def _further(self, problem: Problem, replicas: Replicas) -> tuple[list[Juror], list[Expert]]:
-        """Members beside the kernels: those that sit in the rounds, and those heard last."""
-        alone = self._approximates(problem) or min(replicas.shape) < 2
-        if alone or self.members == "kernel":
-            return [], []
+    def _further(self, problem: Problem, replicas: Replicas) -> list[Expert]:
+        """Members beside the kernels."""
+        few = min(len(rows) for rows in replicas.rows) < 2 or replicas.shape[2] < 2
+        if few or self.members == "kernel":
+            return []
         members = self.members
         if isinstance(members, str):
             forest = RandomForestRegressor(40, min_samples_leaf=2, max_features="sqrt")
             members = [forest, "network"] if find_spec("torch") else [forest]
-        seated: list[Any] = [seat(m, problem.matrix, replicas, self.n_jobs) for m in members]
-        jurors = [each for each in seated if hasattr(each, "listen")]
-        return jurors, [each for each in seated if not hasattr(each, "listen")]
+        return [seat(each, problem.matrix, replicas, self.n_jobs) for each in members]
 
 
 @dataclass(frozen=True)
@@ -761,19 +666,3 @@ class JuryModel(Model):
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the scores, which are probabilities already."""
         return scores
-
-
-def _check_logs(logs: ArrayLike, entries: CandidateEntries) -> NDArray[np.float64]:
-    matrix = np.asarray(logs, dtype=np.float64)
-    if matrix.shape != entries.shape:
-        raise ValueError(
-            f"evidence has shape {matrix.shape}; it needs one log-likelihood for every row and "
-            f"class: {entries.shape}."
-        )
-    return matrix
-
-
-def _check_groups(groups: Any, n: int) -> Any:
-    if groups is not None and len(groups) != n:
-        raise ValueError(f"groups has {len(groups)} values; it needs one for every of {n} rows.")
-    return groups

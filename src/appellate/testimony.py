@@ -21,8 +21,8 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Self, cast
 
 import numpy as np
@@ -31,16 +31,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln, log_softmax, logit, logsumexp, softmax
 from scipy.stats import beta as beta_distribution
-from sklearn.utils.validation import check_is_fitted
 
-from appellate._compat import Interval, StrOptions, fit_context
+from appellate._compat import StrOptions, fit_context
 from appellate._docs import share_docs
-from appellate.base import AppealClassifier, Model, ravel_column
-from appellate.bases.ridge import KERNEL_CONSTRAINT
+from appellate.base import POSITIVE, AppealClassifier, Model, ravel_column
 from appellate.candidates import Answers, CandidateSets, as_answers, check_length
+from appellate.candidates.containers import row_index
 from appellate.candidates.names import encode, name_array, place_columns, scalars
+from appellate.confidence import normalize_rows
 from appellate.costs import cost_matrix, expected_costs
-from appellate.docket import Docket, frame_backend, free_separator, row_index
+from appellate.docket import Docket, frame_backend, free_separator
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
 
@@ -64,10 +64,17 @@ _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 # -- the steps, as functions of arrays ----------------------------------------------------------
 
 
+def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
+    """How often every answer was given, and among how many labels it was named, (A,) both."""
+    once = np.ones(len(answers.rows))
+    weights = once if answers.weights is None else answers.weights
+    return weights, once if answers.sizes is None else answers.sizes
+
+
 def opinion_weights(answers: Answers) -> Matrix:
     """Weight of every answer, (A,); a set that a person named counts once, not each label."""
-    weights = np.ones(len(answers.rows)) if answers.weights is None else answers.weights
-    return weights if answers.sizes is None else weights / answers.sizes
+    weights, sizes = counted(answers)
+    return np.asarray(weights / sizes)
 
 
 def vote_shares(answers: Answers) -> tuple[Matrix, Matrix]:
@@ -88,9 +95,8 @@ def incidence(answers: Answers) -> sp.csr_array:
     Of answers that are one label; sets have `set_rates`.
     """
     n, l = answers.shape
-    weights = opinion_weights(answers)
-    if answers.sizes is not None:
-        weights = np.where(answers.sizes == 1, weights, 0.0)
+    weights, sizes = counted(answers)
+    weights = np.where(sizes == 1, weights, 0.0)
     places = answers.people.astype(np.int64) * l + answers.labels
     shape = (answers.n_people * l, n)
     return sp.csr_array(sp.coo_array((weights, (places, answers.rows)), shape=shape))
@@ -127,7 +133,8 @@ def expected_confusions(N: Matrix, *, ordered: bool = False) -> Matrix:
         spread = np.full((l, l), (1 - accuracy) / (l - 1))
         np.fill_diagonal(spread, accuracy)
     P = (pooled + l * spread) / (pooled.sum(axis=1, keepdims=True) + l)
-    ability = logit(_inside(abilities(N, accuracy)))[:, None] - logit(accuracy)
+    ability = (np.einsum("jcc->j", N) + SHRINKAGE * accuracy) / (N.sum(axis=(1, 2)) + SHRINKAGE)
+    ability = logit(_inside(ability))[:, None] - logit(accuracy)
     right = expit(logit(_inside(np.diag(P))) + ability)  # [j, c]
     wrong = P * (1 - np.eye(l))
     wrong /= wrong.sum(axis=1, keepdims=True)
@@ -161,12 +168,6 @@ def choose_strength(N: Matrix, expected: Matrix) -> float:
     return max(STRENGTHS, key=evidence)
 
 
-def abilities(N: Matrix, accuracy: float) -> Matrix:
-    """``r_j = (trace N_j + 4 acc) / (n_j + 4)``, (p,)."""
-    right = np.einsum("jcc->j", N)
-    return np.asarray((right + SHRINKAGE * accuracy) / (N.sum(axis=(1, 2)) + SHRINKAGE))
-
-
 def _spread_along_order(pooled: Matrix) -> Matrix:
     """Share of answers at each signed distance from the truth, as a matrix, (l, l)."""
     l = len(pooled)
@@ -182,10 +183,9 @@ def set_rates(answers: Answers, posterior: Matrix) -> Matrix:
 
     The posterior mass on j's sets, shrunk by 4 sets towards the mean over people.
     """
-    if answers.sizes is None:
-        return np.full(answers.n_people, 0.5)
-    several = answers.sizes > 1
-    who, size = answers.people[several], answers.sizes[several]
+    sizes = counted(answers)[1]
+    several = sizes > 1
+    who, size = answers.people[several], sizes[several]
     held = posterior[answers.rows[several], answers.labels[several]]
     mass = np.bincount(who, held, minlength=answers.n_people)
     count = np.bincount(who, 1 / size, minlength=answers.n_people)
@@ -198,9 +198,7 @@ def _set_gains(answers: Answers, rates: Matrix, l: int) -> Matrix:
 
     (A,): 0 for answers that are one label, and for sets of all labels.
     """
-    if answers.sizes is None:
-        return np.zeros(len(answers.rows))
-    size, rate = answers.sizes, rates[answers.people]
+    size, rate = counted(answers)[1], rates[answers.people]
     some = (size > 1) & (size < l)
     gain = np.log(rate / size) - np.log((1 - rate) / np.maximum(l - size, 1))
     return np.where(some, gain, 0.0)
@@ -216,7 +214,8 @@ def log_likelihoods(answers: Answers, said: sp.csr_array, theta: Matrix, rates: 
     table = np.log(theta).transpose(0, 2, 1).reshape(-1, l)  # [(j, k), c]
     L = np.asarray(said.T @ table)
     if answers.sizes is not None:
-        gains = _set_gains(answers, rates, l) * opinion_weights(answers) * answers.sizes
+        weights, sizes = counted(answers)
+        gains = _set_gains(answers, rates, l) * (weights / sizes) * sizes
         np.add.at(L, (answers.rows, answers.labels), gains)
     return L
 
@@ -242,25 +241,21 @@ class Opinions:
 
 def sample_opinions(answers: Answers, theta: Matrix, rates: Matrix) -> Opinions:
     """Take at most 50,000 opinions, evenly over all."""
-    l = theta.shape[1]
-    number = np.arange(len(answers.rows))
-    if answers.sizes is not None:  # the labels of a set follow one another
-        number = np.ceil(np.cumsum(1 / answers.sizes) - 1e-6).astype(int) - 1
-    count = int(number[-1]) + 1 if len(number) else 0
-    step = -(-count // _SAMPLE) if count else 1
+    # The labels of a set follow one another.
+    number = np.ceil(np.cumsum(1 / counted(answers)[1]) - 1e-6).astype(int) - 1
+    step = max(1, -(-len(np.unique(number)) // _SAMPLE))
     entries = np.flatnonzero(number % step == 0)
-    part = answers._take(entries)
+    part, l = answers._take(entries), theta.shape[1]
+    weights, sizes = counted(part)
     place, first = np.unique(number[entries], return_index=True)
     evidence = np.log(theta[part.people[first], :, part.labels[first]])
-    if part.sizes is not None:
-        rate, size = rates[part.people[first]], part.sizes[first]
-        others = np.log((1 - rate) / np.maximum(l - size, 1))
-        evidence[size > 1] = np.where(size < l, others, 0.0)[size > 1, None]
-        several = np.flatnonzero(part.sizes > 1)
-        opinion = np.searchsorted(place, number[entries][several])
-        evidence[opinion, part.labels[several]] += _set_gains(part, rates, l)[several]
-    weights = np.ones(len(first)) if part.weights is None else part.weights[first]
-    return Opinions(part.rows[first], weights, evidence)
+    rate, size = rates[part.people[first]], sizes[first]
+    others = np.log((1 - rate) / np.maximum(l - size, 1))
+    evidence[size > 1] = np.where(size < l, others, 0.0)[size > 1, None]
+    several = np.flatnonzero(sizes > 1)
+    opinion = np.searchsorted(place, number[entries][several])
+    evidence[opinion, part.labels[several]] += _set_gains(part, rates, l)[several]
+    return Opinions(part.rows[first], weights[first], evidence)
 
 
 def answer_likelihood(beta: float, output: Matrix, L: Matrix, opinions: Opinions) -> Matrix:
@@ -295,8 +290,7 @@ def find_beta(output: Matrix, L: Matrix, opinions: Opinions) -> tuple[float, flo
     def loss(log_beta: float) -> float:
         return 1e-3 * (log_beta - 1.5) ** 2 - likelihood(np.exp(log_beta)) / total
 
-    best = minimize_scalar(loss, bounds=(-3, 4), method="bounded", options={"xatol": 1e-2})
-    beta = float(np.exp(best.x))
+    beta = float(np.exp(_least(loss).x))
     return beta, likelihood(beta) - likelihood(0.0)
 
 
@@ -308,9 +302,7 @@ def credit(answers: Answers, posterior: Matrix) -> float:
     less one standard error, without any model. Where the posterior credits the answers with
     more, it is to be mixed with chance until it does not. Without pairs of answers it is 1.
     """
-    l = posterior.shape[1]
-    weights = np.ones(len(answers.rows)) if answers.weights is None else answers.weights
-    votes = answers.votes()
+    l, weights, votes = posterior.shape[1], counted(answers)[0], answers.votes()
     own = weights @ np.minimum(weights, 1)  # a person is no pair
     pairs = np.square(votes.sum(axis=1)).sum() - own
     if answers.sizes is not None or l == 1 or pairs < _FEW_PAIRS:
@@ -353,13 +345,7 @@ def find_shared_errors(output: Matrix, L: Matrix, n_answers: Matrix) -> float:
             p = softmax(np.exp(log_b) * f, axis=1)
             return np.asarray(np.log(0.999 * np.sum(q * p / (p.mean(axis=0) + 1e-4), 1) + 0.001))
 
-        best = minimize_scalar(
-            lambda log_b: -rows(log_b).mean(),
-            bounds=(-3, 4),
-            method="bounded",
-            options={"xatol": 1e-2},
-        )
-        return rows(best.x)
+        return rows(_least(lambda log_b: -rows(log_b).mean()).x)
 
     found = {shared: explained(shared) for shared in SHARED_ERRORS}
     most = max(found.values(), key=np.mean)
@@ -375,6 +361,11 @@ def suspicion(posterior: Matrix, answered: NDArray[np.bool_]) -> Matrix:
 
 def _inside(values: Any) -> Any:
     return np.clip(values, _EDGE, 1 - _EDGE)
+
+
+def _least(loss: Callable[[float], float], xatol: float = 1e-2) -> Any:
+    """Where a function of the logarithm of a scale is least, and how small it is there."""
+    return minimize_scalar(loss, bounds=(-3, 4), method="bounded", options={"xatol": xatol})
 
 
 # -- the whole hearing ---------------------------------------------------------------------------
@@ -418,20 +409,19 @@ class Regressions:
         every = CandidateSets(np.ones((len(rows), self.n_labels), bool), np.arange(self.n_labels))
         return Problem(rows, every, kernels=lambda: [(self.kernel, self.ridges[0])])
 
-    def try_out(self, targets: Matrix, ridge: float) -> Matrix:
-        """Leave-one-out output on the sample, whose targets are given, (m, l)."""
-        return self._leave_one_out(self._some, targets, ridge)
-
     def leave_one_out(self, targets: Matrix, ridge: float) -> Matrix:
-        """Output on every row of the regression on all the others, (n, l)."""
-        if self._all is not self._some and ridge != self._ridge:
-            self._all.forget_smoothers()  # one large matrix at a time
-            self._ridge = ridge
-        return self._leave_one_out(self._all, targets, ridge)
+        """Output on every row of the regression on all the others, (n, l).
 
-    def _leave_one_out(self, problem: Problem, targets: Matrix, ridge: float) -> Matrix:
+        Where there are as many targets as rows in the sample, these are the rows.
+        """
         if len(targets) == 1:
             return np.zeros_like(targets)
+        problem = self._some
+        if len(targets) != len(self.sample):
+            problem = self._all
+            if ridge != self._ridge:
+                problem.forget_smoothers()  # one large matrix at a time
+                self._ridge = ridge
         own = problem.smoother(self.kernel, ridge).diagonal[:, np.newaxis]
         output = problem.on_candidates(self.kernel, ridge)(targets.ravel()).reshape(targets.shape)
         return np.asarray((output - own * targets) / np.maximum(1 - own, np.finfo(float).eps))
@@ -442,7 +432,7 @@ class Regressions:
         New rows have ``softmax(b f(x))``, b by `scale_of` on the leave-one-out output.
         """
         some = targets[self.sample]
-        ridge = min(self.ridges, key=lambda r: scale_of(self.try_out(some, r), some)[1])
+        ridge = min(self.ridges, key=lambda r: scale_of(self.leave_one_out(some, r), some)[1])
         scale = scale_of(self.leave_one_out(targets, ridge), targets)[0]
         smoother = self._all.smoother(self.kernel, ridge)
         output, regressor = smoother.regress(self._all.entries, targets.ravel())
@@ -491,8 +481,6 @@ class Hearing:
         The posterior to be reported, see `reported_posterior`; certain where it was decided.
     confusion : ndarray, shape (p, l, l)
         Of every person.
-    set_rate : ndarray, shape (p,)
-        How often the sets that a person named hold the truth.
     beta : float
         Trust in the features.
     ridge : float or None
@@ -503,7 +491,6 @@ class Hearing:
 
     posterior: Matrix
     confusion: Matrix
-    set_rate: Matrix
     beta: float
     ridge: float | None
     shared: float
@@ -541,11 +528,8 @@ def hear(
     for step in range(ROUNDS + 1):
         if regressions is not None and output is not None and step == ROUNDS:  # more echo
             output = regressions.leave_one_out(q, cast(float, ridge))
-        N = person_counts(said, q)
-        expected = expected_confusions(N, ordered=ordered)
-        strength = 1.0 if step < ALIKE else choose_strength(N, expected)
-        theta, rates = confusions(N, expected, strength), set_rates(answers, q)
-        scores = L = log_likelihoods(answers, said, theta, rates)
+        theta, rates, L = know_people(answers, said, q, ordered, alike=step >= ALIKE)
+        scores = L
         if output is not None:
             beta, gain = find_beta(output, L, sample_opinions(answers, theta, rates))
             if step == 0 and gain < _GAIN:
@@ -557,7 +541,21 @@ def hear(
     posterior = reported_posterior(scores, n_answers, shared)
     share = credit(answers, posterior)
     posterior = share * posterior + (1 - share) / posterior.shape[1]
-    return Hearing(certain(posterior, decided), theta, rates, beta, ridge, shared)
+    return Hearing(certain(posterior, decided), theta, beta, ridge, shared)
+
+
+def know_people(
+    answers: Answers, said: sp.csr_array, q: Matrix, ordered: bool, *, alike: bool = False
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Confusions and rates of all people by the posterior q, and what their answers say then.
+
+    With `alike` it is asked how alike people are.
+    """
+    N = person_counts(said, q)
+    expected = expected_confusions(N, ordered=ordered)
+    theta = confusions(N, expected, choose_strength(N, expected) if alike else 1.0)
+    rates = set_rates(answers, q)
+    return theta, rates, log_likelihoods(answers, said, theta, rates)
 
 
 def choose_ridge(
@@ -571,13 +569,10 @@ def choose_ridge(
     if len(regressions.ridges) == 1:
         return regressions.ridges[0]
     some, q = answers[regressions.sample], shares[regressions.sample]
-    said, rates = incidence(some), set_rates(some, q)
-    N = person_counts(said, q)
-    theta = confusions(N, expected_confusions(N, ordered=ordered))
-    L, opinions = log_likelihoods(some, said, theta, rates), sample_opinions(some, theta, rates)
-
-    gains = {r: find_beta(regressions.try_out(q, r), L, opinions)[1] for r in regressions.ridges}
-    middle, best = regressions.ridges[len(gains) // 2], max(gains, key=gains.__getitem__)
+    theta, rates, L = know_people(some, incidence(some), q, ordered)
+    opinions, ridges = sample_opinions(some, theta, rates), regressions.ridges
+    gains = {r: find_beta(regressions.leave_one_out(q, r), L, opinions)[1] for r in ridges}
+    middle, best = ridges[len(gains) // 2], max(gains, key=gains.__getitem__)
     return best if gains[best] > 1.1 * gains[middle] else middle
 
 
@@ -597,7 +592,7 @@ def scale_of(scores: Matrix, posterior: Matrix) -> tuple[float, float]:
     def loss(log_b: float) -> float:
         return float(-np.mean(np.sum(posterior * log_softmax(np.exp(log_b) * scores, axis=1), 1)))
 
-    best = minimize_scalar(loss, bounds=(-3, 4), method="bounded", options={"xatol": 1e-3})
+    best = _least(loss, 1e-3)
     return float(np.exp(best.x)), float(best.fun)
 
 
@@ -636,9 +631,7 @@ def majority_vote(answers: Any) -> Matrix:
     >>> majority_vote([["cat", "cat", "dog"], ["dog", None, None]]).argmax(axis=1)
     array([0, 1])
     """
-    votes = as_answers(answers).votes()
-    total = votes.sum(axis=1, keepdims=True)
-    return np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / votes.shape[1])
+    return np.asarray(normalize_rows(as_answers(answers).votes()))
 
 
 def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
@@ -668,6 +661,7 @@ def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class TestimonyClassifier(AppealClassifier):
     """Labels of rows that several people answered for, and a model for new rows.
 
@@ -753,30 +747,18 @@ class TestimonyClassifier(AppealClassifier):
     """
 
     __test__ = False  # for pytest: no test, despite its name
-    audit_: dict[str, Any] | None
+    kernel: Kernel = "rbf"
+    regularization: float | str = "auto"
+    within_answers: bool = False
+    ordered: bool = False
+    cost: Any = None
 
     _parameter_constraints = {
         **AppealClassifier._parameter_constraints,
-        "kernel": KERNEL_CONSTRAINT,
-        "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "regularization": [POSITIVE, StrOptions({"auto"})],
         "within_answers": ["boolean"],
         "ordered": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel = "rbf",
-        regularization: float | str = "auto",
-        within_answers: bool = False,
-        ordered: bool = False,
-        cost: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.regularization = regularization
-        self.within_answers = within_answers
-        self.ordered = ordered
-        self.cost = cost
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, *, decisions: Any = None, audited: Any = None) -> Self:
@@ -811,7 +793,8 @@ class TestimonyClassifier(AppealClassifier):
             check_length(answers, len(rows))
             ridges = RIDGES if isinstance(self.regularization, str) else (self.regularization,)
             regressions = Regressions(rows[known], len(self.classes_), self.kernel, ridges)
-        self.temperature_, self.audit_ = 1.0, None
+        self.temperature_ = 1.0
+        self.audit_: dict[str, Any] | None = None
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
             before = hear(heard, regressions, decided=blind, ordered=self.ordered).posterior
@@ -819,7 +802,11 @@ class TestimonyClassifier(AppealClassifier):
         crowd = hearing = hear(heard, decided=certainly, ordered=self.ordered)
         if regressions is not None:
             hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
-        posterior = certain(_tempered(hearing.posterior, self.temperature_), certainly)
+        posterior = hearing.posterior
+        if self.audit_ is not None:
+            logs = np.log(np.maximum(posterior, _EDGE)) / self.temperature_
+            posterior = np.asarray(softmax(logs, axis=1))
+        posterior = certain(posterior, certainly)
         self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
         self.training_output_ = posterior
         unheard = None if rows is None else rows[~known]
@@ -857,18 +844,9 @@ class TestimonyClassifier(AppealClassifier):
             The columns of `appellate.docket.Docket`, and ``runner_up``,
             ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
         """
-        check_is_fitted(self)
-        table = CrowdDocket(
-            candidates=self.candidates_,
-            class_names=self.classes_,
-            verdict_confidence=self.verdict_confidence_,
-            appeal_confidence=self.confidence_,
-            label_history=self.label_history_,
-            ids=self.ids_ if ids is None else ids,
-            truth=truth,
-            votes=self.answers_.votes(),
-            suspicion=self.suspicion_,
-        )
+        plain = vars(super().docket(ids=ids, truth=truth, output="docket"))
+        plain |= {"cost": None, "cost_name": ""}
+        table = CrowdDocket(**plain, votes=self.answers_.votes(), suspicion=self.suspicion_)
         if output == "docket":
             return table
         return table.to_frame(self._backend if output == "auto" else output, separator=separator)
@@ -928,12 +906,6 @@ class TestimonyClassifier(AppealClassifier):
         return np.argmax(np.where(shut, -np.inf, scores), axis=1)
 
 
-def _tempered(posterior: Matrix, temperature: float) -> Matrix:
-    if temperature == 1:
-        return posterior
-    return np.asarray(softmax(np.log(np.maximum(posterior, _EDGE)) / temperature, axis=1))
-
-
 def share_interval(right: Any, total: Any) -> Any:
     """95 % interval of a share (Jeffreys): low and high."""
     return [beta_distribution.ppf(x, right + 0.5, total - right + 0.5) for x in (0.025, 0.975)]
@@ -947,7 +919,7 @@ def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> d
     """
     p, who = answers.n_people, answers.people
     once = opinion_weights(answers)
-    each = once if answers.sizes is None else once * answers.sizes
+    each = once * counted(answers)[1]
     count = np.bincount(who, once, minlength=p)
     right = np.bincount(who, each * posterior[answers.rows, answers.labels], minlength=p)
     votes = answers.votes()

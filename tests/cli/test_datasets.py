@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from appellate.cli.app import run
-from appellate.cli.datasets import _size
 from appellate.datasets import download
 from appellate.datasets.catalogue import known_datasets
 from tests.datasets.layouts import small_problem, write_cifar10, write_mat
@@ -115,7 +114,7 @@ def test_fetch_shows_the_terms_and_where_the_files_are(home, capsys, monkeypatch
     said = capsys.readouterr()
     assert "CC BY-NC-SA 4.0" in said.err
     place = home / "cifar-10h" / "cifar10h-counts.npy"
-    assert f"{place} (368 B)" in said.out
+    assert f"{place} (368 bytes)" in said.out
     assert run(["datasets", "fetch", "cifar10h", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["files"] == {"cifar-10h/cifar10h-counts.npy": str(place)}
@@ -138,13 +137,6 @@ def test_mistakes_end_with_2(arguments, message, capsys):
     assert message in said.err
     assert "Traceback" not in said.err
     assert not said.out
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(5, "5 B"), (1500, "1.5 kB"), (2.5e6, "2.5 MB"), (3e9, "3.0 GB")]
-)
-def test_sizes(count, text):
-    assert _size(count) == text
 
 
 @pytest.mark.parametrize("command", [["datasets"], ["check"], ["generate"]])

@@ -52,6 +52,21 @@ def ran(tmp_path_factory):
     return home, rows
 
 
+def test_long_work_says_how_fast_it_is_and_when_it_ends(tmp_path, monkeypatch, capsys):
+    from appellate.cli import _terminal
+    from appellate.tables import vectors
+
+    monkeypatch.setattr(vectors, "_SECONDS", -1.0)
+    monkeypatch.setattr(_terminal, "_WITHIN", -1.0)
+    prose = ["a red bird sings", "a blue fish swims"]
+    lines = [f"{i},{prose[i % 2]} number {i},{['bird', 'fish|bird'][i % 2]}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["n,said,maybe", *lines]))
+    options = ["--candidates", "maybe", "--text", "said", "--out", tmp_path / "out"]
+    assert rectify(tmp_path / "t.csv", *options) == 0
+    told = r"turning columns into numbers, \d+/30 rows, \d+ a second, \d+ s to go\n"
+    assert len(re.findall(told, capsys.readouterr().err)) == 3
+
+
 def test_what_is_written(ran):
     home, rows = ran
     out = home / "deep" / "out"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
+from appellate.bases import available_bases
 from appellate.cli.app import run
-from appellate.experiments import problems, store
+from appellate.experiments import curves, methods, problems, reproduction, store
 from appellate.experiments.reproduction import file_names
 from appellate.experiments.tables import TABLES
 from appellate.tables import write_table
@@ -156,7 +159,7 @@ def test_a_store_in_a_folder_that_is_a_file(tmp_path, capsys):
     (tmp_path / "file").touch()
     where = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "file" / "s.sqlite")]
     assert run(["reproduce", "all", *where]) == 2
-    assert "cannot write the store" in capsys.readouterr().err
+    assert "cannot use the store" in capsys.readouterr().err
 
 
 def test_a_store_of_another_version(everything, tmp_path, capsys):
@@ -384,3 +387,48 @@ def test_missing_data_are_told_in_words_of_the_terminal(tmp_path, monkeypatch):
     monkeypatch.setenv("APPELLATE_DATA_HOME", str(tmp_path))
     with pytest.raises(problems.UnavailableError, match="has it with APPELLATE_DATA_HOME"):
         load_problem("mirflickr")
+
+
+def test_curves_end_with_a_figure_of_every_panel(tmp_path, capsys, monkeypatch):
+    few = {name: (text, values[1:3]) for name, (text, values) in curves.CURVES.items()}
+    images, truth = load_digits(return_X_y=True)
+    monkeypatch.setattr(curves, "CURVES", few)
+    monkeypatch.setattr(curves, "load_digits", lambda **_: (images[:120], truth[:120]))
+    drawn = []
+    draw = curves.draw_curves
+    monkeypatch.setattr(
+        reproduction, "draw_curves", lambda results: drawn.append(draw(results)) or drawn[-1]
+    )
+    words = ["reproduce", "curves", "--out", str(tmp_path / "out"), *QUICK]
+    assert run(words) == 0, capsys.readouterr().err
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made == {*file_names(["curves"]), "runs.sqlite"}
+    lines = [[len(line.get_xdata()) for line in panel.get_lines()] for panel in drawn[0].axes]
+    assert lines == [[2] * len(curves.CURVE_METHODS)] * len(few)
+    table = (tmp_path / "out" / "curves.md").read_text(encoding="utf-8")
+    assert table.count("\n## ") == 2 * len(few)
+    assert "| - |" not in table
+
+
+def test_rivals_have_networks_beside_the_rest(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setitem(methods.NETWORK, "n_epochs", 2)
+    folder = tmp_path / "out"
+    words = ["reproduce", "rivals", "--datasets", "lost", "--bases", "knn", "--out", str(folder)]
+    assert run([*words, *QUICK]) == 0, capsys.readouterr().err
+    with (folder / "rivals.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["method"]: row for row in csv.DictReader(file) if row["score"] == "test"}
+    assert rows.keys() >= {m.title for m in methods.deep_rivals()} | {"jury", "PL-KNN"}
+    assert all(float(row["seconds"]) > 0 for row in rows.values())
+    assert "the first 5 splits at most" in (folder / "rivals.md").read_text(encoding="utf-8")
+
+
+def test_help_names_all_that_can_be_chosen(capsys):
+    for command in ("compare", "reproduce"):
+        run([command, "--help"])
+        words = {*re.findall(r"[\w-]+", capsys.readouterr().out)}
+        assert {name for name, at in available_bases().items() if "appellate" in at} <= words
+        if command == "compare":
+            assert words >= {*methods.DEEP, "jury", "testimony"}
+        else:
+            assert words >= {*problems.DATASETS, *problems.FURTHER, *reproduction.EXPERIMENTS}

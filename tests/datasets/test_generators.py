@@ -328,7 +328,6 @@ def test_the_door_reads_the_result():
         ([], {}, ValueError, "y is empty"),
         ([0.0, np.nan, np.nan], {}, ValueError, "no label in rows 1, 2. Drop"),
         (["a", None], {}, ValueError, "no label in row 1"),
-        (np.array(["a", 1], dtype=object), {}, TypeError, r"cannot be sorted together \(int, str"),
         ([0, 1], {"flip_probability": -0.1}, ValueError, r"-0.1 is no probability"),
         ([0, 1], {"flip_probability": 1.1}, ValueError, r"1.1 is no probability"),
         ([0, 1], {"flip_probability": float("nan")}, ValueError, "nan is no probability"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,13 +12,19 @@ from appellate.confidence import blur
 from appellate.experiments.authors import (
     AUTHORS,
     AuthorsPLCP,
-    load_lost_as_it_stands,
+    authors_tables,
+    load_raw_lost,
     monotone_share,
+    report_authors,
     stopping_round,
 )
 from appellate.experiments.methods import coupled
 from appellate.experiments.problems import UnavailableError, load_problem, standardize
-from appellate.experiments.protocol import Run
+from appellate.experiments.protocol import Run, split_rows
+from appellate.experiments.results import Results
+from appellate.experiments.runner import run_all
+from appellate.experiments.store import Store
+from appellate.experiments.tables import plan
 from tests.literal import graph, neighbors, propagate, smoother
 from tests.problems import exact_simplex_projection, random_candidates
 
@@ -74,7 +82,7 @@ def test_fitted_twice_it_forgets_the_first_fit():
 
 def test_lost_as_it_stands_is_not_scaled():
     try:
-        raw, scaled = load_lost_as_it_stands(), load_problem("lost")
+        raw, scaled = load_raw_lost(), load_problem("lost")
     except UnavailableError as error:
         pytest.skip(str(error))
     assert raw.fingerprint() != scaled.fingerprint()
@@ -103,3 +111,31 @@ def test_monotone_share_counts_rises_and_falls():
     rounds = [[[0.5, 0.5], [1, 0], [0.5, 0.5]], [[0.6, 0.6], [0, 0], [0.4, 0.6]],
               [[0.7, 0.5], [1, 0], [0.4, 0.7]]]  # fmt: skip
     assert monotone_share([np.array(each) for each in rounds], sets) == 0.75
+
+
+def test_the_table_has_both_readings_both_scalings_and_the_rule(problem, tmp_path):
+    problems = {
+        "lost": problem,
+        "lost_raw": replace(problem, title="raw", X=problem.X * [1, 9, 1, 1, 1]),
+    }
+    with Store(tmp_path / "runs.sqlite") as store:
+        methods = authors_tables(["knn", "aggd"])[0].methods()
+        summary = run_all(plan(problems, methods, range(2)), problems, store)
+        assert not summary.failures
+        results = Results(store, problems, range(2))
+    report, _ = report_authors(results, problems, ["knn", "aggd"], {})
+    first = {row[:2]: row[2:] for row in report.sheets[0].rows}
+    assert first["PL-AGGD-PLCP", "paper"] == ("0.717 ± 0.020 •",) * 2
+    mean = results.scores("lost_raw", AUTHORS, "test").mean()
+    assert first[AUTHORS.title, "ours"][1].startswith(f"{mean:.3f}")
+    rule = {row[:2]: row[2:] for row in report.sheets[-1].rows}
+    corrected = []
+    for split in range(2):
+        train, _ = split_rows(60, split)
+        model = PLCPClassifier(AGGDClassifier(), max_rounds=1)
+        model.fit(problem.X[train], problem.candidates[train])
+        truth = problem.truth[train]
+        wrong = model.label_history_[0] != truth
+        corrected.append((model.label_history_[1][wrong] == truth[wrong]).mean())
+    assert rule["small", "PL-AGGD-PLCP"][0] == f"{100 * np.mean(corrected):.1f}"
+    assert rule["small", "PL-AGGD-PLCP"][-1].endswith(" of 2")

@@ -15,8 +15,7 @@ from appellate.deep.configuration import (
     make_classifier,
     read_configuration,
 )
-from appellate.experiments.deep_lines import DeepTableError
-from appellate.experiments.deep_reports import report_deep
+from appellate.experiments.deep_reports import DeepTableError, report_deep
 
 HEADS = {None: ("base",)}
 BOTH = ("base", "partner", "mean")

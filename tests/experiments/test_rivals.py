@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,17 +14,21 @@ import pytest
 from appellate.bases import available_bases
 from appellate.candidates import as_answers
 from appellate.datasets import make_crowd
+from appellate.experiments import methods as registry
 from appellate.experiments.curves import CURVES, curve_problems
-from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone
+from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, deep, read_methods
 from appellate.experiments.protocol import Run, execute, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.rivals import (
     critical_difference,
     mean_ranks,
+    rank_sheet,
     report_rivals,
     rival_methods,
 )
+from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
+from appellate.experiments.tables import make_comparison, plan
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +91,8 @@ def test_the_report_has_what_was_run_and_a_dash_for_the_rest(stored, problem):
     report = report_rivals(results, {"small": problem}, ["knn", "sure"])
     test = {row[0]: row[1:] for row in report.sheets[0].rows}
     mean = results.scores("small", alone("sure"), "test").mean()
-    assert test["SURE"][1].startswith(f"{mean:.3f} ± ")
+    assert float(test["SURE"][1]) >= 0  # seconds
+    assert test["SURE"][2].startswith(f"{mean:.3f} ± ")
     ranks = [float(row[1]) for row in report.sheets[0].rows]
     assert ranks == sorted(ranks)
     assert "jury" not in test
@@ -101,3 +110,78 @@ def test_curves_vary_what_they_say():
         each = problems[f"digits-noise-{value:g}"]
         hit = each.candidates[np.arange(len(each.truth)), each.truth].mean()
         assert hit == pytest.approx(1 - value, abs=0.03)
+
+
+def test_networks_are_rivals_where_torch_is(problem, stored, monkeypatch):
+    pytest.importorskip("torch")
+    titles = {method.title for method in rival_methods([], problem)}
+    assert titles >= {"PRODEN", "PRODEN-PLCP", "PRODEN(auto)", "PiCO", "CC", "SoLar", "RECORDS"}
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    assert not {m for m in rival_methods(["knn"], problem) if m.kind == "deep"}
+    with Store(stored) as store:
+        results = Results(store, {"small": problem}, range(3))
+    report = report_rivals(results, {"small": problem}, ["knn"])
+    assert any("need torch" in note and "PRODEN" in note for note in report.notes)
+    with pytest.raises(ImportError, match="need torch"):
+        read_methods(["proden"])
+
+
+def test_a_network_has_five_of_ten_splits():
+    runs = plan(["small"], [alone("knn"), deep("cc")], range(100, 110))
+    splits = {m: [r.split for r in runs if r.method == m] for m in (alone("knn"), deep("cc"))}
+    assert splits == {alone("knn"): [*range(100, 110)], deep("cc"): [*range(100, 105)]}
+
+
+def test_networks_are_run_stored_and_ranked_beside_the_rest(problem, tmp_path):
+    pytest.importorskip("torch")
+    methods = [alone("knn"), *read_methods(["cc:n_epochs=3"])]
+    assert [m.title for m in methods[1:]] == ["CC (n_epochs=3)", "CC-PLCP (n_epochs=3)"]
+    with Store(tmp_path / "runs.sqlite") as store:
+        summary = run_all(plan(["small"], methods, range(7)), {"small": problem}, store)
+        assert not summary.failures
+        assert summary.computed == 7 + 5 + 5
+        results = Results(store, {"small": problem}, range(7))
+    scores = [results.scores("small", method, "test") for method in methods]
+    assert [len(each) for each in scores] == [7, 5, 5]
+    assert execute(Run("small", methods[1], 0, 0), problem).scores["test"] == scores[1][0]
+    table = make_comparison(problem, methods)[0]
+    assert table.lines[2].compared == (methods[2], methods[1])
+    assert "over 5 splits" in rank_sheet(table, results).title
+
+
+def test_settings_and_code_of_a_network_are_in_its_key():
+    pytest.importorskip("torch")
+    keys = {
+        Run("small", method, 0, 0).key("data", "version")
+        for method in (deep("cc"), deep("lws"), deep("cc", n_epochs=3))
+    }
+    assert len(keys) == 3
+    assert deep("cc").base_code() is not None
+    assert alone("knn").base_code() is None
+    assert deep("proden").config()["base_settings"]["n_epochs"] == 120
+
+
+PROBE = """
+from appellate.experiments.methods import Method, deep
+from appellate.experiments.protocol import Run, execute
+from tests.experiments.small import make_problem
+
+class Probe(Method):
+    def _build(self, seed):
+        import torch
+        print(torch.get_num_threads())
+        return super()._build(seed)
+
+method = Probe("probe", "deep", "cc", deep("cc").base_settings, (("n_epochs", 1),))
+print(execute(Run("small", method, 0, 0), make_problem()).error)
+"""
+
+
+def test_the_first_network_of_a_process_has_one_thread_too():
+    pytest.importorskip("torch")
+    root = Path(__file__).parents[2]
+    modules = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"OMP_NUM_THREADS": "2", "PYTHONPATH": modules}
+    words = [sys.executable, "-c", PROBE]
+    done = subprocess.run(words, cwd=root, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "None"], done.stderr

@@ -13,14 +13,16 @@ from sklearn.pipeline import make_pipeline
 from appellate.tables import (
     TableError,
     TextEncoder,
+    encoding,
     feature_kinds,
     features,
     find_roles,
     make_encoder,
     read_labels,
     read_table,
+    vectors,
 )
-from appellate.tables.encoding import column_places
+from appellate.tables.encoding import column_places, encode
 from tests.tables import crowds
 
 
@@ -84,6 +86,25 @@ def test_blocks_of_numbers_and_prose_weigh_the_same():
     X = make_encoder(frame, text=roles.text).fit_transform(frame)
     prose = X[:, -100:].var(axis=0).sum()
     assert prose == pytest.approx(5)
+
+
+def test_progress_says_rate_and_end_and_changes_nothing(monkeypatch):
+    monkeypatch.setattr(vectors, "_SECONDS", -1.0)
+    monkeypatch.setattr(encoding, "_BLOCK", 60)
+    table, roles = mixed()
+    frame, said = features(table, roles), []
+    numbers = encode(make_encoder(frame, text=roles.text), frame, said.append)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(
+        numbers, make_encoder(frame, text=roles.text).fit_transform(frame)
+    )
+    done = [int(line.split("/200 rows, ")[0]) for line in said]
+    assert len(done) == 6  # blocks, learning the reduction, reducing
+    assert done == sorted(done)
+    assert done[-1] == 200
+    assert said[-1].endswith(" a second, 0 s to go")
+    blank = pd.DataFrame({"prose": [""] * 3})
+    assert encode(make_encoder(blank, text=["prose"]), blank).shape == (3, 1)
 
 
 def test_what_was_a_number_stays_one():

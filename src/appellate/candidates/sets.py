@@ -7,8 +7,9 @@ answers into one boolean matrix with class names; `as_answers` keeps who said wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, compress
+from operator import itemgetter
 from sys import intern
 from typing import Any, Literal, get_args
 
@@ -18,24 +19,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.candidates.answers import (
+    COLLECTIONS,
     Answers,
     answers_of_sets,
     choose_rows,
     elect,
-    find_roles,
-    parse_rule,
-    read_counts,
-    read_long,
-    read_wide,
+    read_answers,
     refuse_empty,
 )
 from appellate.candidates.containers import open_labels, plain_column, table_columns
 from appellate.candidates.names import (
+    Names,
     distinct_names,
     encode,
     is_missing,
     naming,
-    object_array,
     place_columns,
     scalars,
 )
@@ -45,10 +43,8 @@ __all__ = ["CandidateSets", "as_answers", "as_candidates", "check_length", "name
 Layout = Literal[
     "auto", "indicator", "sets", "labels", "complementary", "annotators", "long", "counts"
 ]
-Names = NDArray[Any] | None
 
 ANSWERS = ("annotators", "long", "counts")
-COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 TABLES = (
     'as_candidates(y, layout="annotators") reads one column per person, '
     'as_candidates(y, layout="long") reads columns item, label[, annotator], '
@@ -207,7 +203,6 @@ def as_candidates(
     boolean = type(y) is np.ndarray and y.dtype == bool and y.ndim == 2 and y.shape[1] > 0
     if boolean and not asked and y.any(axis=1).all():
         return CandidateSets(y.copy(order="C"), np.arange(y.shape[1]))  # it is that already
-    election = parse_rule(rule)
     _check_options(layout, separator, items)
     answered = isinstance(y, Answers) or layout in ANSWERS
     if not answered and (rule != "union" or missing is not None):
@@ -217,13 +212,9 @@ def as_candidates(
     if isinstance(y, CandidateSets) and layout not in ("auto", "indicator", "complementary"):
         raise TypeError(f"y already is CandidateSets; it has no layout={layout!r}.")
     if answered:
-        answers = _read_answers(y, layout, names, missing, items, None)
-        sets = CandidateSets(
-            elect(answers.votes(), election), answers.class_names, answers.ids, answers
-        )
-        named = scalars(answers.ids) if answers.ids is not None and layout == "long" else None
-        refuse_empty(sets.matrix, rule=election, items=named)
-        return sets
+        answers = read_answers(y, layout, names, missing, items, None)
+        matrix = elect(answers, rule, answers.ids if layout == "long" else None)
+        return CandidateSets(matrix, answers.class_names, answers.ids, answers)
     if isinstance(y, CandidateSets):
         sets = y if names is None else _arrange(y, names)
     else:
@@ -286,28 +277,9 @@ def as_answers(
     if layout == "auto" and not isinstance(y, Answers):
         layout = _guess(open_labels(y)[0], table="annotators")
     if isinstance(y, Answers) or layout in ANSWERS or with_gaps:
-        return _read_answers(y, layout, names, missing, items, separator)
+        return read_answers(y, layout, names, missing, items, separator)
     sets = _read(y, layout, separator or "|", names)
     return answers_of_sets(sets.matrix, sets.class_names, sets.ids)
-
-
-def _read_answers(
-    y: Any, layout: str, names: Names, missing: Any, items: Any, separator: str | None
-) -> Answers:
-    if isinstance(y, Answers):
-        return y if names is None else y.rename(names)
-    source, ids = open_labels(y)
-    if layout == "counts":
-        return read_counts(source, names, ids)
-    extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
-    if layout == "labels":
-        column = source if isinstance(source, np.ndarray) else object_array(source)
-        answers = read_wide([column], None, names, extra, separator)
-        return replace(answers, person_names=None, ids=ids)
-    columns, titles = table_columns(source)
-    if layout == "annotators":
-        return replace(read_wide(columns, titles, names, extra, separator), ids=ids)
-    return read_long(find_roles(columns, titles), names, extra, separator, items)
 
 
 def _read(y: Any, layout: str, separator: str | None, names: Names) -> CandidateSets:
@@ -379,22 +351,16 @@ def _check_options(layout: str, separator: Any, items: Any) -> None:
 
 def _guess(source: Any, table: Layout | None = None) -> Layout:
     """Find out how y is laid out, or say why that is not possible; `table`: what tables are."""
-    if isinstance(source, nw.DataFrame):
-        named = {"item", "label"} <= set(source.columns)
-        if not named and all(plain_column(c).dtype.kind in "biuf" for c in source.iter_columns()):
+    framed = isinstance(source, nw.DataFrame)
+    if framed or sp.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
+        named = framed and {"item", "label"} <= set(source.columns)
+        columns = map(plain_column, source.iter_columns()) if framed else [source]
+        if not named and all(column.dtype.kind in "biuf" for column in columns):
             return "indicator"
         if table is not None:
             return "long" if named else table
-        raise ValueError(
-            f"y is a table, but not of 0/1 columns. Say how to read it: {TABLES} "
-            "Or give one column of it."
-        )
-    if sp.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
-        if source.dtype.kind in "biuf":
-            return "indicator"
-        if table is not None:
-            return table
-        raise ValueError(f"y is a table, but not of 0 and 1. Say how to read it: {TABLES}")
+        one = " Or give one column of it." if framed else ""
+        raise ValueError(f"y is a table, but not of 0 and 1. Say how to read it: {TABLES}{one}")
     if isinstance(source, np.ndarray) and source.dtype.kind not in "OUT":
         return "labels"
     kinds = set(map(type, source))
@@ -421,9 +387,7 @@ def _refuse_ambiguous(rows: Any) -> None:
         )
 
 
-def _read_indicator(
-    source: Any, names: NDArray[Any] | None, ids: NDArray[Any] | None
-) -> CandidateSets:
+def _read_indicator(source: Any, names: Names, ids: Names) -> CandidateSets:
     if isinstance(source, nw.DataFrame):
         titles = distinct_names(source.columns, "columns")
         matrix = np.empty(source.shape, dtype=bool)
@@ -439,8 +403,11 @@ def _read_indicator(
     if names is not None and len(names) != count:
         raise ValueError(f"`classes` has {len(names)} names, but the matrix has {count} columns.")
     titles = np.arange(count) if names is None else names
-    matrix = _sparse_ones(source, titles) if sp.issparse(source) else _ones(source, titles)
-    return CandidateSets(np.ascontiguousarray(matrix), titles, ids)
+    if sp.issparse(source):
+        entries = source.tocoo()
+        plain = np.isin(entries.data, (0, 1)).all()  # not larger then than the result
+        source = (entries.astype(np.int8) if plain else entries).toarray()
+    return CandidateSets(np.ascontiguousarray(_ones(source, titles)), titles, ids)
 
 
 def _ones(block: NDArray[Any], titles: NDArray[Any]) -> NDArray[np.bool_]:
@@ -448,27 +415,10 @@ def _ones(block: NDArray[Any], titles: NDArray[Any]) -> NDArray[np.bool_]:
         block = block.astype(object)
         block[np.frompyfunc(is_missing, 1, 1)(block).astype(bool)] = np.nan
     ones = np.asarray(block == 1)
-    wrong = ~(ones | (block == 0))
-    if wrong.any():
-        rows, columns = np.nonzero(wrong)
-        _refuse_entries(rows, columns, block[rows, columns], titles)
-    return ones
-
-
-def _sparse_ones(source: Any, titles: NDArray[Any]) -> NDArray[np.bool_]:
-    entries = sp.csr_array(source, copy=True)
-    entries.sum_duplicates()
-    entries = entries.tocoo()
-    wrong = (entries.data != 0) & (entries.data != 1)
-    if wrong.any():
-        _refuse_entries(entries.row[wrong], entries.col[wrong], entries.data[wrong], titles)
-    ones = entries.data == 1
-    return _mark(entries.row[ones], entries.col[ones], entries.shape)
-
-
-def _refuse_entries(
-    rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], titles: NDArray[Any]
-) -> None:
+    rows, columns = np.nonzero(~(ones | (block == 0)))
+    if not rows.size:
+        return ones
+    values = block[rows, columns]
     unknown = values != values
     if unknown.any():
         raise ValueError(
@@ -500,7 +450,12 @@ def _split(source: Any, separator: str | None) -> list[Any]:
         pieces = {row: _pieces(row, separator) for row in set(rows)}
         return [pieces[row] for row in rows]
     if not all(issubclass(kind, COLLECTIONS) for kind in kinds):
-        _refuse_mixture(rows)
+        _refuse_missing([i for i, row in enumerate(rows) if is_missing(row)])
+        first = {type(row).__name__: i for i, row in reversed(list(enumerate(rows)))}
+        found = [f"row {i} is a {kind}" for kind, i in sorted(first.items(), key=itemgetter(1))]
+        raise TypeError(
+            f"{', '.join(found)}. Make every row a list of labels, or every row a string."
+        )
     return [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
 
 
@@ -512,15 +467,6 @@ def _pieces(text: str, separator: str | None) -> tuple[str, ...]:
     return tuple(map(intern, map(str.strip, text.split(separator))))  # one object a label
 
 
-def _refuse_mixture(rows: list[Any]) -> None:
-    _refuse_missing([i for i, row in enumerate(rows) if is_missing(row)])
-    first: dict[str, int] = {}
-    for i, row in enumerate(rows):
-        first.setdefault(type(row).__name__, i)
-    found = ", ".join(f"row {i} is a {kind}" for kind, i in first.items())
-    raise TypeError(f"{found}. Make every row a list of labels, or every row a string.")
-
-
 def _refuse_missing(rows: Sequence[int] | NDArray[np.intp]) -> None:
     if len(rows):
         raise ValueError(
@@ -529,9 +475,7 @@ def _refuse_missing(rows: Sequence[int] | NDArray[np.intp]) -> None:
         )
 
 
-def _read_sets(
-    source: Any, separator: str | None, classes: NDArray[Any] | None, ids: NDArray[Any] | None
-) -> CandidateSets:
+def _read_sets(source: Any, separator: str | None, classes: Names, ids: Names) -> CandidateSets:
     rows = _split(source, separator)
     labels = list(chain.from_iterable(rows))
     if len(set(map(type, labels))) > 1:  # a set's own order changes with every start
@@ -550,9 +494,7 @@ def _read_sets(
     return CandidateSets(_mark(owner, codes, (len(rows), len(names))), names, ids)
 
 
-def _read_labels(
-    source: Any, names: NDArray[Any] | None, ids: NDArray[Any] | None
-) -> CandidateSets:
+def _read_labels(source: Any, names: Names, ids: Names) -> CandidateSets:
     if not isinstance(source, list) and len(source.shape) != 1:
         raise ValueError('layout="labels" takes one label a row. Select one column of y.')
     rows = np.arange(len(source))

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from appellate.cli._options import STORE, check_run_options, run_options, table_options
-from appellate.cli._progress import compute_runs, show_reports
-from appellate.cli.errors import outside_errors, user_errors
+from appellate.cli._terminal import compute_runs, outside_errors, show_reports, user_errors
 
 _EPILOG = """\b
 Examples:
@@ -19,8 +18,11 @@ Examples:
   appellate compare lost --methods sure --methods knn:n_neighbors=5
   appellate compare my.mat --methods aggd,their-base --splits 20
 
-A method is the jury or a base classifier, ours (knn, svm, sure, lalo, aggd,
-plcl) or an installed third party's, with settings after a colon if wanted.
+A method is jury, testimony (where people answered), a base classifier (knn,
+svm, sure, lalo, aggd, plcl, ipal, clpl, ecoc, or an installed third party's)
+or a network (proden, pico, rc, cc, lws, cavl, mse, exp, abs-mae, abs-gce, pop,
+cr-dpll, solar, records; they need torch and have five splits at most), with
+settings after a colon if wanted, such as proden:ambiguity=auto.
 """
 
 
@@ -56,7 +58,7 @@ def compare(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Compare the jury, and base classifiers with and without a partner, on DATA.
+    """Compare the jury, and base classifiers and networks with and without a partner, on DATA.
 
     DATA is a table as for rectify, a .mat file, or the name of one of the paper's data sets.
     Every base B and its coupled version B-PLCP run on the same random 50/50 splits; the partner

@@ -15,8 +15,7 @@ import click
 from appellate._files import WriteError, check_writable, write_file
 from appellate._text import install
 from appellate.cli._options import json_option, out_option, set_option
-from appellate.cli._progress import show_reports
-from appellate.cli.errors import UserError
+from appellate.cli._terminal import UserError, show_reports
 
 if TYPE_CHECKING:
     from appellate.deep.configuration import Configuration

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from appellate.cli._options import STORE, check_run_options, run_options
-from appellate.cli._progress import compute_runs, show_reports
-from appellate.cli.errors import outside_errors, user_errors
+from appellate.cli._terminal import compute_runs, outside_errors, show_reports, user_errors
 
 _EPILOG = """\b
 Tables:
@@ -24,7 +23,10 @@ Tables:
 
 \b
 Beyond the paper:
-  rivals              every registered method on every data set at hand, ranked
+  authors             PLCP as its authors' code has it, Lost raw and z-scored, and
+                      what the paper's rule to stop would do
+  rivals              every base alone, coupled and coupled with ambiguity="auto",
+                      the jury and the networks, on every data set at hand, ranked
   curves              accuracy over more candidates, missing truth, shared sets
 
 \b
@@ -33,8 +35,12 @@ Examples:
   appellate reproduce all --out reproduction
   appellate reproduce all --backend dask --scheduler tcp://10.0.0.1:8786
 
-A run that was killed goes on where it was when the same command is given
-again. The data sets are looked for in APPELLATE_DATA_HOME.
+Data sets are fgnet, lost, msrcv2, mirflickr, soccer_player and yahoo_news of the
+paper, and birdsong, labelme, music_genre, fashion_uniform, fashion_instance and
+fashion_set_first; they are looked for in APPELLATE_DATA_HOME. Bases are plcl,
+aggd, sure, lalo, svm and knn of the paper, ipal, clpl and ecoc, and those of
+installed third parties. Networks need torch and have the first five splits.
+A run that was killed goes on where it was when the same command is given again.
 """
 
 
@@ -50,7 +56,7 @@ again. The data sets are looked for in APPELLATE_DATA_HOME.
     "--bases",
     metavar="NAMES",
     multiple=True,
-    help="Base classifiers, separated by commas.  [default: the paper's six]",
+    help="Base classifiers, separated by commas.  [default: the paper's six, for rivals all]",
 )
 @run_options("appellate-reproduction")
 def reproduce(

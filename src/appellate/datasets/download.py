@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +73,13 @@ def fetch_dataset(
     missing = [path for path, place in found.items() if place is None]
     if missing:
         chosen = _choose(entry, home, missing)
-        pooch = _import_pooch(entry, home, missing)
+        try:
+            import pooch
+        except ImportError as error:
+            raise ImportError(
+                f"downloading {entry.title} needs pooch: {install('data')}. "
+                f"Or: {entry.instructions(home, missing)}"
+            ) from error
         (announce or logging.getLogger("appellate").warning)(
             f"{entry.title} is fetched from {entry.page}. Terms of use: {entry.terms} "
             f"Cite: {entry.citation}"
@@ -86,7 +91,10 @@ def fetch_dataset(
 
 
 def require_files(
-    entry: KnownDataset, home: Path, *, download_if_missing: bool, paths: Iterable[str] = ()
+    entry: KnownDataset,
+    data_home: str | os.PathLike[str] | None,
+    download_if_missing: bool,
+    paths: Iterable[str] = (),
 ) -> dict[str, Path]:
     """Return the files of a data set, fetching them if they are missing and may be fetched.
 
@@ -94,8 +102,8 @@ def require_files(
     ----------
     entry : KnownDataset
         The data set.
-    home : Path
-        The data home.
+    data_home : path-like or None
+        See `get_data_home`.
     download_if_missing : bool
         Whether to fetch.
     paths : iterable of str, default=()
@@ -106,6 +114,7 @@ def require_files(
     FileNotFoundError, ConnectionError, ValueError
         As `fetch_dataset`.
     """
+    home = get_data_home(data_home)
     needed = set(paths) or {file.path for file in entry.files}
     found = entry.find(home)
     missing = [path for path in found if path in needed and found[path] is None]
@@ -134,17 +143,6 @@ def _choose(entry: KnownDataset, home: Path, missing: list[str]) -> list[Downloa
     return chosen
 
 
-def _import_pooch(entry: KnownDataset, home: Path, missing: list[str]) -> Any:
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            f"downloading {entry.title} needs pooch: {install('data')}. "
-            f"Or: {entry.instructions(home, missing)}"
-        ) from error
-    return pooch
-
-
 def _fetch(
     pooch: Any,
     download: Download,
@@ -155,13 +153,15 @@ def _fetch(
     """Download, unpack and check in a temporary folder; then move the files to their places."""
     home.mkdir(parents=True, exist_ok=True)
     known = {file.path: file.sha256 for file in entry.files}
+    logger = pooch.get_logger()
+    level = logger.level
     with tempfile.TemporaryDirectory(prefix=".appellate-", dir=home) as folder:
         where = {"fname": download.url.rpartition("/")[2], "path": folder}
         try:
-            with _quiet(pooch.get_logger()):
-                brought = Path(
-                    pooch.retrieve(download.url, download.sha256, downloader=downloader, **where)
-                )
+            logger.setLevel(logging.WARNING)  # it would advise to write down the checksum
+            brought = Path(
+                pooch.retrieve(download.url, download.sha256, downloader=downloader, **where)
+            )
         except ValueError as error:  # pooch's word for a wrong checksum
             raise ValueError(f"{download.url} is not the published file: {error}") from error
         except OSError as error:  # among them all errors of requests
@@ -169,6 +169,8 @@ def _fetch(
                 f"{download.url} could not be downloaded ({error}). "
                 f"{entry.instructions(home, list(download.paths))}"
             ) from error
+        finally:
+            logger.setLevel(level)
         for path in download.paths:
             unpacked = Path(folder) / "unpacked" / path
             unpacked.parent.mkdir(parents=True, exist_ok=True)
@@ -181,17 +183,6 @@ def _fetch(
         for path in download.paths:
             (home / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(Path(folder) / "unpacked" / path, home / path)
-
-
-@contextmanager
-def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Let pooch not advise to write down the checksum."""
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def _unpacker() -> str | None:

@@ -1,55 +1,29 @@
-"""Candidate sets for data whose true labels are known."""
+"""Candidate sets for data whose true labels are known, and what such sets are like."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from appellate.candidates import name_rows
-from appellate.candidates.names import distinct_names, encode, is_missing, scalars
-from appellate.datasets.strategies import (
-    Draw,
-    Fixed,
-    Flip,
-    OneOther,
-    Plan,
-    check_limits,
-    confusion_scores,
-    scale_to_mean,
-    shared_sets,
-)
-from appellate.datasets.summary import CandidateSummary, summarize_matrix
+from appellate.candidates import as_candidates, check_length, name_rows
+from appellate.candidates.names import distinct_names, encode
+from appellate.datasets.strategies import Draw, check_integer, make_plan
 
-Strategy = Literal[
-    "uniform",
-    "fixed",
-    "cooccurring",
-    "pairwise",
-    "instance_dependent",
-    "hierarchical",
-    "noisy",
-    "set_first",
-]
-
+_INSTANCE = {"X": None, "probabilities": None, "estimator": None, "cv": None}
 # What each strategy reads, and what it takes where nothing is given.
 OPTIONS: dict[str, dict[str, Any]] = {
     "uniform": {"flip_probability": 0.3},
     "fixed": {"n_false": 1},
     "cooccurring": {"epsilon": 0.5, "partners": None},
     "pairwise": {"flip_probability": 0.3, "partners": None},
-    "instance_dependent": {
-        "flip_probability": 0.3,
-        "X": None,
-        "probabilities": None,
-        "estimator": None,
-        "cv": None,
-    },
+    "instance_dependent": {"flip_probability": 0.3, **_INSTANCE},
     "hierarchical": {"flip_probability": 0.3, "groups": None},
     "noisy": {"flip_probability": 0.3, "eta": 0.1},
     "set_first": {"bag_size": 4, "bags": None, "n_distractors": 0},
@@ -57,36 +31,71 @@ OPTIONS: dict[str, dict[str, Any]] = {
 BLOCK = 2**18  # entries that are drawn at once
 
 
+@dataclass(frozen=True)
+class CandidateSummary:
+    """What the candidate sets of a data set are like.
+
+    Attributes
+    ----------
+    n_samples, n_classes : int
+        Numbers of rows and of labels.
+    mean_size : float
+        Mean number of candidates a row.
+    min_size, max_size : int
+        Smallest and largest number of candidates.
+    singleton_share, full_share : float
+        Shares of the rows with one candidate, and with every label as candidate.
+    truth_coverage : float or None
+        Share of the rows whose true label is a candidate; None if no truth was given.
+
+    Examples
+    --------
+    >>> print(summarize_candidates(["anna|bob", "bob"], ["bob", "bob"]))
+    2 samples, 2 classes, 1.50 candidates a sample (1 to 2), 50.0% with one, 50.0% with all, truth
+    among them in 100.0%
+    """
+
+    n_samples: int
+    n_classes: int
+    mean_size: float
+    min_size: int
+    max_size: int
+    singleton_share: float
+    full_share: float
+    truth_coverage: float | None = None
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        text = (
+            f"{self.n_samples} samples, {self.n_classes} classes, {self.mean_size:.2f} candidates "
+            f"a sample ({self.min_size} to {self.max_size}), {self.singleton_share:.1%} with one, "
+            f"{self.full_share:.1%} with all"
+        )
+        if self.truth_coverage is None:
+            return text
+        return f"{text}, truth among them in {self.truth_coverage:.1%}"
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Return the numbers as a dictionary."""
+        return asdict(self)
+
+
 @overload
 def make_partial_labels(
-    y: ArrayLike,
-    *,
-    strategy: Strategy = ...,
-    min_candidates: int = ...,
-    classes: Sequence[Any] | NDArray[Any] | None = ...,
-    return_summary: Literal[False] = ...,
-    random_state: Any = ...,
-    **options: Any,
+    y: ArrayLike, *, return_summary: Literal[False] = ..., **options: Any
 ) -> NDArray[np.bool_]: ...
 
 
 @overload
 def make_partial_labels(
-    y: ArrayLike,
-    *,
-    strategy: Strategy = ...,
-    min_candidates: int = ...,
-    classes: Sequence[Any] | NDArray[Any] | None = ...,
-    return_summary: Literal[True],
-    random_state: Any = ...,
-    **options: Any,
+    y: ArrayLike, *, return_summary: Literal[True], **options: Any
 ) -> tuple[NDArray[np.bool_], CandidateSummary]: ...
 
 
 def make_partial_labels(
     y: ArrayLike,
     *,
-    strategy: Strategy = "uniform",
+    strategy: str = "uniform",
     min_candidates: int = 1,
     classes: Sequence[Any] | NDArray[Any] | None = None,
     return_summary: bool = False,
@@ -223,16 +232,25 @@ def hide_truth(
     strategy, min_candidates, random_state, options
         See `make_partial_labels`.
     """
-    chosen = check_options(strategy, options)
+    chosen = _check_options(strategy, options)
     fewest = check_integer("min_candidates", min_candidates, 1, len(names))
-    draw = _source(random_state)
+    if isinstance(random_state, np.random.Generator):
+        draw: Draw = random_state.random
+    else:
+        draw = check_random_state(random_state).random_sample
     plan = make_plan(strategy, chosen, names, truth, fewest, draw)
-    check_limits(plan, truth, names, fewest, strategy)
+    short = np.flatnonzero(plan.largest < fewest)
+    if short.size and fewest > 1:
+        raise ValueError(
+            f"min_candidates={fewest} cannot be had with strategy={strategy!r} and these options: "
+            f"{name_rows(short)} can have at most {plan.largest[short[0]]}, the true label of row "
+            f"{short[0]} being {names[truth[short[0]]]!r}."
+        )
     candidates = np.empty((len(truth), len(names)), dtype=bool)
     step = max(1, BLOCK // len(names))
     for start in range(0, len(truth), step):
-        rows = slice(start, min(start + step, len(truth)))
-        candidates[rows] = plan.draw(truth[rows], rows, draw)
+        rows = slice(start, start + step)
+        candidates[rows] = plan.draw(rows, draw)
     return candidates
 
 
@@ -254,47 +272,17 @@ def encode_truth(
         )
     if not labels.size:
         raise ValueError("y is empty; give at least one true label.")
-    missing = _missing(labels)
-    if len(missing):
-        raise ValueError(f"y has no label in {name_rows(missing)}. Drop the rows.")
-    if classes is not None:
-        coded = encode(labels, distinct_names(classes, "classes"), np.arange(len(labels)))
-        return coded.names, coded.codes
-    try:
-        found, columns = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        raise TypeError(
-            f"y mixes labels that cannot be sorted together ({', '.join(kinds)}). Make them "
-            "all of one type, for example strings."
-        ) from error
-    return found, columns
+    known = None if classes is None else distinct_names(classes, "classes")
+    codes, names = encode(labels, known, np.arange(len(labels)))
+    if (codes < 0).any():
+        raise ValueError(
+            f"y has no label in {name_rows(np.flatnonzero(codes < 0))}. Drop the rows."
+        )
+    return names, codes
 
 
-def _missing(labels: NDArray[Any]) -> Sequence[int] | NDArray[np.intp]:
-    if labels.dtype.kind in "biu":
-        return ()
-    if labels.dtype.kind == "f":
-        return np.flatnonzero(np.isnan(labels))
-    return [i for i, label in enumerate(scalars(labels)) if is_missing(label)]
-
-
-def _source(random_state: Any) -> Draw:
-    """Return a function that draws uniform numbers from either kind of numpy generator."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state.random
-    generator = check_random_state(random_state)
-    return lambda shape: np.asarray(generator.random_sample(shape))
-
-
-def check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a strategy, with its defaults for those not given.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the strategy is unknown, does not read an option, or an option is no probability.
-    """
+def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a strategy, with its defaults for those not given."""
     if strategy not in OPTIONS:
         raise ValueError(
             f"unknown strategy {strategy!r}.{_guess(str(strategy), OPTIONS)} "
@@ -311,8 +299,11 @@ def check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
             )
     chosen = dict(own) | {name: given[name] for name in own if given.get(name) is not None}
     for name in ("flip_probability", "epsilon", "eta"):
-        if name in chosen:
-            chosen[name] = _check_probability(name, chosen[name])
+        chance = chosen.get(name, 0)
+        if isinstance(chance, bool | np.bool_) or not isinstance(chance, Real):
+            raise TypeError(f"{name}={chance!r} is no number; give one in [0, 1].")
+        if not 0 <= float(chance) <= 1:
+            raise ValueError(f"{name}={chance!r} is no probability; give one in [0, 1].")
     return chosen
 
 
@@ -321,161 +312,59 @@ def _guess(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def _check_probability(name: str, chance: Any) -> float:
-    if isinstance(chance, bool | np.bool_) or not isinstance(chance, Real):
-        raise TypeError(f"{name}={chance!r} is no number; give one in [0, 1].")
-    if not 0 <= float(chance) <= 1:
-        raise ValueError(f"{name}={chance!r} is no probability; give one in [0, 1].")
-    return float(chance)
-
-
-def check_integer(name: str, value: Any, low: int, high: int) -> int:
-    """Return a whole number between two limits that follow from the number of classes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is none.
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} is no whole number.")
-    if not low <= int(value) <= high:
-        raise ValueError(
-            f"{name}={value} cannot be had with {high if low else high + 1} classes; give a "
-            f"number from {low} to {high}."
-        )
-    return int(value)
-
-
-def make_plan(
-    strategy: str,
-    options: Mapping[str, Any],
-    names: NDArray[Any],
-    truth: NDArray[np.intp],
-    fewest: int,
-    draw: Draw,
-) -> Plan:
-    """Turn a strategy and its checked options into a plan.
+def summarize_candidates(
+    candidates: Any, y_true: ArrayLike | None = None, *, classes: Any = None
+) -> CandidateSummary:
+    """Count how large candidate sets are and how often they hold the truth.
 
     Parameters
     ----------
-    strategy, options
-        See `check_options`.
-    names : ndarray, shape (l,)
-        Class names.
-    truth : ndarray, shape (n,)
-        Columns of the true labels.
-    fewest : int
-        Fewest candidates of a row.
-    draw : callable
-        Source of randomness.
+    candidates : array-like
+        Candidate sets, anything that `appellate.as_candidates` reads.
+    y_true : array-like, shape (n,), default=None
+        True labels; column numbers for a matrix without names.
+    classes : sequence, default=None
+        Names of the columns, see `appellate.as_candidates`.
 
-    Raises
-    ------
-    ValueError
-        If what is asked for cannot be had, with the reason.
+    Returns
+    -------
+    CandidateSummary
+        The counts.
+
+    Examples
+    --------
+    >>> summary = summarize_candidates(["cat|dog", "cow", "cat|cow|dog"], ["cat", "dog", "cow"])
+    >>> print(summary)
+    3 samples, 3 classes, 2.00 candidates a sample (1 to 3), 33.3% with one, 33.3% with all,
+    truth among them in 66.7%
     """
-    l = len(names)
-    if strategy == "fixed":
-        return Fixed(check_integer("n_false", options["n_false"], 0, l - 1), l)
-    if strategy == "cooccurring":
-        return OneOther(_cooccurrence(options["epsilon"], _partners(options["partners"], names)))
-    if strategy == "set_first":
-        more = check_integer("n_distractors", options["n_distractors"], 0, l - 1)
-        sets = shared_sets(truth, _bags(options, truth, draw), l, more, fewest, draw)
-        sets[np.arange(len(truth)), truth] = False
-        return Flip(sets.astype(float), by_row=True, fewest=fewest)
-    chance = options["flip_probability"]
-    if strategy == "pairwise":
-        allowed = np.arange(l) == _partners(options["partners"], names)[:, None]
-        return Flip(chance * allowed, fewest=fewest)
-    if strategy == "hierarchical":
-        group = _groups(options["groups"], names)
-        return Flip(chance * ((group[:, None] == group) & ~np.eye(l, dtype=bool)), fewest=fewest)
-    if strategy == "instance_dependent":
-        sources = {key: options[key] for key in ("X", "probabilities", "estimator", "cv")}
-        score = confusion_scores(truth, names, draw, **sources)
-        return Flip(scale_to_mean(score, chance), by_row=True, fewest=fewest)
-    uniform = chance * ~np.eye(l, dtype=bool)
-    if strategy == "uniform":
-        return Flip(uniform, fewest=fewest)
-    if options["eta"] == 0:
-        return Flip(uniform, fewest=fewest, fill_any=True)
-    left_out = draw(len(truth)) < options["eta"]
-    if l == 1:
-        raise ValueError("y has one class; without it a set would be empty. Set eta=0.")
-    return Flip(uniform, left_out=left_out, fewest=fewest, fill_any=True)
+    sets = as_candidates(candidates, classes=classes)
+    if y_true is None:
+        return summarize_matrix(sets.matrix)
+    labels = np.asarray(y_true)
+    if labels.ndim != 1:
+        raise ValueError(f"y_true has shape {labels.shape}; give one true label a row.")
+    check_length(sets, len(labels))
+    codes, _ = encode(labels, sets.class_names, np.arange(len(labels)))
+    if (codes < 0).any():
+        raise ValueError("y_true has missing labels; drop the rows, or give no truth.")
+    return summarize_matrix(sets.matrix, codes)
 
 
-def _bags(options: Mapping[str, Any], truth: NDArray[np.intp], draw: Draw) -> NDArray[np.intp]:
-    """Return the bag of every row by number: those given, or rows drawn together."""
-    n, given, size = len(truth), options["bags"], options["bag_size"]
-    if given is not None:
-        if len(given) != n:
-            raise ValueError(f"bags has {len(given)} entries, but there are {n} rows.")
-        return np.asarray(np.unique(np.asarray(given), return_inverse=True)[1], dtype=np.intp)
-    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-        raise ValueError(f"bag_size={size!r} is no number of rows; give 1 or more.")
-    bags = np.empty(n, dtype=np.intp)
-    # The first n numbers of a seed may be those that y was drawn with: bags would be sorted.
-    bags[np.argsort(draw((2, n))[1], kind="stable")] = np.arange(n) // int(size)
-    return bags
-
-
-def _by_class(
-    word: str, given: Mapping[Any, Any] | Sequence[Any] | NDArray[Any], names: NDArray[Any]
-) -> list[Any]:
-    """Return what is given for each class, from a mapping or in the order of the classes."""
-    keys = scalars(names)
-    if isinstance(given, Mapping):
-        absent = [repr(key) for key in keys if key not in given]
-        if absent:
-            raise ValueError(f"{word} names nothing for class {', '.join(absent[:5])}.")
-        return [given[key] for key in keys]
-    values = scalars(np.asarray(given)) if isinstance(given, np.ndarray) else list(given)
-    if len(values) != len(keys):
-        raise ValueError(f"{word} has {len(values)} entries, but there are {len(keys)} classes.")
-    return values
-
-
-def _partners(given: Any, names: NDArray[Any]) -> NDArray[np.intp]:
-    l = len(names)
-    if l == 1:
-        raise ValueError("y has one class, which has no partner. Use another strategy.")
-    if given is None:
-        return np.roll(np.arange(l), -1)
-    column = {name: j for j, name in enumerate(scalars(names))}
-    chosen = _by_class("partners", given, names)
-    strange = [repr(name) for name in chosen if name not in column]
-    if strange:
-        raise ValueError(f"partners names unknown class {', '.join(strange[:5])}.")
-    partner = np.array([column[name] for name in chosen], dtype=np.intp)
-    own = np.flatnonzero(partner == np.arange(l))
-    if own.size:
-        raise ValueError(f"class {scalars(names)[own[0]]!r} is its own partner.")
-    return partner
-
-
-def _groups(given: Any, names: NDArray[Any]) -> NDArray[np.intp]:
-    if given is None:
-        raise ValueError(
-            "strategy='hierarchical' needs groups, the super-class of each class; for instance "
-            "groups={'cat': 'animal', 'cow': 'animal', 'car': 'thing'}."
-        )
-    position: dict[Any, int] = {}
-    values = _by_class("groups", given, names)
-    return np.array([position.setdefault(value, len(position)) for value in values])
-
-
-def _cooccurrence(epsilon: float, partner: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the distribution of the one false label for each class, (l, l)."""
-    l = len(partner)
-    if l == 2 and epsilon < 1:
-        raise ValueError(
-            f"epsilon={epsilon:g} cannot be had with two classes: there is no label but the "
-            "partner. Set epsilon=1."
-        )
-    weight = np.full((l, l), (1 - epsilon) / max(l - 2, 1))
-    np.fill_diagonal(weight, 0)
-    weight[np.arange(l), partner] = epsilon
-    return weight
+def summarize_matrix(
+    matrix: NDArray[np.bool_], truth: NDArray[np.intp] | None = None
+) -> CandidateSummary:
+    """Summarize a candidate matrix, given the columns of the true labels if they are known."""
+    n, l = matrix.shape
+    sizes = np.count_nonzero(matrix, axis=1)
+    covered = None if truth is None else float(matrix[np.arange(n), truth].mean())
+    return CandidateSummary(
+        n_samples=n,
+        n_classes=l,
+        mean_size=float(sizes.mean()),
+        min_size=int(sizes.min()),
+        max_size=int(sizes.max()),
+        singleton_share=float(np.mean(sizes == 1)),
+        full_share=float(np.mean(sizes == l)),
+        truth_coverage=covered,
+    )

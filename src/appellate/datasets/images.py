@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-import zlib
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from appellate.datasets.catalogue import KnownDataset, find_dataset
+from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import require_files
-from appellate.datasets.home import get_data_home
+from appellate.datasets.matfiles import reading
 
-PathLike = str | os.PathLike[str]
 Bytes = NDArray[np.uint8]
 Subset = Literal["train", "test"]
+Find = Callable[[list[str]], list[Path]]  # places of files
 
 CIFAR10_CLASSES = [
     *("airplane", "automobile", "bird", "cat", "deer"),
@@ -31,13 +32,37 @@ FASHION_CLASSES = [
 _PIXELS = 3 * 32 * 32
 
 
-def load_cifar10(
-    *,
-    subset: Subset = "train",
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_y: bool = False,
-) -> Any:
+def _pictured(read: Callable[[Subset, Find], Bunch]) -> Callable[..., Any]:
+    """Make a loader of a function that reads one of the two parts of its data set."""
+
+    @wraps(read)
+    def load(
+        *,
+        subset: Subset = "train",
+        data_home: str | os.PathLike[str] | None = None,
+        download_if_missing: bool = True,
+        return_X_y: bool = False,
+    ) -> Any:
+        if subset not in ("train", "test"):
+            raise ValueError(f"unknown subset {subset!r}. Use 'train' or 'test'.")
+        entry = find_dataset(read.__name__.removeprefix("load_"))
+
+        def find(paths: list[str]) -> list[Path]:
+            found = require_files(entry, data_home, download_if_missing, paths)
+            return [found[path] for path in paths]
+
+        data = read(subset, find)
+        X = data.images.reshape(len(data.images), -1)
+        if return_X_y:
+            return X, data.y_true
+        return Bunch(X=X, **data, description=entry.description)
+
+    del load.__dict__["__wrapped__"]  # whose signature would be shown
+    return load
+
+
+@_pictured
+def load_cifar10(subset: Subset, find: Find) -> Bunch:
     """Load CIFAR-10 from its binary release: objects in 32 x 32 colour images.
 
     Every image has one true label and no candidate set: make some with `make_partial_labels`,
@@ -76,22 +101,13 @@ def load_cifar10(
     (50000, 3, 32, 32)
     """
     batches = [f"data_batch_{i}" for i in range(1, 6)] if subset == "train" else ["test_batch"]
-    names = [f"cifar-10-batches-bin/{batch}.bin" for batch in batches]
-    entry, files = _require("cifar10", subset, names, data_home, download_if_missing)
-    X, labels = _read_cifar(files, n_labels=1)
-    y_true = _check_range(labels[:, 0], 10, files)
-    if return_X_y:
-        return X, y_true
-    return _bunch(entry, X, (3, 32, 32), y_true, CIFAR10_CLASSES, files)
+    files = find([f"cifar-10-batches-bin/{batch}.bin" for batch in batches])
+    images, labels = _read_cifar(files, n_labels=1)
+    return _bunch(images, labels[:, 0], CIFAR10_CLASSES, files[0])
 
 
-def load_cifar100(
-    *,
-    subset: Subset = "train",
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_y: bool = False,
-) -> Any:
+@_pictured
+def load_cifar100(subset: Subset, find: Find) -> Bunch:
     """Load CIFAR-100 from its binary release: 100 classes in 20 super-classes.
 
     Parameters
@@ -113,30 +129,25 @@ def load_cifar100(
     ((50000, 3072), 100)
     """
     members = (f"{subset}.bin", "fine_label_names.txt", "coarse_label_names.txt")
-    names = [f"cifar-100-binary/{member}" for member in members]
-    entry, files = _require("cifar100", subset, names, data_home, download_if_missing)
-    X, labels = _read_cifar(files[:1], n_labels=2)
-    y_true = _check_range(labels[:, 1], 100, files[:1])
+    files = find([f"cifar-100-binary/{member}" for member in members])
+    images, labels = _read_cifar(files[:1], n_labels=2)
     fine, coarse = (path.read_text(encoding="utf-8").split() for path in files[1:])
     if (len(fine), len(coarse)) != (100, 20):
         raise ValueError(
             f"'{files[1]}' and '{files[2]}' hold {len(fine)} and {len(coarse)} names, "
             "not 100 and 20."
         )
-    if return_X_y:
-        return X, y_true
-    data = _bunch(entry, X, (3, 32, 32), y_true, fine, files[:1])
-    data.groups = _super_classes(labels, np.array(coarse), files[0])
+    data = _bunch(images, labels[:, 1], fine, files[0])
+    pairs = np.unique(labels, axis=0)  # one super-class a class, in all records
+    if pairs[:, 0].max() >= len(coarse) or len(np.unique(pairs[:, 1])) != len(pairs):
+        raise ValueError(f"'{files[0]}' has a class in several super-classes; it is damaged.")
+    data.groups = np.full(100, "", dtype=np.array(coarse).dtype)
+    data.groups[pairs[:, 1]] = np.array(coarse)[pairs[:, 0]]
     return data
 
 
-def load_fashion_mnist(
-    *,
-    subset: Subset = "train",
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    return_X_y: bool = False,
-) -> Any:
+@_pictured
+def load_fashion_mnist(subset: Subset, find: Find) -> Bunch:
     """Load Fashion-MNIST: pieces of clothing in 28 x 28 grey images.
 
     The idx files may be compressed or not. There are 60000 images to train on and 10000 to test.
@@ -160,19 +171,15 @@ def load_fashion_mnist(
     (60000, 28, 28)
     """
     start = "train" if subset == "train" else "t10k"
-    names = [f"fashion-mnist/{start}-{kind}-ubyte.gz" for kind in ("images-idx3", "labels-idx1")]
-    entry, files = _require("fashion_mnist", subset, names, data_home, download_if_missing)
+    kinds = "images-idx3", "labels-idx1"
+    files = find([f"fashion-mnist/{start}-{kind}-ubyte.gz" for kind in kinds])
     images, labels = read_idx(files[0], 3), read_idx(files[1], 1)
     if len(images) != len(labels):
         raise ValueError(
             f"'{files[0]}' has {len(images)} images, but '{files[1]}' {len(labels)} labels. "
             "Have files been swapped?"
         )
-    y_true = _check_range(labels, 10, files[1:])
-    X = images.reshape(len(images), -1)
-    if return_X_y:
-        return X, y_true
-    return _bunch(entry, X, images.shape[1:], y_true, FASHION_CLASSES, files[:1])
+    return _bunch(images, labels, FASHION_CLASSES, files[0], files[1])
 
 
 def read_idx(path: Path, n_dimensions: int) -> Bytes:
@@ -184,11 +191,8 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
         If the file is truncated, damaged, or has another number of dimensions.
     """
     opener: Any = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            content = file.read()
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"'{path}' is truncated or damaged ({error}); get it again.") from error
+    with reading(path, "bytes"), opener(path, "rb") as file:
+        content = file.read()
     header = 4 + 4 * n_dimensions
     if len(content) < header or content[:4] != bytes([0, 0, 8, n_dimensions]):
         raise ValueError(
@@ -204,24 +208,8 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
     return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape).copy()
 
 
-def _require(
-    name: str,
-    subset: str,
-    paths: list[str],
-    data_home: PathLike | None,
-    download_if_missing: bool,
-) -> tuple[KnownDataset, list[Path]]:
-    if subset not in ("train", "test"):
-        raise ValueError(f"unknown subset {subset!r}. Use 'train' or 'test'.")
-    entry = find_dataset(name)
-    found = require_files(
-        entry, get_data_home(data_home), download_if_missing=download_if_missing, paths=paths
-    )
-    return entry, [found[path] for path in paths]
-
-
 def _read_cifar(paths: list[Path], n_labels: int) -> tuple[Bytes, Bytes]:
-    """Read records of labels and pixels, (n, 3072) and (n, n_labels), one batch at a time."""
+    """Read pixels, (n, 3, 32, 32), and labels, (n, n_labels), one batch at a time."""
     length = n_labels + _PIXELS
     counts = []
     for path in paths:
@@ -238,41 +226,16 @@ def _read_cifar(paths: list[Path], n_labels: int) -> tuple[Bytes, Bytes]:
     for path, start, stop in zip(paths, stops - counts, stops, strict=True):
         batch = np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, length)
         X[start:stop], labels[start:stop] = batch[:, n_labels:], batch[:, :n_labels]
-    return X, labels
-
-
-def _check_range(labels: Bytes, n_classes: int, paths: list[Path]) -> NDArray[np.intp]:
-    if labels.max(initial=0) >= n_classes:
-        raise ValueError(
-            f"'{paths[0]}' has a label {labels.max()}, but there are only {n_classes} classes. "
-            "It is damaged or the file of another data set."
-        )
-    return labels.astype(np.intp)
-
-
-def _super_classes(labels: Bytes, coarse: NDArray[Any], path: Path) -> NDArray[Any]:
-    """Return the super-class of every class, (100,), which must be the same in all records."""
-    pairs = np.unique(labels, axis=0)
-    if pairs[:, 0].max() >= len(coarse) or len(np.unique(pairs[:, 1])) != len(pairs):
-        raise ValueError(f"'{path}' has a class in several super-classes; it is damaged.")
-    groups = np.full(100, "", dtype=coarse.dtype)
-    groups[pairs[:, 1]] = coarse[pairs[:, 0]]
-    return groups
+    return X.reshape(-1, 3, 32, 32), labels
 
 
 def _bunch(
-    entry: KnownDataset,
-    X: Bytes,
-    shape: tuple[int, ...],
-    y_true: NDArray[np.intp],
-    class_names: list[str],
-    files: list[Path],
+    images: Bytes, labels: Bytes, names: list[str], file: Path, labelled: Path | None = None
 ) -> Bunch:
-    return Bunch(
-        X=X,
-        images=X.reshape(len(X), *shape),
-        y_true=y_true,
-        class_names=np.array(class_names),
-        description=entry.description,
-        filename=str(files[0]),
-    )
+    if labels.max(initial=0) >= len(names):
+        raise ValueError(
+            f"'{labelled or file}' has a label {labels.max()}, but there are only {len(names)} "
+            "classes. It is damaged or the file of another data set."
+        )
+    y_true, names_ = labels.astype(np.intp), np.array(names)
+    return Bunch(images=images, y_true=y_true, class_names=names_, filename=str(file))

@@ -13,10 +13,8 @@ from sklearn.utils import Bunch
 
 from appellate.datasets.catalogue import KnownDataset, find_dataset, known_datasets
 from appellate.datasets.download import require_files
-from appellate.datasets.home import get_data_home, sha256
+from appellate.datasets.home import sha256
 from appellate.datasets.matfiles import load_partial_mat
-
-PathLike = str | os.PathLike[str]
 
 
 def _published(described: Callable[[], None]) -> Callable[..., Any]:
@@ -25,13 +23,12 @@ def _published(described: Callable[[], None]) -> Callable[..., Any]:
     @wraps(described)
     def load(
         *,
-        data_home: PathLike | None = None,
+        data_home: str | os.PathLike[str] | None = None,
         download_if_missing: bool = True,
         return_X_candidates_y: bool = False,
     ) -> Any:
         entry = find_dataset(described.__name__.removeprefix("load_"))
-        home = get_data_home(data_home)
-        (path,) = require_files(entry, home, download_if_missing=download_if_missing).values()
+        (path,) = require_files(entry, data_home, download_if_missing).values()
         data = load_partial_mat(path)
         _check_identity(data, entry, path)
         data.description = entry.description

@@ -6,10 +6,9 @@ the other, so that memory stays small.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,85 +20,141 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 
 from appellate.candidates import name_rows
+from appellate.candidates.names import scalars
 
 Floats = NDArray[np.float64]
-Draw = Callable[[Any], Floats]
+Places = NDArray[np.intp]
+Draw = Callable[[Any], Floats]  # numbers uniform in [0, 1) of a given shape
 _FOLDS = 5
 
 
-class Plan(ABC):
-    """Draws candidate sets, given the columns of the true labels."""
+class Plan(NamedTuple):
+    """How to draw the candidates, (b, l), of a block of rows, and their largest number, (n,)."""
 
-    @abstractmethod
-    def draw(self, truth: NDArray[np.intp], rows: slice, draw: Draw) -> NDArray[np.bool_]:
-        """Draw the candidates, (b, l), of a block of rows.
-
-        Parameters
-        ----------
-        truth : ndarray, shape (b,)
-            Columns of the true labels of the block.
-        rows : slice
-            Where the block lies among all rows.
-        draw : callable
-            Returns numbers uniform in [0, 1) of a given shape.
-        """
-
-    @abstractmethod
-    def limits(self, truth: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the largest size that the set of each row can have, (n,)."""
+    draw: Callable[[slice, Draw], NDArray[np.bool_]]
+    largest: Places
 
 
-@dataclass(frozen=True)
-class Flip(Plan):
+def make_plan(
+    strategy: str,
+    options: Mapping[str, Any],
+    names: NDArray[Any],
+    truth: Places,
+    fewest: int,
+    draw: Draw,
+) -> Plan:
+    """Turn a strategy and its checked options into a plan.
+
+    Parameters
+    ----------
+    strategy, options
+        See `check_options`.
+    names : ndarray, shape (l,)
+        Class names.
+    truth : ndarray, shape (n,)
+        Columns of the true labels.
+    fewest : int
+        Fewest candidates of a row.
+    draw : callable
+        Source of randomness.
+
+    Raises
+    ------
+    ValueError
+        If what is asked for cannot be had, with the reason.
+    """
+    l = len(names)
+    if strategy == "fixed":
+        return _fixed(truth, check_integer("n_false", options["n_false"], 0, l - 1), l)
+    if strategy == "cooccurring":
+        return _one_other(truth, options["epsilon"], _partners(options["partners"], names))
+    if strategy == "set_first":
+        more = check_integer("n_distractors", options["n_distractors"], 0, l - 1)
+        sets = _shared_sets(truth, _bags(options, truth, draw), l, more, fewest, draw)
+        sets[np.arange(len(truth)), truth] = False
+        return _flip(truth, sets.astype(float), fewest, by_row=True)
+    chance, others = options["flip_probability"], ~np.eye(l, dtype=bool)
+    if strategy == "pairwise":
+        partner = _partners(options["partners"], names)
+        return _flip(truth, chance * (np.arange(l) == partner[:, None]), fewest)
+    if strategy == "hierarchical":
+        if options["groups"] is None:
+            raise ValueError(
+                "strategy='hierarchical' needs groups, the super-class of each class; for "
+                "instance groups={'cat': 'animal', 'cow': 'animal', 'car': 'thing'}."
+            )
+        groups = _by_class("groups", options["groups"], names)
+        group = np.array([groups.index(each) for each in groups])
+        return _flip(truth, chance * ((group[:, None] == group) & others), fewest)
+    if strategy == "instance_dependent":
+        sources = {key: options[key] for key in ("X", "probabilities", "estimator", "cv")}
+        score = _confusion_scores(truth, names, draw, **sources)
+        return _flip(truth, scale_to_mean(score, chance), fewest, by_row=True)
+    if strategy == "uniform":
+        return _flip(truth, chance * others, fewest)
+    left_out = draw(len(truth)) < options["eta"] if options["eta"] else None
+    if l == 1 and left_out is not None:
+        raise ValueError("y has one class; without it a set would be empty. Set eta=0.")
+    return _flip(truth, chance * others, fewest, left_out=left_out, weight=others.astype(float))
+
+
+def check_integer(name: str, value: Any, low: int, high: int) -> int:
+    """Return a whole number between two limits that follow from the number of classes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is none.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r} is no whole number.")
+    if not low <= int(value) <= high:
+        raise ValueError(
+            f"{name}={value} cannot be had with {high if low else high + 1} classes; give a "
+            f"number from {low} to {high}."
+        )
+    return int(value)
+
+
+def _flip(
+    truth: Places,
+    chance: Floats,
+    fewest: int,
+    *,
+    by_row: bool = False,
+    left_out: NDArray[np.bool_] | None = None,
+    weight: Floats | None = None,
+) -> Plan:
     """Every false label joins independently, with a chance of its own.
 
-    Attributes
+    Parameters
     ----------
+    truth : ndarray, shape (n,)
+        Columns of the true labels.
     chance : ndarray, shape (l, l) or (n, l)
         Chances of all labels, for each true label or, `by_row`, for each row; 0 for the truth.
+    fewest : int
+        Sets that come out smaller are filled up.
     by_row : bool
         Whether the rows of `chance` are samples.
     left_out : ndarray of bool, shape (n,), or None
         Rows from whose sets the truth is left out.
-    fewest : int
-        Sets that come out smaller are filled up with labels that have a chance, likelier ones
-        first.
-    fill_any : bool
-        Fill up with any false label instead.
+    weight : ndarray of the shape of `chance`, or None
+        How likely labels fill up a set; as `chance` by default.
     """
+    weight = chance if weight is None else weight
 
-    chance: Floats
-    by_row: bool = False
-    left_out: NDArray[np.bool_] | None = None
-    fewest: int = 1
-    fill_any: bool = False
-
-    def draw(self, truth: NDArray[np.intp], rows: slice, draw: Draw) -> NDArray[np.bool_]:
-        """Flip every label, add or leave out the truth, and fill up small sets."""
-        chance = self.chance[rows] if self.by_row else self.chance[truth]  # (b, l)
-        sets = draw(chance.shape) < chance
-        keep = np.ones(len(truth), dtype=bool) if self.left_out is None else ~self.left_out[rows]
-        sets[np.arange(len(truth)), truth] = keep
-        small = np.flatnonzero(np.count_nonzero(sets, axis=1) < self.fewest)
+    def sample(rows: slice, draw: Draw) -> NDArray[np.bool_]:
+        places = rows if by_row else truth[rows]
+        sets = draw(chance[places].shape) < chance[places]
+        sets[np.arange(len(sets)), truth[rows]] = True if left_out is None else ~left_out[rows]
+        small = np.flatnonzero(np.count_nonzero(sets, axis=1) < fewest)
         if small.size:
-            weight = self._weight(chance[small], truth[small])
-            sets[small] |= _fill(sets[small], weight, self.fewest, draw)
+            sets[small] |= _fill(sets[small], weight[places][small], fewest, draw)
         return sets
 
-    def limits(self, truth: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Count the labels that can join, and the truth where it is sure to be there."""
-        sure = 1 if self.left_out is None else 0
-        if self.by_row:
-            return np.count_nonzero(self.chance, axis=1) + sure
-        weight = self._weight(self.chance, np.arange(len(self.chance)))
-        return (np.count_nonzero(weight, axis=1) + sure)[truth]
-
-    def _weight(self, chance: Floats, truth: NDArray[np.intp]) -> Floats:
-        if not self.fill_any:
-            return chance
-        weight = np.ones_like(chance)
-        weight[np.arange(len(truth)), truth] = 0
-        return weight
+    sizes = np.count_nonzero(weight, axis=1) + (left_out is None)
+    return Plan(sample, sizes if by_row else sizes[truth])
 
 
 def _fill(sets: NDArray[np.bool_], weight: Floats, fewest: Any, draw: Draw) -> NDArray[np.bool_]:
@@ -112,56 +167,46 @@ def _fill(sets: NDArray[np.bool_], weight: Floats, fewest: Any, draw: Draw) -> N
     return place < lacking[:, None]
 
 
-@dataclass(frozen=True)
-class Fixed(Plan):
+def _fixed(truth: Places, n_false: int, l: int) -> Plan:
     """The same number of false labels for every row, all choices equally likely."""
 
-    n_false: int
-    n_classes: int
-
-    def draw(self, truth: NDArray[np.intp], rows: slice, draw: Draw) -> NDArray[np.bool_]:
-        """Shuffle the false labels of every row and take the first ones."""
-        keys = draw((len(truth), self.n_classes))
-        own = np.arange(len(truth))
-        keys[own, truth] = -1  # the truth always comes first
-        chosen = np.argpartition(keys, self.n_false, axis=1)[:, : self.n_false + 1]
+    def sample(rows: slice, draw: Draw) -> NDArray[np.bool_]:
+        keys = draw((len(truth[rows]), l))
+        keys[np.arange(len(keys)), truth[rows]] = -1  # the truth always comes first
+        chosen = np.argpartition(keys, n_false, axis=1)[:, : n_false + 1]
         sets = np.zeros(keys.shape, dtype=bool)
-        sets[own[:, None], chosen] = True
+        np.put_along_axis(sets, chosen, True, axis=1)
         return sets
 
-    def limits(self, truth: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the one size that there is."""
-        return np.full(len(truth), self.n_false + 1)
+    return Plan(sample, np.full(len(truth), n_false + 1))
 
 
-@dataclass(frozen=True)
-class OneOther(Plan):
-    """Exactly one false label for every row, drawn from the distribution of its class."""
+def _one_other(truth: Places, epsilon: float, partner: Places) -> Plan:
+    """One false label for every row: the partner of the true one, or any other."""
+    l = len(partner)
+    if l == 2 and epsilon < 1:
+        raise ValueError(
+            f"epsilon={epsilon:g} cannot be had with two classes: there is no label but the "
+            "partner. Set epsilon=1."
+        )
+    weight = np.full((l, l), (1 - epsilon) / max(l - 2, 1))  # rows sum to 1
+    np.fill_diagonal(weight, 0)
+    weight[np.arange(l), partner] = epsilon
+    passed = np.cumsum(weight, axis=1)
+    passed[:, -1] = 1
 
-    weight: Floats  # (l, l), rows sum to 1
-
-    def draw(self, truth: NDArray[np.intp], rows: slice, draw: Draw) -> NDArray[np.bool_]:
-        """Draw one false label a row."""
-        passed = np.cumsum(self.weight, axis=1)[truth]  # (b, l)
-        passed[:, -1] = 1
-        other = np.argmax(passed > draw((len(truth), 1)), axis=1)
-        sets = np.zeros(passed.shape, dtype=bool)
-        own = np.arange(len(truth))
-        sets[own, truth] = sets[own, other] = True
+    def sample(rows: slice, draw: Draw) -> NDArray[np.bool_]:
+        own = np.arange(len(truth[rows]))
+        other = np.argmax(passed[truth[rows]] > draw((len(own), 1)), axis=1)
+        sets = np.zeros((len(own), l), dtype=bool)
+        sets[own, truth[rows]] = sets[own, other] = True
         return sets
 
-    def limits(self, truth: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return two."""
-        return np.full(len(truth), 2)
+    return Plan(sample, np.full(len(truth), 2))
 
 
-def shared_sets(
-    truth: NDArray[np.intp],
-    bags: NDArray[np.intp],
-    n_classes: int,
-    n_distractors: int,
-    fewest: int,
-    draw: Draw,
+def _shared_sets(
+    truth: Places, bags: Places, n_classes: int, n_distractors: int, fewest: int, draw: Draw
 ) -> NDArray[np.bool_]:
     """Sets that all rows of a bag share, (n, l): the union of their labels, and distractors.
 
@@ -176,6 +221,49 @@ def shared_sets(
         frequency = np.bincount(truth, minlength=n_classes) + 1e-9
         union |= _fill(union, np.tile(frequency, (len(union), 1)), wanted, draw)
     return union[bags]
+
+
+def _bags(options: Mapping[str, Any], truth: Places, draw: Draw) -> Places:
+    """Return the bag of every row by number: those given, or rows drawn together."""
+    n, given, size = len(truth), options["bags"], options["bag_size"]
+    if given is not None:
+        if len(given) != n:
+            raise ValueError(f"bags has {len(given)} entries, but there are {n} rows.")
+        return np.asarray(np.unique(np.asarray(given), return_inverse=True)[1], dtype=np.intp)
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise ValueError(f"bag_size={size!r} is no number of rows; give 1 or more.")
+    bags = np.empty(n, dtype=np.intp)
+    # The first n numbers of a seed may be those that y was drawn with: bags would be sorted.
+    bags[np.argsort(draw((2, n))[1], kind="stable")] = np.arange(n) // int(size)
+    return bags
+
+
+def _by_class(word: str, given: Any, names: NDArray[Any]) -> list[Any]:
+    """Return what is given for each class, from a mapping or in the order of the classes."""
+    keys = scalars(names)
+    if isinstance(given, Mapping):
+        absent = [repr(key) for key in keys if key not in given]
+        if absent:
+            raise ValueError(f"{word} names nothing for class {', '.join(absent[:5])}.")
+        return [given[key] for key in keys]
+    values = scalars(given) if isinstance(given, np.ndarray) else list(given)
+    if len(values) != len(keys):
+        raise ValueError(f"{word} has {len(values)} entries, but there are {len(keys)} classes.")
+    return values
+
+
+def _partners(given: Any, names: NDArray[Any]) -> Places:
+    keys = scalars(names)
+    if len(keys) == 1:
+        raise ValueError("y has one class, which has no partner. Use another strategy.")
+    chosen = [*keys[1:], keys[0]] if given is None else _by_class("partners", given, names)
+    strange = [repr(name) for name in chosen if name not in keys]
+    if strange:
+        raise ValueError(f"partners names unknown class {', '.join(strange[:5])}.")
+    own = [name for name, partner in zip(keys, chosen, strict=True) if name == partner]
+    if own:
+        raise ValueError(f"class {own[0]!r} is its own partner.")
+    return np.array([keys.index(name) for name in chosen], dtype=np.intp)
 
 
 def scale_to_mean(score: Floats, mean: float) -> Floats:
@@ -215,86 +303,39 @@ def scale_to_mean(score: Floats, mean: float) -> Floats:
     return chance
 
 
-def check_limits(
-    plan: Plan, truth: NDArray[np.intp], classes: NDArray[Any], fewest: int, strategy: str
-) -> None:
-    """Raise ValueError if sets of the wanted size cannot be had."""
-    if fewest == 1:
-        return
-    limits = plan.limits(truth)
-    short = np.flatnonzero(limits < fewest)
-    if short.size:
-        first = short[0]
-        raise ValueError(
-            f"min_candidates={fewest} cannot be had with strategy={strategy!r} and these options: "
-            f"{name_rows(short)} can have at most {limits[first]}, the true label of row {first} "
-            f"being {classes[truth[first]]!r}."
-        )
-
-
-def confusion_scores(
-    truth: NDArray[np.intp],
+def _confusion_scores(
+    truth: Places,
     names: NDArray[Any],
     draw: Draw,
     *,
     X: ArrayLike | None,
     probabilities: ArrayLike | None,
-    estimator: Any,
-    cv: Any,
-) -> NDArray[np.float64]:
-    """Return how much each sample looks like each false label, (n, l); 0 for the true one.
-
-    Parameters
-    ----------
-    truth : ndarray, shape (n,)
-        Columns of the true labels.
-    names : ndarray, shape (l,)
-        Class names.
-    draw : callable
-        Source of randomness, for the folds.
-    X, probabilities, estimator, cv
-        See `make_partial_labels`.
-
-    Raises
-    ------
-    ValueError
-        If neither features nor probabilities are given, both are, or they do not fit.
-    """
-    if probabilities is not None:
-        spare = [
-            name
-            for name, value in (("X", X), ("estimator", estimator), ("cv", cv))
-            if value is not None
-        ]
+    **classifier: Any,
+) -> Floats:
+    """Return how much each sample looks like each false label, (n, l); 0 for the true one."""
+    if probabilities is None:
+        if X is None:
+            raise ValueError("strategy='instance_dependent' needs features X, or probabilities.")
+        score = _predict(X, truth, names, draw, **classifier)
+    else:
+        spare = [name for name, value in {"X": X, **classifier}.items() if value is not None]
         if spare:
             raise ValueError(f"with probabilities, {', '.join(spare)} would not be read.")
-        score = _check_scores(probabilities, (len(truth), len(names)))
-    elif X is None:
-        raise ValueError("strategy='instance_dependent' needs features X, or probabilities.")
-    else:
-        score = _predict(X, truth, names, draw, estimator, cv)
+        score = check_array(probabilities, dtype=np.float64, copy=True, input_name="probabilities")
+        if score.shape != (len(truth), len(names)):
+            raise ValueError(
+                f"probabilities have shape {score.shape}; {(len(truth), len(names))} is needed."
+            )
+        negative = np.flatnonzero((score < 0).any(axis=1))
+        if negative.size:
+            raise ValueError(f"probabilities are negative in {name_rows(negative)}.")
     score[np.arange(len(truth)), truth] = 0
-    return score
-
-
-def _check_scores(probabilities: ArrayLike, shape: tuple[int, int]) -> NDArray[np.float64]:
-    score = check_array(probabilities, dtype=np.float64, copy=True, input_name="probabilities")
-    if score.shape != shape:
-        raise ValueError(f"probabilities have shape {score.shape}; {shape} is needed.")
-    if (score < 0).any():
-        rows = np.flatnonzero((score < 0).any(axis=1))
-        raise ValueError(f"probabilities are negative in {name_rows(rows)}.")
     return np.asarray(score)
 
 
 def _predict(
-    X: ArrayLike,
-    truth: NDArray[np.intp],
-    names: NDArray[Any],
-    draw: Draw,
-    estimator: Any,
-    cv: Any,
-) -> NDArray[np.float64]:
+    X: ArrayLike, truth: Places, names: NDArray[Any], draw: Draw, estimator: Any, cv: Any
+) -> Floats:
     """Return out-of-fold probabilities, (n, l)."""
     features = check_array(X, accept_sparse="csr", input_name="X")
     if features.shape[0] != len(truth):

@@ -1,4 +1,4 @@
-"""Generated data: ambiguous classification problems of any size, and long-tailed classes."""
+"""Generated data: ambiguous problems of any size, long-tailed classes, crowds that answer."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
 from sklearn.utils import Bunch, check_random_state
 
-from appellate.candidates.names import scalars
-from appellate.datasets.generators import BLOCK, encode_truth, hide_truth
-from appellate.datasets.summary import summarize_matrix
+from appellate.candidates import Answers
+from appellate.candidates.names import encode, scalars
+from appellate.datasets.generators import BLOCK, encode_truth, hide_truth, summarize_matrix
+
+_PERMUTED = 10_000_000  # pairs of rows and people up to which people are drawn without repeats
 
 
 def make_ambiguous_classification(
@@ -74,13 +77,9 @@ def make_ambiguous_classification(
     >>> bool(data.candidates[range(200), data.y_true].all())
     True
     """
-    for name, value in (
-        ("n_samples", n_samples),
-        ("n_features", n_features),
-        ("n_classes", n_classes),
-    ):
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name}={value!r}; give a whole number of at least 1.")
+    _check_number("n_samples", n_samples)
+    _check_number("n_features", n_features)
+    _check_number("n_classes", n_classes)
     if isinstance(class_sep, bool) or not isinstance(class_sep, Real) or not 0 <= class_sep < 1e9:
         raise ValueError(f"class_sep={class_sep!r}; give a finite number of at least 0.")
     if np.dtype(dtype) not in (np.float64, np.float32):
@@ -91,7 +90,15 @@ def make_ambiguous_classification(
             "make_partial_labels(data.y_true, strategy='instance_dependent', X=data.X)."
         )
     rng = _generator(random_state)
-    y_true = rng.choice(n_classes, size=n_samples, p=_check_weights(weights, n_classes))
+    share = None
+    if weights is not None:
+        share = np.asarray(weights, dtype=float)
+        if share.shape != (n_classes,) or not np.isfinite(share).all() or (share < 0).any():
+            raise ValueError(f"weights need {n_classes} non-negative numbers, one a class.")
+        if not share.sum():
+            raise ValueError("weights are all zero; some class must be possible.")
+        share = share / share.sum()
+    y_true = rng.choice(n_classes, size=n_samples, p=share)
     centers = rng.normal(size=(n_classes, n_features)) * (class_sep / np.sqrt(n_features))
     centers = centers.astype(dtype)
     X = np.empty((n_samples, n_features), dtype=dtype)
@@ -161,11 +168,22 @@ def make_long_tailed(
     order = np.argsort(-counts, kind="stable")  # head first
     share = float(imbalance) ** -(np.arange(len(names)) / max(len(names) - 1, 1))
     head = int((counts[order] / share + 1e-9).min()) if n_head is None else n_head
-    if isinstance(head, bool) or not isinstance(head, Integral) or head < 1:
-        raise ValueError(f"n_head={n_head!r}; give a whole number of at least 1.")
+    _check_number("n_head", head)
+    if head < imbalance:
+        raise ValueError(
+            f"imbalance={imbalance:g} cannot be had: with {head} rows in the largest class, the "
+            f"smallest, {scalars(names)[order[-1]]!r}, would get less than one. Lower it to "
+            f"{head} or less."
+        )
     wanted = np.rint(head * share).astype(np.intp)
     wanted = np.minimum(wanted, counts[order]) if n_head is None else wanted
-    _check_sizes(wanted, counts[order], scalars(names[order]), float(imbalance), head)
+    short = np.flatnonzero(wanted > counts[order])
+    if short.size:
+        name = scalars(names)[order[short[0]]]
+        raise ValueError(
+            f"n_head={head} cannot be had: class {name!r} would need {wanted[short[0]]} rows, but "
+            f"has {counts[order[short[0]]]}."
+        )
     rng = _generator(random_state)
     rows = np.argsort(truth, kind="stable")
     stops = np.cumsum(counts)
@@ -176,36 +194,120 @@ def make_long_tailed(
     return np.sort(np.concatenate(chosen))
 
 
-def _check_sizes(
-    wanted: NDArray[np.intp],
-    counts: NDArray[np.intp],
-    names: list[Any],
-    imbalance: float,
-    head: int,
-) -> None:
-    if head < imbalance:
-        raise ValueError(
-            f"imbalance={imbalance:g} cannot be had: with {head} rows in the largest class, the "
-            f"smallest, {names[-1]!r}, would get less than one. Lower it to {head} or less."
-        )
-    short = np.flatnonzero(wanted > counts)
-    if short.size:
-        first = short[0]
-        raise ValueError(
-            f"n_head={head} cannot be had: class {names[first]!r} would need {wanted[first]} "
-            f"rows, but has {counts[first]}."
-        )
+def make_crowd(
+    y: ArrayLike,
+    *,
+    n_people: int = 30,
+    n_answers: int = 3,
+    accuracy: float = 0.7,
+    experts: float = 0.0,
+    spammers: float = 0.0,
+    confusion: float = 0.0,
+    shared_errors: float = 0.0,
+    random_state: Any = None,
+) -> Bunch:
+    """Let a crowd answer for rows whose labels are known.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        True labels.
+    n_people, n_answers : int, default=30, 3
+        People, and answers to each row.
+    accuracy : float, default=0.7
+        Mean accuracy; people differ, by a Beta distribution worth ten answers.
+    experts : float, default=0.0
+        Share of the people who are right in 95 of 100 cases.
+    spammers : float, default=0.0
+        Share of the people who answer without looking, each with favourites.
+    confusion : float, default=0.0
+        Share of the errors that go to one look-alike of the true class, the same for all.
+    shared_errors : float, default=0.0
+        Share of the rows that are hard: people are half as often right there, and all errors
+        go to the same wrong label.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of randomness; an int makes the result repeatable.
+
+    Returns
+    -------
+    Bunch
+        With `answers` (`appellate.Answers`), `accuracy` (p,) and `kind` (p,) of the people:
+        ``"worker"``, ``"expert"`` or ``"spammer"``.
+
+    Raises
+    ------
+    ValueError
+        If a share does not lie in [0, 1] or a number is below 1.
+
+    Examples
+    --------
+    >>> from appellate.datasets import make_crowd
+    >>> crowd = make_crowd(["cat", "dog", "cow"] * 20, spammers=0.2, random_state=0)
+    >>> crowd.answers
+    Answers(60 rows, 180 answers of 30 people, 3 classes)
+    """
+    shares = {"accuracy": accuracy, "experts": experts, "spammers": spammers}
+    shares |= {"confusion": confusion, "shared_errors": shared_errors}
+    for name, value in shares.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name}={value!r} is no share; it lies from 0 to 1.")
+    if experts + spammers > 1:
+        raise ValueError(f"experts + spammers = {experts + spammers:g}; they are 1 at most.")
+    if not 1 <= n_answers <= n_people:
+        raise ValueError(f"n_answers={n_answers!r} must lie from 1 to n_people={n_people!r}.")
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    labels = np.asarray(y)
+    truth, names = encode(labels, None, np.arange(len(labels)))
+    n, l = len(truth), len(names)
+    kind = np.full(n_people, "worker", dtype=object)
+    n_experts, n_spammers = round(experts * n_people), round(spammers * n_people)
+    kind[:n_experts], kind[n_people - n_spammers :] = "expert", "spammer"
+    places = (rng.permutation(n_people) + 0.5) / n_people  # so that a small crowd has the mean
+    ability = beta.ppf(places, 10 * accuracy + 1e-3, 10 * (1 - accuracy) + 1e-3)
+    ability[kind == "expert"] = 0.95
+    if n * n_people <= _PERMUTED:
+        chosen = np.argsort(rng.random((n, n_people)), axis=1)[:, :n_answers]
+        rows, who = np.repeat(np.arange(n), n_answers), np.sort(chosen, axis=1).ravel()
+    else:
+        drawn = np.arange(n)[:, None] * n_people + rng.integers(n_people, size=(n, n_answers))
+        rows, who = np.divmod(np.unique(drawn), n_people)  # a few of many people come twice
+    said = _answer(rng, truth, rows, ability[who], confusion, shared_errors, l)
+    favourites = np.cumsum(rng.dirichlet(np.ones(l), size=n_people), axis=1)
+    guess = (rng.random(len(rows))[:, None] > favourites[who]).sum(axis=1).clip(max=l - 1)
+    said = np.where(kind[who] == "spammer", guess, said)
+    right = np.bincount(who, said == truth[rows], minlength=n_people)
+    i, j, k = (part.astype(np.int32) for part in (rows, who, said))
+    return Bunch(
+        answers=Answers(i, j, k, n, names, np.arange(n_people)),
+        accuracy=right / np.maximum(np.bincount(who, minlength=n_people), 1),
+        kind=kind,
+    )
 
 
-def _check_weights(weights: ArrayLike | None, n_classes: int) -> NDArray[np.float64] | None:
-    if weights is None:
-        return None
-    share = np.asarray(weights, dtype=float)
-    if share.shape != (n_classes,) or not np.isfinite(share).all() or (share < 0).any():
-        raise ValueError(f"weights need {n_classes} non-negative numbers, one a class.")
-    if not share.sum():
-        raise ValueError("weights are all zero; some class must be possible.")
-    return np.asarray(share / share.sum())
+def _answer(
+    rng: np.random.Generator,
+    truth: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    ability: NDArray[np.float64],
+    confusion: float,
+    shared_errors: float,
+    l: int,
+) -> NDArray[np.intp]:
+    """Answers of people who look, one a pair of row and person."""
+    hard = rng.random(len(truth)) < shared_errors
+    right = rng.random(len(rows)) < np.where(hard[rows], ability / 2, ability)
+    if l == 1:
+        return np.zeros(len(rows), dtype=np.intp)
+    look_alike = np.roll(cycle := rng.permutation(l), -1)[np.argsort(cycle)]
+    anything = (truth[rows] + rng.integers(1, l, size=len(rows))) % l
+    wrong = np.where(rng.random(len(rows)) < confusion, look_alike[truth[rows]], anything)
+    common = (truth + rng.integers(1, l, size=len(truth))) % l
+    return np.where(right, truth[rows], np.where(hard[rows], common[rows], wrong))
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r}; give a whole number of at least 1.")
 
 
 def _generator(random_state: Any) -> np.random.Generator:

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, Field, dataclass, field, fields
 from datetime import datetime, timedelta
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -455,10 +455,10 @@ class Parameters:
     selection: str | Selection = allow("last", str, Selection)
     warm_start: bool = allow(False, "boolean")
     run: str | os.PathLike[str] | Run | None = allow(None, str, os.PathLike, Run, None)
-    random_state: Any = allow(None, "random_state")
-    cost: Any = allow(None, None, str, dict, "array-like")
+    random_state: Any = None
+    cost: Any = None
 
-    _parameter_constraints = property(constraints)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
     #: Parameters that are settings objects, or words for them.
     _groups: ClassVar[dict[str, type[Settings]]] = {
         **{"network": Network, "partner": Coupling, "ambiguity": Ambiguity},
@@ -471,6 +471,15 @@ class Parameters:
     }
     _image_views: ClassVar[tuple[str, ...]] = ("none",)
     _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Collect what the parameters of a class may be, before these become its fields."""
+        cls._parameter_constraints = {
+            name: value.metadata["values"]
+            for name, value in vars(cls).items()
+            if isinstance(value, Field)
+        }
+        super().__init_subclass__(**more)
 
     def _settled(self, shape: tuple[int, ...] = ()) -> Any:
         """Copy, with objects for all settings, checked, and nothing open for rows of a shape."""
@@ -500,6 +509,9 @@ class Parameters:
         if self.warm_start and (folds or (self.n_networks or 1) > 1):
             raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
         return settled
+
+
+Parameters._parameter_constraints = constraints(Parameters)
 
 
 def describe_epoch(record: Record, n_epochs: int | None = None) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.candidates import name_rows
-from appellate.datasets.integrity import check_features, read_sets
-from appellate.datasets.summary import summarize_matrix
+from appellate.datasets.generators import summarize_matrix
+from appellate.datasets.matfiles import check_features, read_sets
 from appellate.deep.configuration import ConfigurationError, check_word
 
 NAMES = ("cifar10", "cifar100", "fashion-mnist", "cifar10n")

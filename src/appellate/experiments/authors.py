@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +17,21 @@ from appellate.bases.aggd import AGGDClassifier
 from appellate.bases.plcl import PLCLClassifier
 from appellate.datasets import load_lost
 from appellate.experiments import problems as experiments
-from appellate.experiments.methods import Method
+from appellate.experiments.figures import draw_table
+from appellate.experiments.methods import Method, alone, coupled
+from appellate.experiments.protocol import split_rows
+from appellate.experiments.reports import Report, Sheet, overview, report_table, share
+from appellate.experiments.results import Results, fill
+from appellate.experiments.tables import COLUMNS, Column, Table, make_table
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import CandidateMap
 from appellate.partner import PartnerClassifier
 from appellate.plcp import PLCPClassifier
 from appellate.problem import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _ALTERNATIONS = 30
 
@@ -84,6 +94,10 @@ class SupplementPLCL(PLCLClassifier):
 class AuthorsMethod(Method):
     """A coupled base in the authors' reading, as a row of the experiments."""
 
+    def base_code(self) -> str | None:
+        """Hash of this module, which is no part of the hash of all runs."""
+        return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
+
     def _build_coupled(self, seed: int) -> Any:
         settings = {key: value for key, value in self.settings if key != "reading"}
         return AuthorsPLCP(self._build_base(seed), **settings)
@@ -120,15 +134,19 @@ def stopping_round(
     >>> stopping_round(np.array([[1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0]]), truth)
     2
     """
+    above = corrected_shares(label_history, truth) > share
+    twice = np.flatnonzero(above[1:] & above[:-1])
+    return int(twice[0]) + 2 if len(twice) else None
+
+
+def corrected_shares(
+    label_history: NDArray[np.intp], truth: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Share of the wrong labels that every round makes right; 0 where none is wrong."""
     right = label_history == truth
-    corrected = [
-        np.count_nonzero(after & ~before) > share * np.count_nonzero(~before)
-        for before, after in pairwise(right)
-    ]
-    for number in range(1, len(corrected)):
-        if corrected[number - 1] and corrected[number]:
-            return number + 1
-    return None
+    return np.array(
+        [np.sum(after & ~before) / max(1, np.sum(~before)) for before, after in pairwise(right)]
+    )
 
 
 def monotone_share(
@@ -160,7 +178,7 @@ def monotone_share(
     return float(np.mean(rises | falls))
 
 
-def load_lost_as_it_stands() -> experiments.Problem:
+def load_raw_lost() -> experiments.Problem:
     """Load Lost without scaling, as the authors' PL-AGGD and PLCP have it.
 
     `load_problem` z-scores it, as their PL-CL does.
@@ -173,3 +191,69 @@ def load_lost_as_it_stands() -> experiments.Problem:
     found, data = experiments.load_problem("lost"), load_lost(download_if_missing=False)
     rows = np.asarray(data.X, dtype=np.float64)
     return replace(found, name="lost_raw", title="Lost (as it stands)", X=rows)
+
+
+RAW = Column("Lost (as it stands)", "lost_raw", paper="Lost")
+_ROUNDS = 10  # in which the paper's rule is looked for
+
+
+def authors_tables(bases: Sequence[str]) -> list[Table]:
+    """Declare test and transductive accuracy, the authors' reading below PL-AGGD-PLCP."""
+    pair, tables = (AUTHORS, alone("aggd")), []
+    for name in ("test-accuracy", "transductive"):
+        table = make_table(name, ["aggd", *(base for base in bases if base != "aggd")])
+        before, after, *rest = (e for e in table.lines if e.method.kind in ("base", "plcp"))
+        kept = [e for e in rest if e.score == before.score and not e.method.settings]
+        own = replace(after, title=AUTHORS.title, method=AUTHORS, compared=pair, paper=after.title)
+        tables.append(replace(table, name="authors", lines=(before, after, own, *kept)))
+    return tables
+
+
+def report_authors(
+    results: Results,
+    problems: Mapping[str, experiments.Problem],
+    bases: Sequence[str],
+    missing: Mapping[str, str],
+) -> tuple[Report, Figure]:
+    """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
+    filled = [fill(table, results, (*COLUMNS, RAW)) for table in authors_tables(bases)]
+    report = report_table(filled[0], results, missing)
+    trained = replace(overview(filled[1]), title="Transductive accuracy")
+    sheets = (*report.sheets, trained, _stopping_sheet(problems, results.splits))
+    title = "The authors' reading, and Lost as it stands"
+    caption = f"{report.caption} The paper's one column of Lost stands beside both of ours."
+    report = replace(report, title=title, caption=caption, sheets=sheets)
+    return report, draw_table(filled[0])
+
+
+def _stopping_sheet(problems: Mapping[str, experiments.Problem], splits: Sequence[int]) -> Sheet:
+    """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
+    rows = []
+    for name in ("lost", RAW.dataset):
+        for method in (coupled("aggd"), AUTHORS):
+            found = [_history(method, problems[name], split) for split in splits]
+            shares = np.array([each for each, _ in found]).mean(axis=0)
+            stops = [stop for _, stop in found if stop is not None]
+            told = f"{len(stops)} of {len(splits)}"
+            told += f", after round {np.mean(stops):.1f}" if stops else ""
+            numbers = (share(v, percent=True) for v in (*shares[:3], shares[3:].max()))
+            rows.append((problems[name].title, method.title, *numbers, told))
+    title = (
+        f"The paper's rule to stop, {_ROUNDS} rounds: per cent of the wrong training labels that "
+        "a round corrects (it needs the truth, and stops after two rounds in a row above 5)"
+    )
+    rounds = ("round 1", "round 2", "round 3", "most of the later")
+    return Sheet(title, ("data set", "method", *rounds, "splits that stop"), tuple(rows))
+
+
+def _history(
+    method: Method, problem: experiments.Problem, split: int
+) -> tuple[NDArray[np.float64], int | None]:
+    """Shares of wrong labels that every round corrects, and the round after which to stop."""
+    if problem.truth is None:
+        raise ValueError("the paper's rule needs the truth.")
+    train, _ = split_rows(len(problem.X), split)
+    model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
+    history = model.fit(problem.X[train], problem.candidates[train]).label_history_
+    truth = problem.truth[train]
+    return corrected_shares(history, truth), stopping_round(history, truth)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 from appellate.datasets import make_partial_labels
-from appellate.experiments.methods import JURY, RIDGE, Method, alone, coupled, coupled_auto
+from appellate.experiments.figures import COLOURS, dress, new_figure, place_legend
+from appellate.experiments.methods import JURY, RIDGE, alone, coupled, coupled_auto
 from appellate.experiments.problems import Problem
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
 from appellate.experiments.results import Results, spread
@@ -25,9 +25,8 @@ CURVES = {
 }
 
 
-def rivals_of_curves() -> list[Method]:
-    """Methods that are drawn: strong and simple ones, PL-AGGD alone and coupled."""
-    return [RIDGE, alone("aggd"), coupled("aggd"), coupled_auto("aggd"), JURY]
+#: Methods that are drawn: strong and simple ones, PL-AGGD alone and coupled.
+CURVE_METHODS = (RIDGE, alone("aggd"), coupled("aggd"), coupled_auto("aggd"), JURY)
 
 
 def curve_problems() -> dict[str, Problem]:
@@ -55,14 +54,14 @@ def _problem(curve: str, value: float) -> Problem:
     return Problem(name, name, X, sets, truth)
 
 
-def report_curves(results: Results, problems: Mapping[str, Problem]) -> Report:
+def report_curves(results: Results) -> Report:
     """Report test and transductive accuracy at every point of the three curves."""
     sheets, records = [], []
     for curve, (meaning, values) in CURVES.items():
         names = [f"digits-{curve}-{value:g}" for value in values]
         for score in ("test", "transductive"):
             rows = []
-            for method in rivals_of_curves():
+            for method in CURVE_METHODS:
                 found = [results.scores(name, method, score) for name in names]
                 shown = ("-" if v is None else mean_text(v.mean(), spread(v)) for v in found)
                 rows.append((method.title, *shown))
@@ -81,12 +80,10 @@ def report_curves(results: Results, problems: Mapping[str, Problem]) -> Report:
 
 def draw_curves(results: Results) -> Figure:
     """Draw test accuracy over what is varied, one panel each, one line a method."""
-    from appellate.experiments.figures import COLOURS, dress, new_figure, place_legend
-
     figure = new_figure(9.6, 3.2)
     panels = figure.subplots(1, len(CURVES), sharey=True, squeeze=False)[0]
     for panel, (curve, (meaning, values)) in zip(panels, CURVES.items(), strict=True):
-        for method, (colour, marker) in zip(rivals_of_curves(), COLOURS, strict=True):
+        for method, (colour, marker) in zip(CURVE_METHODS, COLOURS, strict=True):
             found = [results.scores(f"digits-{curve}-{x:g}", method, "test") for x in values]
             points = [(x, v.mean()) for x, v in zip(values, found, strict=True) if v is not None]
             look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5}

@@ -1,22 +1,374 @@
-"""The report of deep runs: mean over seeds, differences by seed, the paper's figures beside."""
+"""Deep runs as a table: mean over seeds, differences by seed, the paper's figures beside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
 from typing import Any
 
-from appellate.experiments.deep_lines import (
-    DeepLine,
-    DeepPair,
-    DeepTableError,
-    Record,
-    collect,
-    pair,
-    read_run,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate.deep.configuration import all_settings, make_classifier, read_configuration
+from appellate.deep.sources import NAMES
+from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.reports import MARKS, Report, Sheet, p_value
 from appellate.experiments.results import finite, spread
+from appellate.metrics import PairedComparison, paired_comparison
 from appellate.metrics.paired import FEWEST
+
+Record = dict[str, Any]
+
+#: Image sets by name: as the paper writes them, and their rows to train and to test on.
+TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+ROWS = {"cifar10": (50_000, 10_000), "cifar100": (50_000, 10_000)}
+
+#: Options of the coupling that each partner reads.
+_HEARD = ("head", "collaboration", "blur", "direction")
+_COUPLING = ("partner", *_HEARD, "partner_output", "reduction")
+_READ = {None: (), "independent": ("head",), "candidate": _HEARD, "non-candidate": _COUPLING}
+_SURROUNDINGS = ("checkpoint_every", "cost")  # change no test accuracy
+
+#: Of a variant: the configuration, the paper's table, and its name of the method there.
+_DEEP, _ABLATION = "deep_accuracy_percent", "ablation_pico_accuracy_percent"
+_PRINTED = {
+    "base": ("", _DEEP, ""),
+    "PLCP": ("-plcp", _DEEP, "-PLCP"),
+    "no blur": ("-plcp-no-blur", _ABLATION, "-PLCP partner=P blur=no"),
+    "partner O": ("-plcp-partner-o", _ABLATION, "-PLCP partner=O blur=yes"),
+}
+_VARIANTS = {
+    "base": "{}",
+    "PLCP": "{}-PLCP",
+    "no blur": "{}-PLCP without blur",
+    "partner O": "{}-PLCP with partner O",
+    "partner O, no blur": "{}-PLCP with partner O without blur",
+    "uncoupled": "{} with a partner that it never hears",
+    "independent": "two independent {}s",
+}
+
+
+class DeepTableError(ValueError):
+    """Runs that no table can be made of, and why."""
+
+
+@dataclass(frozen=True)
+class DeepRun:
+    """What a table needs of one finished run.
+
+    Attributes
+    ----------
+    folder : str
+        Where it is.
+    method : {"PRODEN", "PiCO"}
+        The base method.
+    data : tuple
+        Name of the data, rows to train and to test on, and for data in a file the hash of
+        their candidate sets.
+    flip : float or None
+        Flip probability of made-up candidate sets.
+    settings : dict
+        All parameters of the classifier that its partner reads, defaults too.
+    seed : int
+        Of the run.
+    candidates : str
+        Hash of its candidate sets.
+    head : str
+        Who predicts.
+    selected_by : str or None
+        Score that chose the epoch without the truth; None for the last epoch.
+    accuracies : dict of str to float
+        Test accuracy by head.
+    smoke : bool
+        Whether it was a trial, whose accuracy means nothing.
+    """
+
+    folder: str
+    method: str
+    data: tuple[Any, ...]
+    flip: float | None
+    settings: Record
+    seed: int
+    candidates: str
+    head: str
+    selected_by: str | None
+    accuracies: dict[str, float]
+    smoke: bool = False
+
+
+def read_run(folder: str, record: Record) -> DeepRun | None:
+    """Take from the record of a finished run what a table needs; None without test labels.
+
+    Raises
+    ------
+    DeepTableError
+        If the record is damaged.
+    """
+    try:
+        results, data = record["results"], record["data"]
+        if results["test"] is None:
+            return None
+        accuracies = {head: float(v) for head, v in results["test"]["accuracy"].items()}
+        method, digest = record["method"], record["candidates"]["sha256"]
+        settings = _effective(method, record["settings"])
+        made = (_data_key(data, digest), data["flip"], settings, int(record["seed"]), digest)
+        chosen = results["head"], results["selected_by"]
+        run = DeepRun(folder, method, *made, *chosen, accuracies, bool(record["smoke"]))
+    except KeyError as error:
+        raise DeepTableError(f"the record of '{folder}' has no {error}: it is damaged.") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DeepTableError(f"the record of '{folder}' cannot be read: {error}") from error
+    if run.head not in accuracies or not all(0 <= v <= 1 for v in accuracies.values()):
+        raise DeepTableError(f"the record of '{folder}' is damaged: {accuracies}.")
+    return run
+
+
+@dataclass(frozen=True)
+class DeepLine:
+    """Runs that differ in their seed alone, scored by one head.
+
+    Attributes
+    ----------
+    runs : dict of int to DeepRun
+        By seed, in order.
+    head : str
+        Whose accuracy is taken.
+    data : str
+        Name of the data, with what sets them apart from others of the name.
+    varied : tuple of str
+        Settings that other runs of this method on these data have otherwise.
+    """
+
+    runs: dict[int, DeepRun]
+    head: str
+    data: str
+    varied: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> DeepRun:
+        """Return one of its runs, to read from it what all have in common."""
+        return next(iter(self.runs.values()))
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the head is the one that predicts."""
+        return self.head == self.first.head
+
+    @property
+    def variant(self) -> str:
+        """Name what stands beside the base."""
+        settings = self.first.settings
+        partner = settings["partner"]
+        if partner in (None, "independent"):
+            return partner or "base"
+        if settings["collaboration"] == 0:
+            return "uncoupled"
+        blurred = settings["blur"] is not None
+        if partner == "candidate":
+            return "partner O" if blurred else "partner O, no blur"
+        return "PLCP" if blurred else "no blur"
+
+    @property
+    def title(self) -> str:
+        """Name the method, with what sets it apart from others of the name."""
+        return self.stem if self.predicts else f"{self.stem}, {self.head} head"
+
+    @property
+    def stem(self) -> str:
+        """Return the title without the head."""
+        title = _VARIANTS[self.variant].format(self.first.method)
+        settings, usual = self.first.settings, _usual(self.first.method)
+        named = _named_by(self.variant)
+        told = [k for k in _COUPLING if k in settings and k not in named]
+        told = [key for key in told if settings[key] != usual[key]]
+        apart = [f"{key} = {json.dumps(settings[key])}" for key in (*told, *self.varied)]
+        return f"{title} ({', '.join(apart)})" if apart else title
+
+    def percent(self, seeds: Iterable[int] | None = None) -> NDArray[np.float64]:
+        """Return the test accuracy of every seed, in per cent."""
+        chosen = self.runs if seeds is None else seeds
+        return np.array([100 * self.runs[seed].accuracies[self.head] for seed in chosen])
+
+    def printed(self) -> Figure | None:
+        """Return the paper's figure of this data set, flip and method, if it has one."""
+        run = self.first
+        known = self.variant in _PRINTED and run.data[0] in TITLES and self.predicts
+        if not known or run.flip is None:
+            return None
+        _, table, name = _PRINTED[self.variant]
+        method, column = f"{run.method}{name}", f"{TITLES[run.data[0]]} q={run.flip:g}"
+        if run.flip == 0:
+            method, column = f"{method} fully supervised", TITLES[run.data[0]]
+        return lookup(table, method, column)
+
+    @property
+    def paper(self) -> tuple[float, float] | None:
+        """Return the paper's figure, if the runs had the settings that it stands for."""
+        printed = self.printed()
+        if printed is None or self.departures():
+            return None
+        return 100 * printed.mean, 100 * printed.std
+
+    def departures(self) -> list[str]:
+        """Say in what the runs depart from the settings of the paper's figure."""
+        run = self.first
+        source, *rows = run.data
+        found = read_configuration(f"{run.method.lower()}{_PRINTED[self.variant][0]}-{source}")
+        theirs = _effective(run.method, found.settings_for(run.flip, source))
+        said = [
+            f"{key} = {json.dumps(run.settings[key])}, not {json.dumps(theirs[key])}"
+            for key in theirs
+            if run.settings[key] != theirs[key]
+        ]
+        for what, ours, all_rows in zip(("training", "test"), rows, ROWS[source], strict=True):
+            if ours != all_rows:
+                said.append(f"{ours} {what} rows, not {all_rows}")
+        return said
+
+
+@dataclass(frozen=True)
+class DeepPair:
+    """A line and one to compare it with, seed by seed.
+
+    Attributes
+    ----------
+    line, other : DeepLine
+        The coupled runs, and those of the base alone or of two bases.
+    seeds : tuple of int
+        Seeds that both have, on the same candidate sets.
+    unlike : tuple of int
+        Seeds that both have, but on other candidate sets.
+    result : PairedComparison or None
+        In points; None for fewer than two seeds.
+    """
+
+    line: DeepLine
+    other: DeepLine
+    seeds: tuple[int, ...]
+    unlike: tuple[int, ...]
+    result: PairedComparison | None
+
+
+def collect(runs: Iterable[DeepRun], *, all_heads: bool = False) -> list[DeepLine]:
+    """Put runs that differ in their seed alone into one line, the base first.
+
+    Raises
+    ------
+    DeepTableError
+        If two runs differ in nothing.
+    """
+    groups: dict[str, dict[int, DeepRun]] = {}
+    for run in runs:
+        place = [run.data, run.method, run.flip, run.settings, run.selected_by]
+        group = groups.setdefault(json.dumps(place, sort_keys=True), {})
+        if run.seed in group:
+            raise DeepTableError(
+                f"'{group[run.seed].folder}' and '{run.folder}' are the same run, with seed "
+                f"{run.seed}: a seed counts once, so leave one of them out."
+            )
+        group[run.seed] = run
+    firsts = [next(iter(group.values())) for group in groups.values()]
+    lines = []
+    for first, group in zip(firsts, groups.values(), strict=True):
+        ordered = dict(sorted(group.items()))
+        heads = dict.fromkeys([first.head, *(first.accuracies if all_heads else ())])
+        told = _data_name(first, firsts), _varied(first, firsts)
+        lines += [DeepLine(ordered, head, *told) for head in heads]
+    return sorted(lines, key=_order)
+
+
+def pair(lines: Iterable[DeepLine]) -> Iterator[DeepPair]:
+    """Pair every line with the base alone, and one that predicts also with two bases."""
+    for line, other in permutations(lines, 2):
+        if _comparable(line, other):
+            yield _compare(line, other)
+
+
+def _comparable(line: DeepLine, other: DeepLine) -> bool:
+    controls = {"independent"} if line.predicts and line.variant != "independent" else set()
+    return (
+        line.variant != "base"
+        and other.variant in {"base", *controls}
+        and other.predicts
+        and _setting(line.first) == _setting(other.first)
+    )
+
+
+def _compare(line: DeepLine, other: DeepLine) -> DeepPair:
+    common = [seed for seed in line.runs if seed in other.runs]
+    same = {s: line.runs[s].candidates == other.runs[s].candidates for s in common}
+    seeds = tuple(seed for seed in common if same[seed])
+    result = None
+    if len(seeds) > 1:
+        result = paired_comparison(line.percent(seeds), other.percent(seeds))
+    return DeepPair(line, other, seeds, tuple(s for s in common if not same[s]), result)
+
+
+def _setting(run: DeepRun) -> tuple[Any, ...]:
+    """Return all that two runs must share to differ in the partner alone."""
+    shared = {k: v for k, v in run.settings.items() if k not in _COUPLING}
+    return run.data, run.method, run.flip, run.selected_by, shared
+
+
+def _varied(run: DeepRun, runs: Iterable[DeepRun]) -> tuple[str, ...]:
+    others = [o for o in runs if (o.data, o.method) == (run.data, run.method)]
+    return tuple(
+        key
+        for key, value in run.settings.items()
+        if key not in _COUPLING and any(other.settings[key] != value for other in others)
+    )
+
+
+def _data_name(run: DeepRun, runs: Iterable[DeepRun]) -> str:
+    """Add the rows, and then the hash, where there are other data of the same name."""
+    name, *rest = run.data
+    others = [o.data for o in runs if o.data[0] == name and o.data != run.data]
+    if not others:
+        return str(name)
+    sizes = [other[1:3] for other in others]
+    if tuple(rest[:2]) not in sizes:
+        return f"{name} ({rest[0]} + {rest[1]} rows)"
+    return f"{name} (candidates {rest[2][:8]})"
+
+
+def _order(line: DeepLine) -> tuple[Any, ...]:
+    run = line.first
+    flip = -1.0 if run.flip is None else run.flip
+    heads = [run.head, "base", "partner", "mean"]
+    variant = list(_VARIANTS).index(line.variant)
+    return line.data, flip, run.method, variant, line.stem, heads.index(line.head)
+
+
+def _data_key(data: Record, digest: str) -> tuple[Any, ...]:
+    """Tell data sets apart; a file may lie elsewhere now, so its path does not count."""
+    key = re.split(r"[\\/]", data["source"])[-1], data["rows"], data["test_rows"]
+    return key if data["source"] in NAMES else (*key, digest)
+
+
+def _effective(method: str, settings: Record) -> Record:
+    """Return all settings that a run reads, defaults too, as JSON has them."""
+    known = json.loads(json.dumps(all_settings(make_classifier(method, settings))))
+    read = _READ[known["partner"]]
+    left = [key for key in _COUPLING[1:] if key not in read] + list(_SURROUNDINGS)
+    return {key: value for key, value in known.items() if key not in left}
+
+
+@cache
+def _usual(method: str) -> Record:
+    """Return the settings of PLCP, as the paper has them."""
+    return _effective(method, {"partner": "non-candidate"})
+
+
+def _named_by(variant: str) -> tuple[str, ...]:
+    """Settings that the name of a variant tells already."""
+    if variant == "uncoupled":
+        return "partner", "collaboration"
+    return ("partner", "blur") if "no blur" in variant else ("partner",)
+
 
 CAPTION = (
     "Test accuracy in per cent, mean ± standard deviation over seeds, of the last epoch or of one "
@@ -86,43 +438,36 @@ def report_deep(
         raise DeepTableError("none of the runs has a test accuracy. " + " ".join(told))
     lines = collect(runs, all_heads=all_heads)
     pairs = list(pair(lines))
-    sheets = [_overview(lines)]
-    if any(each.result for each in pairs):
-        sheets.append(_differences(pairs))
+    alone = [_record(line) for line in lines]
+    paired = [_record(each.line, each) for each in pairs if each.result]
+    sheets = [_overview(alone), *([_differences(paired)] if paired else [])]
     notes = [*told, *_notes(lines, pairs)]
-    rows = [*map(_line_record, lines), *(_pair_record(each) for each in pairs if each.result)]
-    return Report("deep", "Deep runs", CAPTION, tuple(sheets), tuple(rows), tuple(notes))
+    rows = (*alone, *paired)
+    return Report("deep", "Deep runs", CAPTION, tuple(sheets), rows, tuple(notes))
 
 
-def _overview(lines: list[DeepLine]) -> Sheet:
+def _overview(records: list[Record]) -> Sheet:
     rows = []
-    for line in lines:
-        values, paper = line.percent(), _paper(line)
-        beside = "" if paper is None else _figure(*paper)
-        ours = _figure(float(values.mean()), spread(values))
-        rows.append((*_place(line), line.title, str(len(values)), ours, beside))
+    for each in records:
+        paper = each["paper_mean"]
+        beside = "" if paper is None else _figure(paper, each["paper_deviation"])
+        ours = _figure(each["mean"], each["deviation"])
+        rows.append((*_place(each), each["method"], str(len(each["seeds"])), ours, beside))
     return _sheet("Accuracy", ("data", "flip", "method", "seeds", "ours", "paper"), rows)
 
 
-def _differences(pairs: list[DeepPair]) -> Sheet:
+def _differences(records: list[Record]) -> Sheet:
     rows = []
-    for each in pairs:
-        found = each.result
-        if found is None:
-            continue
-        low, high = found.difference_interval
-        printed = _paper_difference(each)
-        effect = finite(found.effect_size)
+    for each in records:
+        n, low, printed = len(each["seeds"]), each["difference_low"], each["paper_difference"]
+        effect, points = each["effect_size"], f"{each['difference']:+.2f} "
         rows.append(
             (
-                *_place(each.line),
-                each.line.title,
-                each.other.title,
-                str(len(each.seeds)),
-                f"{found.difference:+.2f} {MARKS[found.outcome()]}".rstrip(),
-                "-" if finite(low) is None else f"{low:+.2f} to {high:+.2f}",
-                p_value(found.t_pvalue),
-                "" if len(each.seeds) < WILCOXON_SEEDS else p_value(_wilcoxon(each)),
+                *(*_place(each), each["method"], each["against"], str(n)),
+                (points + MARKS[each["outcome"]]).rstrip(),
+                "-" if low is None else f"{low:+.2f} to {each['difference_high']:+.2f}",
+                p_value(each["t_pvalue"]),
+                "" if n < WILCOXON_SEEDS else p_value(each["wilcoxon_pvalue"]),
                 "-" if effect is None else f"{effect:+.2f}",
                 "" if printed is None else f"{printed:+.2f}",
             )
@@ -138,12 +483,19 @@ def _sheet(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     return Sheet(title, tuple(header[j] for j in kept), tuple(cells))
 
 
-def _line_record(line: DeepLine, pair: DeepPair | None = None) -> dict[str, Any]:
+def _record(line: DeepLine, pair: DeepPair | None = None) -> Record:
     """Return one line as numbers; of a pair, over the seeds that it has in common."""
-    run, paper = line.first, _paper(line)
+    run, paper = line.first, line.paper or (None, None)
     seeds = list(line.runs if pair is None else pair.seeds)
-    values, found = line.percent(seeds), None if pair is None else pair.result
-    low, high = (None, None) if found is None else map(finite, found.difference_interval)
+    values, tested = line.percent(seeds), dict.fromkeys(_TESTED)
+    if pair is not None and (found := pair.result) is not None:
+        exact = found.wilcoxon_pvalue if len(seeds) >= WILCOXON_SEEDS else np.nan
+        numbers = (found.difference, *found.difference_interval, found.t_pvalue, exact)
+        shares = map(finite, (*numbers, found.effect_size))
+        theirs, others = line.paper, pair.other.paper
+        gain = None if theirs is None or others is None else round(theirs[0] - others[0], 2)
+        told = (*shares, found.outcome(), gain)
+        tested = dict(zip(_TESTED, told, strict=True))
     return {
         "data": line.data,
         "training_rows": run.data[1],
@@ -158,34 +510,30 @@ def _line_record(line: DeepLine, pair: DeepPair | None = None) -> dict[str, Any]
         "seeds": seeds,
         "mean": float(values.mean()),
         "deviation": spread(values),
-        "paper_mean": None if paper is None else paper[0],
-        "paper_deviation": None if paper is None else paper[1],
-        "difference": None if found is None else found.difference,
-        "difference_low": low,
-        "difference_high": high,
-        "t_pvalue": None if found is None else finite(found.t_pvalue),
-        "wilcoxon_pvalue": None if pair is None else _wilcoxon(pair),
-        "effect_size": None if found is None else finite(found.effect_size),
-        "outcome": None if found is None else found.outcome(),
-        "paper_difference": None if pair is None else _paper_difference(pair),
+        "paper_mean": paper[0],
+        "paper_deviation": paper[1],
+        **tested,
     }
 
 
-def _pair_record(pair: DeepPair) -> dict[str, Any]:
-    return _line_record(pair.line, pair)
+_TESTED = (
+    *("difference", "difference_low", "difference_high", "t_pvalue", "wilcoxon_pvalue"),
+    *("effect_size", "outcome", "paper_difference"),
+)
 
 
 def _notes(lines: list[DeepLine], pairs: list[DeepPair]) -> Iterable[str]:
     for line in lines:
         name, printed = _name(line), line.printed()
-        if line.first.smoke and line.head == line.first.head:
+        if line.first.smoke and line.predicts:
             yield f"{name}: SMOKE RUNS, whose accuracy means nothing."
-        if line.first.selected_by and line.head == line.first.head:
+        if line.first.selected_by and line.predicts:
             yield f"{name}: the epoch was selected by {line.first.selected_by}, without the truth."
         if printed is not None and (apart := line.departures()):
             figure = _figure(100 * printed.mean, 100 * printed.std)
             yield f"{name}: the paper's {figure} is no comparison: {'; '.join(apart)}."
-        if line.variant != "base" and not _compared_with_base(line, pairs):
+        rivals = {each.other.variant for each in pairs if each.line is line}
+        if line.variant != "base" and "base" not in rivals:
             yield (
                 f"{name}: no run of {line.first.method} alone on the same data with the same "
                 "settings, so nothing to compare it with."
@@ -223,36 +571,13 @@ def _notes_of_pair(pair: DeepPair) -> Iterable[str]:
         yield f"{name}: the same difference for every seed, so no t-test."
 
 
-def _compared_with_base(line: DeepLine, pairs: list[DeepPair]) -> bool:
-    return any(each.line is line and each.other.variant == "base" for each in pairs)
-
-
-def _paper(line: DeepLine) -> tuple[float, float] | None:
-    """Return the paper's figure, if the runs had the settings that it stands for."""
-    printed = line.printed()
-    if printed is None or line.departures():
-        return None
-    return 100 * printed.mean, 100 * printed.std
-
-
-def _paper_difference(pair: DeepPair) -> float | None:
-    line, other = _paper(pair.line), _paper(pair.other)
-    return None if line is None or other is None else round(line[0] - other[0], 2)
-
-
-def _wilcoxon(pair: DeepPair) -> float | None:
-    if pair.result is None or len(pair.seeds) < WILCOXON_SEEDS:
-        return None
-    return finite(pair.result.wilcoxon_pvalue)
-
-
-def _place(line: DeepLine) -> tuple[str, str]:
-    return line.data, "" if line.first.flip is None else f"{line.first.flip:g}"
+def _place(record: Record) -> tuple[str, str]:
+    return record["data"], "" if record["flip"] is None else f"{record['flip']:g}"
 
 
 def _name(line: DeepLine) -> str:
-    data, flip = _place(line)
-    return f"{line.title} on {data}{f', flip {flip}' if flip else ''}"
+    flip = line.first.flip
+    return f"{line.title} on {line.data}{'' if flip is None else f', flip {flip:g}'}"
 
 
 def _seeds(seeds: Iterable[int]) -> str:

@@ -6,13 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from appellate._text import install
-from appellate.experiments.methods import alone
-from appellate.experiments.results import Results, TableResult
-from appellate.experiments.studies import BASE, CURVES, DATASET
+from appellate.experiments.results import TableResult
 from appellate.experiments.tables import Line
 
 if TYPE_CHECKING:
@@ -25,7 +20,7 @@ COLOURS = (
     *((BASELINE, "s"), ("#009E73", "^"), (OURS, "o")),
     *((PAPER, "D"), ("#CC79A7", "v")),
 )
-_INK, _GRID = "#222222", "#E3E3E3"
+INK, _GRID = "#222222", "#E3E3E3"
 _OUR_LOOK: dict[str, Any] = {"color": OURS, "marker": "o", "markersize": 4.6}
 _THEIR_LOOK = {"color": PAPER, "marker": "D", "markersize": 4.2, "markerfacecolor": "white"}
 _LABELS = {
@@ -53,12 +48,12 @@ def draw_table(result: TableResult) -> Figure:
         for line, y in zip(lines, places, strict=True):
             _draw_cell(panel, y, result, line, column)
         panel.locator_params(axis="x", nbins=4)
-        panel.set_title(column.title, size=9.5, color=_INK, weight="bold", parse_math=False)
+        panel.set_title(column.title, size=9.5, color=INK, weight="bold", parse_math=False)
         dress(panel, "x")
         panel.tick_params(left=False)
     panels[0].set_yticks(places, [line.title for line in lines], parse_math=False)
     panels[0].set_ylim(max(places, default=0) + 0.6, -0.6)
-    figure.supxlabel(_label({line.score for line in lines}), size=9, color=_INK)
+    figure.supxlabel(_label({line.score for line in lines}), size=9, color=INK)
     _draw_legend(figure, paper=any(cell.paper is not None for cell in result.cells.values()))
     return figure
 
@@ -67,53 +62,6 @@ def _label(scores: set[str]) -> str:
     if len(scores) == 1 or scores == {"corrected", "broken"}:
         return _LABELS.get(max(scores), max(scores))
     return "share of rows"
-
-
-def draw_sensitivity(results: Results) -> Figure:
-    """Draw the four curves on Lost: test accuracy, its deviation, and the base alone."""
-    figure = new_figure(9.6, 2.9)
-    panels = figure.subplots(1, len(CURVES), sharey=True, squeeze=False)[0]
-    base = results.scores(DATASET, alone(BASE), "test")
-    for panel, curve in zip(panels, CURVES, strict=True):
-        scores = [results.scores(DATASET, curve.method(v), "test") for v in curve.values]
-        found = [(v, s) for v, s in zip(curve.values, scores, strict=True) if s is not None]
-        x = [value for value, _ in found]
-        mean = np.array([s.mean() for _, s in found])
-        spread = np.array([s.std(ddof=min(1, len(s) - 1)) for _, s in found])
-        panel.fill_between(x, mean - spread, mean + spread, color=OURS, alpha=0.16, linewidth=0)
-        panel.plot(x, mean, color=OURS, marker="o", markersize=4.5, linewidth=1.6)
-        panel.axvline(curve.default, color=_INK, linestyle=(0, (1, 2)), linewidth=1)
-        if base is not None:
-            panel.axhline(base.mean(), color=BASELINE, linestyle=(0, (5, 2)), linewidth=1.2)
-        if curve.log:
-            panel.set_xscale("log")
-        panel.set_xlabel(f"{_symbol(curve.symbol)}, {curve.meaning}", size=9, color=_INK)
-        dress(panel, "both")
-    panels[0].set_ylabel("test accuracy on Lost", size=9, color=_INK)
-    _draw_curve_legend(figure)
-    return figure
-
-
-def draw_trajectories(
-    model: Any, kinds: dict[int, str], truth: NDArray[Any], rows: NDArray[Any]
-) -> Figure:
-    """Draw the confidences of some training samples, each under the name of its error."""
-    from appellate.plotting import plot_trajectories
-
-    names = [f"{row}: false label {kinds[i]}" if i in kinds else row for i, row in enumerate(rows)]
-    figure = new_figure(6.8, 0.6 + 2.6 * -(-len(kinds) // 2))
-    panels = plot_trajectories(
-        model, list(kinds), truth=truth, ids=np.array(names, dtype=object), figure=figure
-    )
-    # The panels share one scale, which must hold them all.
-    highest = max(np.max(line.get_ydata()) for panel in panels for line in panel.lines)
-    panels[0].set_ylim(0, 1.06 * highest)
-    return figure
-
-
-def _symbol(name: str) -> str:
-    """Symbol of a parameter as mathematical text."""
-    return f"${name}$" if len(name) == 1 else rf"$\{name}$"
 
 
 def _places(lines: list[Line]) -> list[float]:
@@ -143,7 +91,7 @@ def dress(panel: Axes, grid: Any) -> None:
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)
     panel.spines[["left", "bottom"]].set_color(BASELINE)
-    panel.tick_params(colors=BASELINE, labelcolor=_INK, labelsize=8)
+    panel.tick_params(colors=BASELINE, labelcolor=INK, labelsize=8)
 
 
 def _draw_legend(figure: Figure, *, paper: bool) -> None:
@@ -154,22 +102,9 @@ def _draw_legend(figure: Figure, *, paper: bool) -> None:
     place_legend(figure, [Line2D([], [], label=name, **look) for name, look in names])
 
 
-def _draw_curve_legend(figure: Figure) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles = [
-        Line2D([], [], color=OURS, marker="o", markersize=5, label="PL-AGGD-PLCP"),
-        Patch(facecolor=OURS, alpha=0.16, label="± deviation over splits"),
-        Line2D([], [], color=BASELINE, linestyle=(0, (5, 2)), label="PL-AGGD alone"),
-        Line2D([], [], color=_INK, linestyle=(0, (1, 2)), label="the paper's value"),
-    ]
-    place_legend(figure, handles)
-
-
 def place_legend(figure: Figure, handles: list[Any]) -> None:
     """Put the legend above all panels."""
-    look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": _INK}
+    look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": INK}
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), **look)
 
 

@@ -72,7 +72,7 @@ class Report:
 def report_table(result: TableResult, results: Results, missing: Mapping[str, str]) -> Report:
     """Report one of the five tables over data sets."""
     table = result.table
-    sheets = [_overview(result), *_details(result)]
+    sheets = [overview(result), *_details(result)]
     if any(line.compared for line in table.lines):
         sheets.append(_summary(result))
     notes = [f"{len(results.splits)} splits. {FIXED}"]
@@ -113,7 +113,7 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _overview(result: TableResult) -> Sheet:
+def overview(result: TableResult) -> Sheet:
     """Lay the table out as the paper does, with one row for it and one for us."""
     percent, rows = result.table.percent, []
     for line in result.table.lines:
@@ -166,31 +166,33 @@ def _summary(result: TableResult) -> Sheet:
             "the paper's on these columns",
             "ours on these columns",
         )
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    totals: dict[str, list[tuple[int, ...]]] = {}
     for line in result.table.lines:
         if line.compared is None:
             continue
-        first, second = line.compared
-        counts = result.paper_counts(line), result.counts(line)
-        row = [f"{first.title} against {second.title}"]
-        row += ["-" if each is None else "/".join(map(str, each)) for each in counts]
+        (first, second), counts = line.compared, result.counts(line)
+        row = [f"{first.title} against {second.title}", _counts(result.paper_counts(line))]
+        row.append(_counts(counts))
         if couplings:
-            printed = IMPROVEMENT_RATIOS.get(second.title)
-            show = printed is not None and result.table.source == "test_accuracy"
-            show = show and not first.settings
+            shown = result.table.source == "test_accuracy" and not first.settings
+            printed = IMPROVEMENT_RATIOS.get(second.title) if shown else None
             ratios = result.improvement(line, paper=True), result.improvement(line)
-            row.append(f"{printed:.1f} %" if show else "-")
+            row.append("-" if printed is None else f"{printed:.1f} %")
             row += ["-" if ratio is None else f"{100 * ratio:+.1f} %" for ratio in ratios]
+        if couplings and first.kind == "plcp":
+            name = f"all B-PLCP{'(auto)' if first.settings else ''} against B"
+            totals.setdefault(name, []).append(counts)
         rows.append(tuple(row))
-    for settings in dict.fromkeys(first.settings for first, _ in result.table.pairs):
-        lines = [
-            x for x in result.table.lines if x.compared and x.compared[0].settings == settings
-        ]
-        if len(lines) > 1 and couplings:
-            wins = (sum(each) for each in zip(*map(result.counts, lines), strict=True))
-            name = "all B-PLCP" + ("(auto)" if settings else "")
-            rows.append((f"{name} against B", "-", "/".join(map(str, wins)), "-", "-", "-"))
+    for name, found in totals.items():
+        if len(found) > 1:
+            sums = tuple(map(sum, zip(*found, strict=True)))
+            rows.append((name, "-", _counts(sums), "-", "-", "-"))
     return Sheet("Win/tie/loss", header, tuple(rows))
+
+
+def _counts(counts: Sequence[int] | None) -> str:
+    return "-" if counts is None else "/".join(map(str, counts))
 
 
 def _ties(result: TableResult, results: Results) -> Sheet:
@@ -338,29 +340,26 @@ def to_latex(report: Report) -> str:
     <BLANKLINE>
     """
     sheet, caption = report.sheets[0], f"{report.title}. {report.caption}".translate(_ESCAPES)
-    lines = [
-        r"% Needs \usepackage{booktabs}.",
-        r"\begin{table}",
-        r"  \centering",
-        rf"  \caption{{{caption}}}",
-        rf"  \label{{tab:{report.name}}}",
-        rf"  \begin{{tabular}}{{{'l' * len(sheet.header)}}}",
-        r"    \toprule",
-        f"    {_latex_row(sheet.header)}",
-        r"    \midrule",
-    ]
-    for number, row in enumerate(sheet.rows):
-        if number and _begins_group(sheet.rows[number - 1], row):
-            lines.append(r"    \addlinespace")
-        shown = ("", *row[1:]) if number and row[0] == sheet.rows[number - 1][0] else row
-        lines.append(f"    {_latex_row(shown)}")
-    lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
-    return "\n".join(lines) + "\n"
-
-
-def _begins_group(above: Sequence[str], row: Sequence[str]) -> bool:
-    """Whether a row starts a new method: it follows ours, and is not the coupled one."""
-    return row[0] != above[0] and not row[0].startswith(f"{above[0]}-PLCP")
+    rows: list[str] = []
+    above: Sequence[str] = ("",)
+    for row in sheet.rows:
+        if rows and row[0] != above[0] and not row[0].startswith(f"{above[0]}-PLCP"):
+            rows.append(r"\addlinespace")  # a new method, not the same one coupled
+        rows.append(_latex_row(("", *row[1:]) if row[0] == above[0] else row))
+        above = row
+    body = "\n    ".join(
+        [r"\toprule", _latex_row(sheet.header), r"\midrule", *rows, r"\bottomrule"]
+    )
+    return rf"""% Needs \usepackage{{booktabs}}.
+\begin{{table}}
+  \centering
+  \caption{{{caption}}}
+  \label{{tab:{report.name}}}
+  \begin{{tabular}}{{{"l" * len(sheet.header)}}}
+    {body}
+  \end{{tabular}}
+\end{{table}}
+"""
 
 
 def _latex_row(cells: Sequence[str]) -> str:

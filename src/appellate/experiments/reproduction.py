@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appellate._files import whole_folder
 from appellate.bases import available_bases
-from appellate.experiments.curves import (
-    curve_problems,
-    draw_curves,
-    report_curves,
-    rivals_of_curves,
-)
-from appellate.experiments.methods import BASES, Method
+from appellate.experiments import studies
+from appellate.experiments.authors import RAW, authors_tables, load_raw_lost, report_authors
+from appellate.experiments.curves import CURVE_METHODS, curve_problems, draw_curves, report_curves
+from appellate.experiments.figures import draw_table, save
+from appellate.experiments.methods import BASES, Method, deep_missing
 from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
 from appellate.experiments.protocol import Run
-from appellate.experiments.reports import Report, Sheet, report_table, write_page, write_texts
-from appellate.experiments.results import Results, TableResult, fill
+from appellate.experiments.reports import Report, report_table, write_page, write_texts
+from appellate.experiments.results import Results, fill
 from appellate.experiments.rivals import rank_sheet, report_rivals, rival_methods
-from appellate.experiments.studies import DATASET, STUDIES
+from appellate.experiments.studies import DATASET
 from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
 
-OWN = ("rivals", "curves")  # tables that the paper does not have, and "all" leaves out
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
 
@@ -56,43 +57,87 @@ class Reproduction:
         """Tables that the data sets at hand allow, in the paper's order."""
         return tuple(
             name
-            for name in (*TABLES, *OWN)
+            for name, each in EXPERIMENTS.items()
             if name in self.tables
-            and (DATASET in self.problems if name in STUDIES else self.problems)
+            and (DATASET in self.problems if each.needs_lost else self.problems)
         )
 
     def left_out(self) -> list[str]:
         """Data sets that are not there and tables that cannot be made, and why."""
         lost = f"it is made of Lost: {self.missing.get(DATASET, 'which is not among --datasets')}"
-        return [*self.missing.values()] + [
-            f"{name}: {lost if name in STUDIES else 'no data set is there'}"
+        absent = [deep_missing()] if "rivals" in self.tables and deep_missing() else []
+        return [*self.missing.values(), *absent] + [
+            f"{name}: {lost if EXPERIMENTS[name].needs_lost else 'no data set is there'}"
             for name in self.tables
             if name not in self.possible()
         ]
 
-    def methods(self, table: str) -> list[Method]:
-        """Methods of a table."""
-        if table in OWN:
-            found = (m for p in self.problems.values() for m in self._own(table, p))
-            return list(dict.fromkeys(found))
-        if table in STUDIES:
-            return list(STUDIES[table].methods())
-        return make_table(table, self.bases).methods()
-
-    def _own(self, table: str, problem: Problem) -> list[Method]:
-        return rivals_of_curves() if table == "curves" else rival_methods(self.bases, problem)
-
     def runs(self) -> list[Run]:
         """All runs of all tables, each once."""
-        found: dict[Run, None] = {}
-        for table in self.possible():
-            if table in OWN:
-                for name, problem in self.problems.items():
-                    found |= dict.fromkeys(plan([name], self._own(table, problem), self.splits))
-                continue
-            datasets = [DATASET] if table in STUDIES else list(self.problems)
-            found |= dict.fromkeys(plan(datasets, self.methods(table), self.splits))
-        return list(found)
+        return list(
+            dict.fromkeys(
+                run
+                for table in self.possible()
+                for name, problem in self.problems.items()
+                for run in plan(
+                    [name], EXPERIMENTS[table].methods(self.bases, problem), self.splits
+                )
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or study: what is run on a problem, its report and its figure, if it has one."""
+
+    methods: Callable[[Sequence[str], Problem], Iterable[Method]]
+    report: Callable[[Reproduction, Results], tuple[Report, Figure | None]]
+    needs_lost: bool = False
+
+
+def _of_paper(name: str) -> Experiment:
+    def report(what: Reproduction, results: Results) -> tuple[Report, Figure]:
+        filled = fill(make_table(name, what.bases), results)
+        return report_table(filled, results, what.missing), draw_table(filled)
+
+    return Experiment(lambda bases, _: make_table(name, bases).methods(), report)
+
+
+def _on_lost(
+    methods: Callable[[], Iterable[Method]],
+    report: Callable[[Results], Report],
+    draw: Callable[[Problem, Results], Figure | None],
+) -> Experiment:
+    return Experiment(
+        lambda _, problem: methods() if problem.name == DATASET else (),
+        lambda what, results: (report(results), draw(what.problems[DATASET], results)),
+        needs_lost=True,
+    )
+
+
+EXPERIMENTS = {name: _of_paper(name) for name in TABLES[:-2]} | {
+    "sensitivity": _on_lost(
+        studies.sensitivity_methods, studies.report_sensitivity, studies.draw_sensitivity
+    ),
+    "trajectories": _on_lost(
+        lambda: studies.trace_methods().values(),
+        studies.report_trajectories,
+        studies.draw_trajectories,
+    ),
+    "authors": Experiment(
+        lambda bases, _: authors_tables(bases)[0].methods(),
+        lambda what, results: report_authors(results, what.problems, what.bases, what.missing),
+        needs_lost=True,
+    ),
+    "rivals": Experiment(
+        rival_methods,
+        lambda what, results: (report_rivals(results, what.problems, what.bases), None),
+    ),
+    "curves": Experiment(
+        lambda *_: CURVE_METHODS,
+        lambda _, results: (report_curves(results), draw_curves(results)),
+    ),
+}
 
 
 def request(
@@ -110,7 +155,7 @@ def request(
         names = [name.strip() for each in given for name in each.split(",")]
         return list(dict.fromkeys(resolve(n, list(known), what) for n in names or known))
 
-    (name,) = choose([table], [*TABLES, *OWN, "all"], "table")
+    (name,) = choose([table], [*EXPERIMENTS, "all"], "table")
     datasets, bases = list(datasets), list(bases)
     known = choose(datasets, [*DATASETS, *FURTHER], "data set")
     if not datasets and name != "rivals":
@@ -119,9 +164,11 @@ def request(
     if not bases and name != "rivals":
         chosen = tuple(BASES)
     problems, missing = (curve_problems(), {}) if name == "curves" else load_problems(known)
+    if name == "authors" and DATASET in problems:
+        problems[RAW.dataset] = load_raw_lost()
     tables = TABLES if name == "all" else (name,)
     what = Reproduction(tables, chosen, problems, tuple(splits), missing)
-    if {*tables} <= {*STUDIES} and DATASET not in known:
+    if DATASET not in known and all(EXPERIMENTS[each].needs_lost for each in tables):
         raise ValueError(
             f"{', '.join(tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "
             f"--datasets {','.join([*known, DATASET])}"
@@ -148,8 +195,10 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
         If matplotlib (extra ``plot``) or jinja2 (extra ``report``) is missing.
     """
     with whole_folder(folder, owned=file_names(what.possible())) as stage:
-        reports = {table: _write_one(what, table, results, stage) for table in what.possible()}
-        methods = dict.fromkeys(m for table in reports for m in what.methods(table))
+        reports = {}
+        for table in what.possible():
+            report, figure = EXPERIMENTS[table].report(what, results)
+            reports[table] = _write(report, figure, stage)
         write_page(
             reports.values(),
             stage,
@@ -157,7 +206,7 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
             lead="Every figure that the paper prints stands beside the one computed here, on "
             f"{len(what.splits)} random 50/50 splits of each data set.",
             missing=list(what.missing.values()),
-            rows=results.used(methods),
+            rows=results.used(run.method for run in what.runs()),
         )
     return reports
 
@@ -167,11 +216,12 @@ def write_comparison(
 ) -> list[Report]:
     """Write the tables of `make_comparison` into a folder, as `write_reports` does."""
     with whole_folder(folder, owned=file_names(["comparison", "training-rows"])) as stage:
-        columns = [Column(problem.title, problem.name)]
-        reports = [
-            _write_table(fill(t, results, columns), results, {}, stage, rank_sheet(t, results))
-            for t in tables
-        ]
+        reports = []
+        for table in tables:
+            filled = fill(table, results, [Column(problem.title, problem.name)])
+            report = report_table(filled, results, {})
+            report = replace(report, sheets=(*report.sheets, rank_sheet(table, results)))
+            reports.append(_write(report, draw_table(filled), stage))
         write_page(
             reports,
             stage,
@@ -183,40 +233,8 @@ def write_comparison(
     return reports
 
 
-def _write_one(what: Reproduction, table: str, results: Results, folder: Path) -> Report:
-    """Write the files of one table and return its report."""
-    from appellate.experiments import figures
-
-    if table in OWN:
-        if table == "rivals":
-            report = report_rivals(results, what.problems, what.bases)
-        else:
-            report = report_curves(results, what.problems)
-            figures.save(draw_curves(results), folder, table)
-        write_texts(report, folder)
-        return report
-    if table not in STUDIES:
-        filled = fill(make_table(table, what.bases), results)
-        return _write_table(filled, results, what.missing, folder)
-    report = STUDIES[table].report(results)
-    figure = STUDIES[table].draw(what.problems[DATASET], results)
+def _write(report: Report, figure: Figure | None, folder: Path) -> Report:
     if figure is not None:
-        figures.save(figure, folder, table)
-    write_texts(report, folder)
-    return report
-
-
-def _write_table(
-    filled: TableResult,
-    results: Results,
-    missing: Mapping[str, str],
-    folder: Path,
-    *more: Sheet,
-) -> Report:
-    from appellate.experiments import figures
-
-    report = report_table(filled, results, missing)
-    report = replace(report, sheets=(*report.sheets, *more))
-    figures.save(figures.draw_table(filled), folder, report.name)
+        save(figure, folder, report.name)
     write_texts(report, folder)
     return report

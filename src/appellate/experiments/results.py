@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.experiments.methods import Method
+from appellate.experiments.methods import Method, splits_of
 from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import Run
@@ -46,20 +47,15 @@ class Results:
         return self._rows.get(key)
 
     def scores(self, dataset: str, method: Method, score: str) -> NDArray[np.float64] | None:
-        """Return one score a split; None unless every split has it."""
-        rows = [self.row(dataset, method, split) for split in self.splits]
+        """Return one score a split, of deep methods five; None unless every one has it."""
+        rows = [self.row(dataset, method, split) for split in splits_of(method, self.splits)]
         values = [None if row is None else row.scores.get(score) for row in rows]
         return None if None in values else np.array(values, dtype=np.float64)
 
     def used(self, methods: Iterable[Method]) -> list[Row]:
         """Return all rows of some methods."""
-        found = (
-            self.row(dataset, method, split)
-            for dataset in self.datasets
-            for method in methods
-            for split in self.splits
-        )
-        return [row for row in found if row is not None]
+        places = product(self.datasets, dict.fromkeys(methods), self.splits)
+        return [row for place in places if (row := self.row(*place)) is not None]
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,7 @@ class TableResult:
 def fill(table: Table, results: Results, columns: Sequence[Column] = COLUMNS) -> TableResult:
     """Compute the cells of a table from the stored runs."""
     there = tuple(column for column in columns if column.dataset in results.datasets)
-    named = {line.method: line.paper for line in table.lines if line.paper is not None}
+    named = {line.method: line.paper or line.title for line in reversed(table.lines)}
     cells = {
         (line, column): _cell(table, line, column, results, named)
         for line in table.lines
@@ -165,22 +161,20 @@ def finite(value: float) -> float | None:
 def _cell(
     table: Table, line: Line, column: Column, results: Results, named: Mapping[Method, str]
 ) -> Cell:
-    score = column.score(line.score)
+    def printed(name: str) -> Figure | None:
+        return lookup(table.source, name, column.paper or column.title)
+
+    score, paper = column.score(line.score), printed(line.paper or line.title)
     values = results.scores(column.dataset, line.method, score)
-    paper = lookup(table.source, line.paper, column.title)
     if values is None:
         return Cell(None, None, paper)
-    std = spread(values)
+    cell = Cell(float(values.mean()), spread(values), paper)
     if line.compared is None:
-        return Cell(float(values.mean()), std, paper)
+        return cell
     one, two = (results.scores(column.dataset, method, score) for method in line.compared)
-    printed = [lookup(table.source, named.get(method), column.title) for method in line.compared]
-    return Cell(
-        mean=float(values.mean()),
-        std=std,
-        paper=paper,
+    first, second = (printed(named.get(method, "")) for method in line.compared)
+    return replace(
+        cell,
         comparison=None if one is None or two is None else paired_comparison(one, two),
-        paper_gain=(
-            None if printed[0] is None or printed[1] is None else printed[0].mean - printed[1].mean
-        ),
+        paper_gain=None if first is None or second is None else first.mean - second.mean,
     )

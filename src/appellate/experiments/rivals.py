@@ -15,11 +15,14 @@ from appellate.experiments.methods import (
     PARTNER_ALONE,
     RANDOM,
     RIDGE,
+    SETTING,
     TESTIMONY,
     Method,
     alone,
     coupled,
     coupled_auto,
+    deep_missing,
+    deep_rivals,
 )
 from appellate.experiments.problems import Problem
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
@@ -28,14 +31,16 @@ from appellate.experiments.tables import Table
 from appellate.metrics import paired_comparison
 
 Scores = dict[str, dict[str, NDArray[np.float64]]]  # by method, then by data set
+Seconds = dict[tuple[str, str], float]  # by method and data set
 
 
 def rival_methods(bases: Iterable[str], problem: Problem) -> list[Method]:
-    """All that can be run on a problem: controls, the jury, every base alone and coupled."""
+    """All that can be run on a problem: controls, jury, bases alone and coupled, networks."""
     heard = [TESTIMONY, MAJORITY] if problem.answers is not None else []
     kinds = (alone, coupled, coupled_auto)
     controls = [RANDOM, PARTNER_ALONE, RIDGE]
-    return [*controls, JURY, *heard, *(kind(base) for base in bases for kind in kinds)]
+    named = [kind(base) for base in bases for kind in kinds]
+    return [*controls, JURY, *heard, *named, *deep_rivals()]
 
 
 def critical_difference(n_methods: int, n_blocks: int, level: float = 0.05) -> float:
@@ -81,10 +86,11 @@ def rank_sheet(table: Table, results: Results) -> Sheet:
     (name,), score = results.datasets, table.lines[0].score
     found = {e.title: results.scores(name, e.method, e.score) for e in table.lines}
     wanted = {e.title for e in table.lines if e.score == score}
-    there = {t: v.tolist() for t, v in found.items() if v is not None and t in wanted}
-    ranks = mean_ranks(there) if there else {}
+    there = {t: v for t, v in found.items() if v is not None and t in wanted}
+    common = min(map(len, there.values()), default=0)  # deep methods have the first few
+    ranks = mean_ranks({t: v[:common].tolist() for t, v in there.items()}) if there else {}
     rows = [(t, f"{r:.2f}") for t, r in sorted(ranks.items(), key=lambda pair: pair[1])]
-    title = f"Ranks. {rank_note(len(ranks), len(results.splits), 'splits')}"
+    title = f"Ranks. {rank_note(len(ranks), common, 'splits')}"
     return Sheet(title, ("method", "mean rank"), tuple(rows))
 
 
@@ -94,10 +100,12 @@ def report_rivals(
     """Report every method on every data set, the best mean rank first.
 
     A circle marks a mean that is significantly below the best of its column by Nadeau and
-    Bengio's test at 0.05. Ranks count methods that have a score on all sets.
+    Bengio's test at 0.05, on the splits that both have. Ranks count methods that have a score
+    on all sets.
     """
     methods = {n: rival_methods(bases, problem) for n, problem in problems.items()}
     sheets, records, notes = [], [], []
+    seconds = _seconds(results, methods)
     for score, title in (("test", "Test accuracy"), ("transductive", "Transductive accuracy")):
         found: Scores = {}
         for name, each in methods.items():
@@ -106,22 +114,28 @@ def report_rivals(
                 if values is not None:
                     found.setdefault(method.title, {})[name] = values
         datasets = [name for name in problems if any(name in each for each in found.values())]
-        sheets.append(_sheet(title, found, {n: problems[n].title for n in datasets}))
+        sheets.append(_sheet(title, found, {n: problems[n].title for n in datasets}, seconds))
         whole = [method for method, each in found.items() if len(each) == len(datasets)]
         notes.append(f"{title}: {rank_note(len(whole), len(datasets), 'data sets')}")
-        records += [_record(score, m, n, v) for m, each in found.items() for n, v in each.items()]
-    sheets += [_seconds(results, methods), _couplings(results, problems, bases)]
+        records += [
+            _record(score, m, n, v) | {"seconds": seconds.get((m, n))}
+            for m, each in found.items()
+            for n, v in each.items()
+        ]
+    sheets += [_seconds_sheet(seconds, problems), _couplings(results, problems, bases)]
     caption = (
-        "Mean and standard deviation over splits, the best mean rank first. A circle (○): "
-        "significantly below the best of the column (Nadeau and Bengio's test at 0.05; none is "
-        "made below three splits)."
+        "Mean and standard deviation over splits, the best mean rank first; seconds to fit and "
+        "predict are the mean over the data sets. A circle (○): significantly below the best of "
+        "the column (Nadeau and Bengio's test at 0.05 on the splits that both have; none is made "
+        "below three splits)."
     )
     notes.append(f"{len(results.splits)} splits. {FIXED}")
+    notes.append(f"Left out: {deep_missing()}" if deep_missing() else SETTING)
     title = "Rivals"
     return Report("rivals", title, caption, tuple(sheets), tuple(records), tuple(notes))
 
 
-def _sheet(title: str, found: Scores, datasets: Mapping[str, str]) -> Sheet:
+def _sheet(title: str, found: Scores, datasets: Mapping[str, str], seconds: Seconds) -> Sheet:
     whole = {m: each for m, each in found.items() if len(each) == len(datasets)}
     ranks = mean_ranks({m: [each[n].mean() for n in datasets] for m, each in whole.items()})
     best = {
@@ -132,12 +146,16 @@ def _sheet(title: str, found: Scores, datasets: Mapping[str, str]) -> Sheet:
         cells = [
             "-" if n not in found[method] else _cell(found[method][n], best[n]) for n in datasets
         ]
-        rows.append((method, f"{ranks[method]:.1f}" if method in ranks else "-", *cells))
-    return Sheet(title, ("method", "rank", *datasets.values()), tuple(rows))
+        rank = f"{ranks[method]:.1f}" if method in ranks else "-"
+        taken = [seconds[method, n] for n in datasets if (method, n) in seconds]
+        rows.append((method, rank, f"{np.mean(taken):.1f}" if taken else "-", *cells))
+    return Sheet(title, ("method", "rank", "seconds", *datasets.values()), tuple(rows))
 
 
 def _cell(values: NDArray[np.float64], best: NDArray[np.float64]) -> str:
-    worse = paired_comparison(values, best).outcome(test="corrected") if len(values) > 1 else "tie"
+    both, worse = min(len(values), len(best)), "tie"
+    if both > 1:
+        worse = paired_comparison(values[:both], best[:both]).outcome(test="corrected")
     return mean_text(float(values.mean()), spread(values), outcome=worse)
 
 
@@ -146,18 +164,24 @@ def _record(score: str, method: str, name: str, values: NDArray[np.float64]) -> 
     return {"score": score, "method": method, "dataset": name, **numbers}
 
 
-def _seconds(results: Results, methods: Mapping[str, list[Method]]) -> Sheet:
-    """Mean time to fit and predict, by data set."""
-    titles = dict.fromkeys(m for each in methods.values() for m in each if m.build(0) is not None)
-    rows = []
-    for method in titles:
-        cells = []
-        for name in methods:
-            found = [results.row(name, method, split) for split in results.splits]
-            taken = [row.seconds for row in found if row is not None]
-            cells.append(f"{np.mean(taken):.2f}" if taken else "-")
-        rows.append((method.title, *cells))
-    return Sheet("Seconds to fit and predict, one thread", ("method", *methods), tuple(rows))
+def _seconds(results: Results, methods: Mapping[str, list[Method]]) -> Seconds:
+    """Mean time to fit and predict, by method and data set; luck takes none."""
+    found = {}
+    for name, each in methods.items():
+        for method in each:
+            rows = [results.row(name, method, split) for split in results.splits]
+            taken = [row.seconds for row in rows if row is not None and row.seconds > 0]
+            if taken:
+                found[method.title, name] = float(np.mean(taken))
+    return found
+
+
+def _seconds_sheet(seconds: Seconds, datasets: Iterable[str]) -> Sheet:
+    names, titles = list(datasets), dict.fromkeys(title for title, _ in seconds)
+    rows = [
+        (t, *(f"{seconds[t, n]:.2f}" if (t, n) in seconds else "-" for n in names)) for t in titles
+    ]
+    return Sheet("Seconds to fit and predict, one thread", ("method", *names), tuple(rows))
 
 
 def _couplings(results: Results, problems: Mapping[str, Problem], bases: Sequence[str]) -> Sheet:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from appellate.experiments.figures import BASELINE, INK, OURS, dress, new_figure, place_legend
 from appellate.experiments.methods import Method, alone, coupled
 from appellate.experiments.paper import REPRESENTATIVE_ERRORS
 from appellate.experiments.problems import Problem
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 DATASET = "lost"
 BASE = "aggd"
 _TRAINING = "transductive accuracy"
+_RECORDED = (
+    *("parameter", "symbol", "value", "default", "test_mean", "test_std"),
+    *("transductive_mean", "transductive_std", "gain_over_default", "p_paired_t"),
+)
 
 
 @dataclass(frozen=True)
@@ -96,17 +102,14 @@ def report_sensitivity(results: Results) -> Report:
             if test is None or training is None or reference is None:
                 continue
             pair = paired_comparison(test, reference)
-            found = {"test_mean": float(test.mean()), "test_std": spread(test)}
-            found["transductive_mean"] = float(training.mean())
-            found["transductive_std"] = spread(training)
             gain = share(pair.difference, sign=True), p_value(pair.t_pvalue)
             told = ("", "", "") if default else (*gain, MARKS[pair.outcome()])
-            first, last = ((v.mean(), spread(v)) for v in (test, training))
+            first, last = ((float(v.mean()), spread(v)) for v in (test, training))
             name = f"{value:g}{' (the paper)' if default else ''}"
             rows.append((name, mean_text(*first), *told, mean_text(*last)))
-            named = {"parameter": curve.parameter, "symbol": curve.symbol, "value": value}
-            tested = {"gain_over_default": pair.difference, "p_paired_t": finite(pair.t_pvalue)}
-            records.append({**named, "default": default, **found, **tested})
+            numbers = (*first, *last, pair.difference, finite(pair.t_pvalue))
+            named = (curve.parameter, curve.symbol, value, default, *numbers)
+            records.append(dict(zip(_RECORDED, named, strict=True)))
         header = (curve.symbol, "test accuracy", "against the default", "p", "mark", _TRAINING)
         sheets.append(Sheet(f"{curve.symbol}, {curve.meaning}", header, tuple(rows)))
     base = results.scores(DATASET, alone(BASE), "test")
@@ -197,53 +200,66 @@ def _record(title: str, kind: str, split: int, example: dict[str, Any]) -> dict[
     return {"base": title, "error": kind, "split": split, **labels, **false, **true}
 
 
-def _draw_sensitivity(_: Problem, results: Results) -> Figure:
-    from appellate.experiments.figures import draw_sensitivity
+def draw_sensitivity(_: Problem, results: Results) -> Figure:
+    """Draw the four curves on Lost: test accuracy, its deviation, and the base alone."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    return draw_sensitivity(results)
+    figure = new_figure(9.6, 2.9)
+    panels = figure.subplots(1, len(CURVES), sharey=True, squeeze=False)[0]
+    base = results.scores(DATASET, alone(BASE), "test")
+    for panel, curve in zip(panels, CURVES, strict=True):
+        scores = [results.scores(DATASET, curve.method(v), "test") for v in curve.values]
+        found = [(v, s) for v, s in zip(curve.values, scores, strict=True) if s is not None]
+        x = [value for value, _ in found]
+        mean = np.array([s.mean() for _, s in found])
+        spread = np.array([s.std(ddof=min(1, len(s) - 1)) for _, s in found])
+        panel.fill_between(x, mean - spread, mean + spread, color=OURS, alpha=0.16, linewidth=0)
+        panel.plot(x, mean, color=OURS, marker="o", markersize=4.5, linewidth=1.6)
+        panel.axvline(curve.default, color=INK, linestyle=(0, (1, 2)), linewidth=1)
+        if base is not None:
+            panel.axhline(base.mean(), color=BASELINE, linestyle=(0, (5, 2)), linewidth=1.2)
+        if curve.log:
+            panel.set_xscale("log")
+        symbol = f"${curve.symbol}$" if len(curve.symbol) == 1 else rf"$\{curve.symbol}$"
+        panel.set_xlabel(f"{symbol}, {curve.meaning}", size=9, color=INK)
+        dress(panel, "both")
+    panels[0].set_ylabel("test accuracy on Lost", size=9, color=INK)
+    handles = [
+        Line2D([], [], color=OURS, marker="o", markersize=5, label="PL-AGGD-PLCP"),
+        Patch(facecolor=OURS, alpha=0.16, label="± deviation over splits"),
+        Line2D([], [], color=BASELINE, linestyle=(0, (5, 2)), label="PL-AGGD alone"),
+        Line2D([], [], color=INK, linestyle=(0, (1, 2)), label="the paper's value"),
+    ]
+    place_legend(figure, handles)
+    return figure
 
 
-def _draw_trajectories(problem: Problem, results: Results) -> Figure | None:
+def draw_trajectories(problem: Problem, results: Results) -> Figure | None:
     """Fit PL-AGGD-PLCP on the first split again and draw two samples of each error."""
-    from appellate.experiments.figures import draw_trajectories
+    from appellate.plotting import plot_trajectories
 
     split = results.splits[0]
     row = results.row(DATASET, trace_methods()["PL-AGGD"], split)
     if row is None or row.details is None or problem.truth is None:
         return None
-    train, _ = split_rows(len(problem.X), split)
-    model = coupled(BASE, settings={"keep_confidences": True}).build(split)
-    model.fit(problem.X[train], problem.candidates[train])
     kinds = {
         example["position"]: kind
         for kind in ("starts high", "rises")
         for example in row.details["examples"][kind]
     }
-    return draw_trajectories(model, kinds, problem.truth[train], train) if kinds else None
-
-
-@dataclass(frozen=True)
-class Study:
-    """An experiment on Lost alone.
-
-    Attributes
-    ----------
-    methods : callable
-        Returns what is run.
-    report : callable
-        Returns the report of the results.
-    draw : callable
-        Returns its figure for the data and the results; None if there is nothing to draw.
-    """
-
-    methods: Callable[[], Iterable[Method]]
-    report: Callable[[Results], Report]
-    draw: Callable[[Problem, Results], Figure | None]
-
-
-STUDIES = {
-    "sensitivity": Study(sensitivity_methods, report_sensitivity, _draw_sensitivity),
-    "trajectories": Study(
-        lambda: trace_methods().values(), report_trajectories, _draw_trajectories
-    ),
-}
+    if not kinds:
+        return None
+    train, _ = split_rows(len(problem.X), split)
+    model = coupled(BASE, settings={"keep_confidences": True}).build(split)
+    model.fit(problem.X[train], problem.candidates[train])
+    names = [
+        f"{row}: false label {kinds[i]}" if i in kinds else row for i, row in enumerate(train)
+    ]
+    figure = new_figure(6.8, 0.6 + 2.6 * -(-len(kinds) // 2))
+    ids, truth = np.array(names, dtype=object), problem.truth[train]
+    panels = plot_trajectories(model, list(kinds), truth=truth, ids=ids, figure=figure)
+    # The panels share one scale, which must hold them all.
+    highest = max(np.max(line.get_ydata()) for panel in panels for line in panel.lines)
+    panels[0].set_ylim(0, 1.06 * highest)
+    return figure

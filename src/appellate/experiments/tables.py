@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 
 from appellate.experiments.methods import (
     BASES,
@@ -20,6 +19,8 @@ from appellate.experiments.methods import (
     alone,
     coupled,
     coupled_auto,
+    is_coupled,
+    splits_of,
 )
 from appellate.experiments.problems import DATASETS, Problem
 from appellate.experiments.protocol import Run
@@ -40,11 +41,12 @@ _COUPLING = ("plcp", "base")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the paper's tables: a data set, maybe with a tolerance."""
+    """A column of the paper's tables: a data set, maybe with a tolerance, and whose figures."""
 
     title: str
     dataset: str
     tolerance: int = 0
+    paper: str | None = None
 
     def score(self, name: str) -> str:
         """Name of a score in this column."""
@@ -70,17 +72,17 @@ class Line:
         Whose score.
     score : str
         Which score.
-    paper : str or None
-        Name of the line in the paper's table.
     compared : tuple of Method or None
         The first is tested against the second; the mark stands in this line.
+    paper : str or None
+        Name of the line in the paper's table, if it is not the title.
     """
 
     title: str
     method: Method
     score: str
-    paper: str | None = None
     compared: tuple[Method, Method] | None = None
+    paper: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,6 @@ class Table:
         Its name in the file of the paper's numbers.
     lines : tuple of Line
         The paper's, then our controls.
-    percent : bool
-        Whether the paper prints per cent.
     """
 
     name: str
@@ -104,7 +104,11 @@ class Table:
     caption: str
     source: str
     lines: tuple[Line, ...]
-    percent: bool = False
+
+    @property
+    def percent(self) -> bool:
+        """Whether the paper prints per cent."""
+        return self.source.endswith("_percent")
 
     @property
     def pairs(self) -> list[tuple[Method, Method]]:
@@ -121,13 +125,20 @@ class Table:
 
 def make_table(name: str, bases: Sequence[str]) -> Table:
     """Declare one of the five tables for some of the bases."""
-    return _MAKERS[name](bases)
+    title, caption, source, lines = _DECLARED[name]
+    return Table(name, title, caption, source, tuple(lines(bases)))
 
 
 def plan(datasets: Iterable[str], methods: Iterable[Method], splits: Iterable[int]) -> list[Run]:
     """List the runs of some methods: B and B-PLCP on the same splits with the same seeds."""
     methods, splits = list(methods), list(splits)
-    return [Run(d, m, split, seed=split) for d in datasets for split in splits for m in methods]
+    return [
+        Run(d, m, split, seed=split)
+        for d in datasets
+        for split in splits
+        for m in methods
+        if split in splits_of(m, splits)
+    ]
 
 
 _MARKS = (
@@ -136,128 +147,74 @@ _MARKS = (
 )
 
 
-def _coupling_lines(bases: Sequence[str], score: str) -> tuple[Line, ...]:
+def _coupling(bases: Sequence[str], score: str) -> list[Line]:
     lines = []
     for base in bases:
-        before, after, heard = alone(base), coupled(base), coupled_auto(base)
-        lines += [
-            Line(before.title, before, score, before.title),
-            Line(after.title, after, score, after.title, (after, before)),
-            Line(heard.title, heard, score, None, (heard, before)),
-        ]
-    return (*lines, Line(JURY.title, JURY, score))
+        before = alone(base)
+        lines.append(Line(before.title, before, score))
+        for after in (coupled(base), coupled_auto(base)):
+            lines.append(Line(after.title, after, score, (after, before)))
+    return [*lines, Line(JURY.title, JURY, score)]
 
 
-def _test_accuracy(bases: Sequence[str]) -> Table:
-    controls = (
-        Line("control: partner alone", PARTNER_ALONE, "test"),
-        Line("control: ridge on uniform confidence", RIDGE, "test"),
-    )
-    return Table(
-        "test-accuracy",
-        "Test accuracy (the paper's Table 2)",
-        "Accuracy on held-out rows, mean and standard deviation over splits. "
-        + _MARKS.format(first="B-PLCP", second="B"),
-        "test_accuracy",
-        _coupling_lines(bases, "test") + controls,
-    )
+def _controls(score: str, *methods: Method, against: Method | None = None) -> list[Line]:
+    pairs = ((method, (against, method) if against else None) for method in methods)
+    return [Line(f"control: {method.title}", method, score, pair) for method, pair in pairs]
 
 
-def _transductive(bases: Sequence[str]) -> Table:
-    lines = list(_coupling_lines(bases, "transductive"))
-    for method, title in ((RANDOM, "a random candidate"), (LOWEST, "the lowest candidate")):
-        lines.append(Line(f"control: {title}", method, "transductive"))
-    lines.append(Line("control: partner alone", PARTNER_ALONE, "transductive"))
-    lines += [
-        Line(f"{method.title}, best of all labels", method, "unmasked")
-        for base in bases
-        for method in (alone(base), coupled(base))
-    ]
-    return Table(
-        "transductive",
-        "Transductive accuracy",
-        "Share of training rows whose label, the best of their candidates, is true. "
-        + _MARKS.format(first="B-PLCP", second="B")
-        + " The last lines take the best of all labels instead, candidate or not.",
-        "transductive_accuracy",
-        tuple(lines),
-    )
-
-
-def _correction_ratio(bases: Sequence[str]) -> Table:
-    corrected = [Line(BASES.get(b, b), coupled(b), "corrected", BASES.get(b, b)) for b in bases]
-    broken = [Line(f"{BASES.get(b, b)}, broken", coupled(b), "broken") for b in bases]
-    unmasked = [
-        Line(f"{BASES.get(b, b)}, {name}best of all labels", coupled(b), f"{score} unmasked")
-        for score, name in (("corrected", ""), ("broken", "broken, "))
-        for b in bases
-    ]
-    return Table(
-        "correction-ratio",
-        "Correction ratio",
-        "Share of the training rows with a wrong verdict whose appeal is right, per cent; "
-        "'broken' is the share of right verdicts whose appeal is wrong. Verdict and appeal are "
-        "the best of a row's candidates, in the last lines the best of all labels.",
-        "correction_ratio_percent",
-        (*corrected, *broken, *unmasked),
-        percent=True,
-    )
-
-
-def _ablation(_: Sequence[str]) -> Table:
-    full, base = coupled("aggd"), alone("aggd")
-    variants = [
-        _variant(kernel, partner, blur)
-        for kernel in (False, True)
-        for partner in "PO"
-        for blur in (False, True)
-    ]
-    lines = [Line(base.title, base, "test", base.title)]
-    for title, method in variants:
-        mark = None if method.config() == full.config() else (full, method)
-        lines.append(Line(title, method, "test", f"PL-AGGD-PLCP {title}", mark))
-    lines += [
-        Line("control: partner alone", PARTNER_ALONE, "test", None, (full, PARTNER_ALONE)),
-        Line("control: ridge on uniform confidence", RIDGE, "test", None, (full, RIDGE)),
-    ]
-    return Table(
-        "ablation",
-        "Ablation of PLCP with PL-AGGD",
-        "Test accuracy. "
-        + _MARKS.format(first="the full PL-AGGD-PLCP", second="the method of the line"),
-        "ablation_accuracy",
-        tuple(lines),
-    )
-
-
-def _variant(kernel: bool, partner: str, blur: bool) -> tuple[str, Method]:
-    settings: dict[str, Any] = {}
-    if not kernel:
-        settings["kernel"] = "linear"
-    if partner == "O":
-        settings["target"] = "candidate"
-    if not blur:
-        settings["blur"] = None
-    yes = {True: "yes", False: "no"}
-    title = f"kernel={yes[kernel]} partner={partner} blur={yes[blur]}"
-    return title, coupled("aggd", title=f"PL-AGGD-PLCP {title}", settings=settings)
-
-
-def _collaborative_term(_: Sequence[str]) -> Table:
-    full, base = coupled("aggd"), alone("aggd")
-    aggressive = coupled("aggd", title="PL-AGGD-PLCP(A)", settings={"link": "aggressive"})
-    return Table(
-        "collaborative-term",
-        "Collaborative or aggressive link",
-        "Test accuracy; (A) has the aggressive link. "
-        + _MARKS.format(first="PL-AGGD-PLCP", second="PL-AGGD-PLCP(A)"),
-        "collaborative_term_accuracy",
-        (
-            Line(base.title, base, "test", base.title),
-            Line(aggressive.title, aggressive, "test", aggressive.title),
-            Line(full.title, full, "test", full.title, (full, aggressive)),
+def _transductive(bases: Sequence[str]) -> list[Line]:
+    trivial = (("a random candidate", RANDOM), ("the lowest candidate", LOWEST))
+    return [
+        *_coupling(bases, "transductive"),
+        *(Line(f"control: {title}", method, "transductive") for title, method in trivial),
+        *_controls("transductive", PARTNER_ALONE),
+        *(
+            Line(f"{method.title}, best of all labels", method, "unmasked")
+            for base in bases
+            for method in (alone(base), coupled(base))
         ),
-    )
+    ]
+
+
+def _correction_ratio(bases: Sequence[str]) -> list[Line]:
+    scores = {
+        "corrected": "",
+        "broken": ", broken",
+        "corrected unmasked": ", best of all labels",
+        "broken unmasked": ", broken, best of all labels",
+    }
+    named = {BASES.get(base, base): coupled(base) for base in bases}
+    return [
+        Line(f"{title}{suffix}", method, score)
+        for score, suffix in scores.items()
+        for title, method in named.items()
+    ]
+
+
+def _ablation(_: Sequence[str]) -> list[Line]:
+    full, lines = coupled("aggd"), _coupling(["aggd"], "test")[:1]
+    for kernel, partner, blur in product(("no", "yes"), "PO", ("no", "yes")):
+        changed = {
+            "kernel": ("linear", kernel == "no"),
+            "target": ("candidate", partner == "O"),
+            "blur": (None, blur == "no"),
+        }
+        settings = {name: value for name, (value, given) in changed.items() if given}
+        title = f"kernel={kernel} partner={partner} blur={blur}"
+        name = f"PL-AGGD-PLCP {title}"
+        method = coupled("aggd", title=name, settings=settings)
+        lines.append(Line(title, method, "test", (full, method) if settings else None, name))
+    return lines + _controls("test", PARTNER_ALONE, RIDGE, against=full)
+
+
+def _collaborative_term(_: Sequence[str]) -> list[Line]:
+    base, full = _coupling(["aggd"], "test")[:2]
+    other = coupled("aggd", title="PL-AGGD-PLCP(A)", settings={"link": "aggressive"})
+    return [
+        base,
+        Line(other.title, other, "test"),
+        replace(full, compared=(full.method, other)),
+    ]
 
 
 def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
@@ -274,15 +231,14 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     if problem.truth is None:
         score = "covering"
         measure = "Share of held-out rows whose prediction is among their candidates"
-    pairs = pairwise(methods)
     against: dict[Method, tuple[Method, Method]] = {}
-    for before, after in pairs:
-        if after.kind == "plcp":
-            against[after] = (after, before if before.kind == "base" else against[before][1])
-    lines = [Line(method.title, method, score, None, against.get(method)) for method in methods]
-    lines += [Line(f"control: {each.title}", each, score) for each in (PARTNER_ALONE, RIDGE)]
-    if problem.truth is not None and problem.answers is not None:
-        lines.append(Line(TESTIMONY.title, TESTIMONY, score))
+    for before, after in pairwise(methods):
+        if is_coupled(after) and after.base == before.base:
+            against[after] = (after, against[before][1] if before in against else before)
+    heard = [TESTIMONY] if problem.truth is not None and problem.answers is not None else []
+    lines = [Line(method.title, method, score, against.get(method)) for method in methods]
+    lines += _controls(score, PARTNER_ALONE, RIDGE)
+    lines += [Line(each.title, each, score) for each in heard]
     marks = _MARKS.format(first="B-PLCP", second="B")
     title = f"Comparison on {problem.title}"
     caption = f"{measure}, mean and standard deviation over splits. {marks}"
@@ -291,12 +247,11 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
         return tables
     lines = []
     for method in methods:
-        lines.append(Line(method.title, method, "transductive", None, against.get(method)))
-        if method.kind != "base":
-            title = method.title
-            lines.append(Line(f"{title}, wrong verdicts corrected", method, "corrected"))
-            lines.append(Line(f"{title}, right verdicts broken", method, "broken"))
-    trivial = [RANDOM] if problem.answers is None else [RANDOM, MAJORITY, TESTIMONY]
+        lines.append(Line(method.title, method, "transductive", against.get(method)))
+        if method.kind not in ("base", "deep") or method in against:
+            for which, name in (("wrong", "corrected"), ("right", "broken")):
+                lines.append(Line(f"{method.title}, {which} verdicts {name}", method, name))
+    trivial = [RANDOM, MAJORITY, TESTIMONY] if heard else [RANDOM]
     lines += [Line(f"rival: {each.title}", each, "transductive") for each in trivial]
     caption = (
         "Share of training rows whose label, the best of their candidates, is true, mean and "
@@ -306,10 +261,42 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     return [*tables, Table("training-rows", "Training rows", caption, "", tuple(lines))]
 
 
-_MAKERS = {
-    "test-accuracy": _test_accuracy,
-    "transductive": _transductive,
-    "correction-ratio": _correction_ratio,
-    "ablation": _ablation,
-    "collaborative-term": _collaborative_term,
+_OVER_BASE = _MARKS.format(first="B-PLCP", second="B")
+#: Of the paper's tables: title, caption, name in the file of its numbers, and lines.
+_DECLARED: dict[str, tuple[str, str, str, Callable[[Sequence[str]], list[Line]]]] = {
+    "test-accuracy": (
+        "Test accuracy (the paper's Table 2)",
+        f"Accuracy on held-out rows, mean and standard deviation over splits. {_OVER_BASE}",
+        "test_accuracy",
+        lambda bases: _coupling(bases, "test") + _controls("test", PARTNER_ALONE, RIDGE),
+    ),
+    "transductive": (
+        "Transductive accuracy",
+        "Share of training rows whose label, the best of their candidates, is true. "
+        f"{_OVER_BASE} The last lines take the best of all labels instead, candidate or not.",
+        "transductive_accuracy",
+        _transductive,
+    ),
+    "correction-ratio": (
+        "Correction ratio",
+        "Share of the training rows with a wrong verdict whose appeal is right, per cent; "
+        "'broken' is the share of right verdicts whose appeal is wrong. Verdict and appeal are "
+        "the best of a row's candidates, in the last lines the best of all labels.",
+        "correction_ratio_percent",
+        _correction_ratio,
+    ),
+    "ablation": (
+        "Ablation of PLCP with PL-AGGD",
+        "Test accuracy. "
+        + _MARKS.format(first="the full PL-AGGD-PLCP", second="the method of the line"),
+        "ablation_accuracy",
+        _ablation,
+    ),
+    "collaborative-term": (
+        "Collaborative or aggressive link",
+        "Test accuracy; (A) has the aggressive link. "
+        + _MARKS.format(first="PL-AGGD-PLCP", second="PL-AGGD-PLCP(A)"),
+        "collaborative_term_accuracy",
+        _collaborative_term,
+    ),
 }

@@ -1,4 +1,4 @@
-"""Scores against the truth: of predictions, of ordered labels, of appeals."""
+"""Scores of predictions, of ordered labels and of appeals; three that need no truth."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
+from appellate.candidates import check_length
 from appellate.costs import cost_matrix, is_within
-from appellate.metrics._reading import check_probabilities, find_places, paired, read_ordered
+from appellate.metrics import _reading as reading
 from appellate.metrics.paired import read_scores
+
+_LOG_TEMPERATURES = np.log([1e-3, 1e1])
+_LEAST = float(np.log(1e-6))
 
 
 def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -33,7 +39,7 @@ def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     >>> accuracy(["a", "b", "a", "a"], ["a", "b", "b", "a"])
     0.75
     """
-    return float(np.mean(np.equal(*paired(truth=truth, predicted=predicted))))
+    return float(np.mean(np.equal(*reading.paired(truth=truth, predicted=predicted))))
 
 
 def tolerance_accuracy(
@@ -69,7 +75,7 @@ def tolerance_accuracy(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance is {tolerance!r}; it must be 0 or more.")
-    true, guess = read_ordered(truth, predicted, order)
+    true, guess = reading.read_ordered(truth, predicted, order)
     return float(np.mean(is_within(true, guess, tolerance)))
 
 
@@ -97,7 +103,7 @@ def mean_absolute_error(truth: ArrayLike, predicted: ArrayLike, *, order: Any = 
     >>> mean_absolute_error(["S", "L"], ["M", "L"], order=["S", "M", "L"])
     0.5
     """
-    true, guess = read_ordered(truth, predicted, order)
+    true, guess = reading.read_ordered(truth, predicted, order)
     return float(np.mean(np.abs(true - guess)))
 
 
@@ -132,7 +138,7 @@ def quadratic_weighted_kappa(
     >>> quadratic_weighted_kappa([1, 2, 3, 4], [1, 2, 4, 3]).__round__(3)
     0.8
     """
-    true, guess = read_ordered(truth, predicted, order)
+    true, guess = reading.read_ordered(truth, predicted, order)
     by_chance = true.var() + guess.var() + (true.mean() - guess.mean()) ** 2
     if by_chance == 0:
         return float("nan")
@@ -167,12 +173,12 @@ def expected_cost(
     >>> expected_cost(["old", "young"], ["young", "old"], [[0, 1], [9, 0]], classes=ages)
     5.0
     """
-    true, guess = paired(truth=truth, predicted=predicted)
+    true, guess = reading.paired(truth=truth, predicted=predicted)
     names = np.unique(np.concatenate([true, guess])) if classes is None else np.asarray(classes)
     matrix = cost_matrix(cost, names)
     if matrix is None:
         return float(np.mean(true != guess))
-    rows, columns = (find_places(labels, names, "classes") for labels in (true, guess))
+    rows, columns = (reading.find_places(labels, names, "classes") for labels in (true, guess))
     return float(np.mean(matrix[rows, columns]))
 
 
@@ -302,11 +308,11 @@ def expected_calibration_error(
     """
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins!r}; it must be 1 or more.")
-    chances = check_probabilities(probabilities)
+    chances = reading.check_probabilities(probabilities)
     names = np.arange(chances.shape[1]) if classes is None else np.asarray(classes)
     if len(names) != chances.shape[1]:
         raise ValueError(f"probabilities has {chances.shape[1]} columns for {len(names)} classes.")
-    true, guess = paired(truth=truth, predicted=names[chances.argmax(axis=1)])
+    true, guess = reading.paired(truth=truth, predicted=names[chances.argmax(axis=1)])
     confidence = chances.max(axis=1)
     bins = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
     gaps = np.bincount(bins, weights=(true == guess) - confidence, minlength=n_bins)
@@ -314,5 +320,146 @@ def expected_calibration_error(
 
 
 def _rightness(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> Any:
-    true, before, after = paired(truth=truth, verdict=verdict, appeal=appeal)
+    true, before, after = reading.paired(truth=truth, verdict=verdict, appeal=appeal)
     return before == true, after == true
+
+
+# -- against the candidate sets alone ------------------------------------------------------------
+
+
+def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None) -> float:
+    """Share of rows whose predicted label is among their candidates; needs no truth.
+
+    A label outside the set is certainly wrong, so the rate bounds the accuracy from above if
+    every truth is a candidate. Inside the set it is blind: any candidate counts, and large
+    sets are covered by luck.
+
+    Parameters
+    ----------
+    candidates : array-like
+        Candidate sets, anything that `as_candidates` reads.
+    predicted : array-like, shape (n,)
+        Predicted labels; one that is no class is not covered.
+    classes : sequence, default=None
+        Names of the columns of an unnamed matrix; 0 .. l - 1 by default.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> covering_rate(["cat|dog", "cow"], ["dog", "cat"])
+    0.5
+    """
+    sets = reading.read_sets(candidates, classes)
+    labels = np.asarray(predicted)
+    check_length(sets, len(labels))
+    columns = reading.find_columns(labels, sets.class_names)
+    covered = sets.matrix[np.arange(len(columns)), columns] & (columns >= 0)
+    return float(np.mean(covered))
+
+
+def approximated_accuracy(
+    candidates: Any, probabilities: ArrayLike, *, classes: Any = None
+) -> float:
+    """Mean share that a predicted label has in the probability of the candidates.
+
+    With ``w = y * p / sum(y * p)``, the probabilities p restricted to the candidates y of a
+    row, the mean of w at the predicted label, the largest of p; 0 where that is no candidate
+    (PLENCH [1]_). Needs no truth. It is sharper than the covering rate and favours
+    over-confident models.
+
+    Parameters
+    ----------
+    candidates : array-like
+        Candidate sets, anything that `as_candidates` reads.
+    probabilities : array-like, shape (n, l)
+        One probability for every row and class, as of ``predict_proba``.
+    classes : sequence, default=None
+        Class of every column of `probabilities`, as `classes_` of a classifier; by default
+        the classes of `candidates`, in their order. Candidates beyond them count for nothing.
+
+    Returns
+    -------
+    float
+        In [0, 1], never above the covering rate of the same predictions.
+
+    References
+    ----------
+    .. [1] Wang et al. (2025). Realistic evaluation of deep partial-label learning
+       algorithms. ICLR.
+
+    Examples
+    --------
+    >>> y = ["a|b", "b|c"]
+    >>> approximated_accuracy(y, [[0.5, 0.5, 0.0], [0.5, 0.25, 0.25]], classes=["a", "b", "c"])
+    0.25
+    """
+    chances = reading.check_probabilities(probabilities)
+    matrix = reading.arrange_candidates(candidates, classes, chances)
+    inside = np.where(matrix, chances, 0)
+    rows, best = np.arange(len(chances)), chances.argmax(axis=1)
+    totals = inside.sum(axis=1)
+    shares = inside[rows, best] / np.where(totals > 0, totals, 1)
+    return float(np.mean(shares))
+
+
+def candidate_likelihood(
+    candidates: Any, scores: ArrayLike, *, classes: Any = None, probabilities: bool = False
+) -> float:
+    """Mean log-probability of the candidate sets under the scores of a classifier.
+
+    With ``p = softmax(scores / t)``, the mean of ``log(sum of p over the candidates)`` at the
+    temperature t in [0.001, 10] that makes it largest. That one fitted number takes out the
+    scale of the scores, in which ridge regressions of different width and penalty differ. No
+    set is given less than 1e-6.
+
+    Unlike the covering rate it looks at more than the largest score, and it does not jump.
+
+    Parameters
+    ----------
+    candidates : array-like
+        Candidate sets, anything that `as_candidates` reads.
+    scores : array-like, shape (n, l), or (n,) for two classes
+        As of ``decision_function``.
+    classes : sequence, default=None
+        Class of every column of `scores`, as `classes_` of a classifier; by default the
+        classes of `candidates`, in their order.
+    probabilities : bool, default=False
+        Whether the scores are probabilities, as of a network: their logarithms are scored.
+
+    Returns
+    -------
+    float
+        At most 0, where all the probability is on the candidates; constant scores get the
+        mean log of ``candidates / classes``.
+
+    Examples
+    --------
+    >>> y, names = ["a|b", "b|c"], ["a", "b", "c"]
+    >>> candidate_likelihood(y, [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], classes=names).__round__(3)
+    -0.405
+    >>> candidate_likelihood(y, [[0.9, 0.1, 0.0], [0.2, 0.1, 0.0]], classes=names).__round__(3)
+    -0.316
+    """
+    values = np.asarray(scores, dtype=float)
+    if values.ndim == 1:
+        values = np.stack([-values / 2, values / 2], axis=1)
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise ValueError(
+            f"scores of shape {values.shape} must be finite, one for every row and class (n, l)."
+        )
+    if probabilities:
+        values = np.log(np.maximum(reading.check_probabilities(scores), 1e-12))
+    inside = np.where(reading.arrange_candidates(candidates, classes, values), values, -np.inf)
+
+    def loss(log_temperature: float) -> float:
+        sharpness = np.exp(-log_temperature)
+        logs = logsumexp(sharpness * inside, axis=1) - logsumexp(sharpness * values, axis=1)
+        return -float(np.mean(np.clip(logs, _LEAST, 0)))
+
+    low, high = _LOG_TEMPERATURES
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.02})
+    return -min(float(found.fun), loss(low), loss(high))
