@@ -158,7 +158,7 @@ def finish_folder(path: str | os.PathLike[str]) -> None:
         The folder; it need not be there.
     """
     target = Path(path).resolve()
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
         if (target / _COMMIT).is_dir():
             _move_up(target / _COMMIT, target)
     _sweep(target)
@@ -276,7 +276,8 @@ def _move_up(commit: Path, target: Path) -> None:
             _set_aside(place, only_folders=True)
             os.replace(entry, place)
     if plan.exists():
-        for name in json.loads(plan.read_text(encoding="utf-8")):
+        gone = json.loads(plan.read_text(encoding="utf-8"))
+        for name in set(os.listdir(target)).intersection(gone):  # what lies elsewhere stays
             _set_aside(target / name)
     _remove(commit)
 
