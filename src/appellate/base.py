@@ -27,8 +27,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
+from appellate.candidates.containers import row_index
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
-from appellate.docket import Docket, frame_backend, row_index
+from appellate.docket import Docket, frame_backend
 from appellate.numerics.blocks import Blocks, check_features, is_lazy, open_blocks, predict_lazily
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT, LinearKernel
