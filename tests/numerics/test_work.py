@@ -14,7 +14,6 @@ from appellate import (
     SUREClassifier,
     TestimonyClassifier,
     evidence,
-    jury,
     landmarks,
     testimony,
 )
@@ -81,8 +80,7 @@ def counted(monkeypatch):
     watch(smoothers, "_apply_blocks", lambda a, out: a[0].size, entries)
     for name in ("_gather", "_evaluate"):
         watch(blocks, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
-    for owner in (evidence, jury):
-        watch(owner, "soften", lambda a, out: 4 * out.size, entries)
+    watch(evidence, "soften", lambda a, out: 4 * out.size, entries)
     watch(landmarks, "_softened", lambda a, out: 4 * len(a[0]) * a[7].size, entries, plain=False)
     watch(graph, "reconstruction_weights", lambda a, out: out.shape[1] * a[0].size, entries)
     watch(graph.NeighborGraph, "propagate", count_steps, entries)
