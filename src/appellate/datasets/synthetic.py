@@ -260,7 +260,15 @@ def make_crowd(
     else:
         drawn = np.arange(n)[:, None] * n_people + rng.integers(n_people, size=(n, n_answers))
         rows, who = np.divmod(np.unique(drawn), n_people)  # a few of many people come twice
-    said = _answer(rng, truth, rows, ability[who], confusion, shared_errors, l)
+    hard = rng.random(n) < shared_errors
+    able = rng.random(len(rows)) < np.where(hard[rows], ability[who] / 2, ability[who])
+    said = np.zeros(len(rows), dtype=np.intp)
+    if l > 1:
+        look_alike = np.roll(cycle := rng.permutation(l), -1)[np.argsort(cycle)]
+        anything = (truth[rows] + rng.integers(1, l, size=len(rows))) % l
+        wrong = np.where(rng.random(len(rows)) < confusion, look_alike[truth[rows]], anything)
+        common = (truth + rng.integers(1, l, size=n)) % l  # the error that is shared
+        said = np.where(able, truth[rows], np.where(hard[rows], common[rows], wrong))
     favourites = np.cumsum(rng.dirichlet(np.ones(l), size=n_people), axis=1)
     guess = (rng.random(len(rows))[:, None] > favourites[who]).sum(axis=1).clip(max=l - 1)
     said = np.where(kind[who] == "spammer", guess, said)
@@ -271,27 +279,6 @@ def make_crowd(
         accuracy=right / np.maximum(np.bincount(who, minlength=n_people), 1),
         kind=kind,
     )
-
-
-def _answer(
-    rng: np.random.Generator,
-    truth: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    ability: NDArray[np.float64],
-    confusion: float,
-    shared_errors: float,
-    l: int,
-) -> NDArray[np.intp]:
-    """Answers of people who look, one a pair of row and person."""
-    hard = rng.random(len(truth)) < shared_errors
-    right = rng.random(len(rows)) < np.where(hard[rows], ability / 2, ability)
-    if l == 1:
-        return np.zeros(len(rows), dtype=np.intp)
-    look_alike = np.roll(cycle := rng.permutation(l), -1)[np.argsort(cycle)]
-    anything = (truth[rows] + rng.integers(1, l, size=len(rows))) % l
-    wrong = np.where(rng.random(len(rows)) < confusion, look_alike[truth[rows]], anything)
-    common = (truth + rng.integers(1, l, size=len(truth))) % l
-    return np.where(right, truth[rows], np.where(hard[rows], common[rows], wrong))
 
 
 def _check_number(name: str, value: Any) -> None:
