@@ -99,10 +99,10 @@ class Hearing:
                 rows = PCA(_COMPONENTS, random_state=0).fit_transform(rows)
             search = NearestNeighbors(n_neighbors=min(_NEIGHBORS, len(rows) - 1)).fit(rows)
             self.neighbors = np.asarray(search.kneighbors(return_distance=False))
-        names, columns = docket.class_names, dict(docket.columns())
+        names, columns = docket.class_names, docket.columns()
         if "runner_up" not in columns:
             others = docket.appeal_confidence.copy()
-            items = np.arange(len(others))
+            items: NDArray[Any] = np.arange(len(others))
             others[items, docket.appeal] = -1
             second = others.argmax(axis=1)
             share = others[items, second]
@@ -110,7 +110,10 @@ class Hearing:
             columns["runner_up_confidence"] = np.where(share > 0, share, np.nan)
         if suspicion is not None:
             columns["suspicion"] = suspicion
-        table = {n: [None if v != v else v for v in c.tolist()] for n, c in columns.items()}
+        table: dict[str, list[Any]] = {
+            name: [None if value != value else value for value in column.tolist()]
+            for name, column in columns.items()
+        }
         if case.has_answers and "votes" not in table:
             orders = np.argsort(-case.votes, axis=1, kind="stable")
             table["votes"] = [
