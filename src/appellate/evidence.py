@@ -151,9 +151,8 @@ class Evidence:
 
     def take(self, rows: NDArray[Any]) -> Evidence:
         """Return the evidence of some rows."""
-        chosen = np.zeros(self.shape, dtype=bool)
-        chosen[self.entries.rows, self.entries.labels] = True
-        entries = CandidateEntries(chosen[rows])
+        possible = self.entries.scatter(np.ones(len(self.entries), dtype=bool))
+        entries = CandidateEntries(possible[rows])
         return Evidence(entries, entries.gather(self.entries.scatter(self.likelihood)[rows]))
 
     def normalize(self, values: Values) -> Values:

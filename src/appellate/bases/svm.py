@@ -19,9 +19,8 @@ from appellate.confidence import one_hot, reduce_candidates
 from appellate.numerics.blocks import ArrayBlocks, product
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.numerics.kernels import LinearKernel, read_kernel
-from appellate.numerics.nystroem import Basis
 from appellate.numerics.simplex import project_entries
-from appellate.numerics.smoothers import Regressor
+from appellate.numerics.smoothers import Basis, Regressor
 from appellate.problem import Kernel, Problem
 
 
@@ -106,11 +105,7 @@ class PLSVMClassifier(PartialLabelClassifier):
     random_state: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "n_epochs": [COUNT],
-        "output": [StrOptions({"margin", "one-hot"})],
-    }
+    _parameter_constraints = {"n_epochs": [COUNT], "output": [StrOptions({"margin", "one-hot"})]}
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [] if self._is_linear() else [(self.kernel, None)]
@@ -126,15 +121,13 @@ class PLSVMClassifier(PartialLabelClassifier):
         else:
             regressor, margins = self._train_on_kernel(problem, candidates)
         output = margins if self.output == "margin" else one_hot(margins)
-        ranking = entries.gather(margins)
-        return Result(
-            initial=initial,
-            confidence=project_entries(ranking, entries),
-            output=entries.gather(output),
-            n_iter=self.n_epochs,
-            model=lambda: MarginModel(output, regressor, honest=_left_out(margins, regressor)),
-            ranking=ranking,
-        )
+        ranking, heard = entries.gather(margins), entries.gather(output)
+        confidence = project_entries(ranking, entries)
+
+        def make() -> MarginModel:
+            return MarginModel(output, regressor, honest=_left_out(margins, regressor))
+
+        return Result(initial, confidence, heard, self.n_epochs, make, ranking=ranking)
 
     def _train_on_kernel(
         self, problem: Problem, candidates: NDArray[np.bool_]

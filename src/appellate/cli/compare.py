@@ -68,7 +68,7 @@ def compare(
     corrected.
     """
     check_run_options(out, backend, scheduler)
-    from appellate.experiments.deep_methods import read_methods
+    from appellate.experiments.methods import read_methods
     from appellate.experiments.problems import load_own
     from appellate.experiments.reproduction import write_comparison
     from appellate.experiments.tables import make_comparison, plan
