@@ -102,11 +102,11 @@ class Hearing:
         names, columns = docket.class_names, docket.columns()
         if "runner_up" not in columns:
             others = docket.appeal_confidence.copy()
-            items: NDArray[Any] = np.arange(len(others))
+            items = np.arange(len(others))
             others[items, docket.appeal] = -1
             second = others.argmax(axis=1)
             share = others[items, second]
-            columns["runner_up"] = np.where(share > 0, names[second].astype(object), None)
+            columns["runner_up"] = np.where(share > 0, names[second].astype(object), np.nan)
             columns["runner_up_confidence"] = np.where(share > 0, share, np.nan)
         if suspicion is not None:
             columns["suspicion"] = suspicion
