@@ -7,7 +7,6 @@ decided, and the page that shows it. How long a fit takes is said before it.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +26,6 @@ from appellate.rectification.case import LARGE, Case, is_file
 from appellate.review import Decisions
 from appellate.review.decisions import as_file, check_kind
 from appellate.tables import read_table
-from appellate.tables.encoding import column_places, contributions
 
 Step = Callable[..., object]
 SUGGESTED = 100  # items that a page and a folder suggest
@@ -101,32 +99,29 @@ class Hearing:
                 rows = PCA(_COMPONENTS, random_state=0).fit_transform(rows)
             search = NearestNeighbors(n_neighbors=min(_NEIGHBORS, len(rows) - 1)).fit(rows)
             self.neighbors = np.asarray(search.kneighbors(return_distance=False))
-        self.columns = self._tabulate()
-        self.suggested = self.suggest(SUGGESTED)
-
-    def _tabulate(self) -> dict[str, list[Any]]:
-        docket, names = self.docket, self.docket.class_names
-        columns: dict[str, Any] = dict(docket.columns())
+        names, columns = docket.class_names, docket.columns()
         if "runner_up" not in columns:
             others = docket.appeal_confidence.copy()
             items = np.arange(len(others))
             others[items, docket.appeal] = -1
             second = others.argmax(axis=1)
             share = others[items, second]
-            columns["runner_up"] = np.where(share > 0, names[second].astype(object), None)
+            columns["runner_up"] = np.where(share > 0, names[second].astype(object), np.nan)
             columns["runner_up_confidence"] = np.where(share > 0, share, np.nan)
-        if self.suspicion is not None:
-            columns["suspicion"] = self.suspicion
-        table = {n: [None if v != v else v for v in c.tolist()] for n, c in columns.items()}
-        if self.case.has_answers and "votes" not in table:
+        if suspicion is not None:
+            columns["suspicion"] = suspicion
+        table: dict[str, list[Any]] = {
+            name: [None if value != value else value for value in column.tolist()]
+            for name, column in columns.items()
+        }
+        if case.has_answers and "votes" not in table:
+            orders = np.argsort(-case.votes, axis=1, kind="stable")
             table["votes"] = [
-                "|".join(
-                    f"{names[j]}:{row[j]:g}" for j in np.argsort(-row, kind="stable") if row[j]
-                )
-                for row in self.case.votes
+                "|".join(f"{names[j]}:{row[j]:g}" for j in order if row[j])
+                for row, order in zip(case.votes, orders, strict=True)
             ]
-        if self.decisions is not None:
-            table["review"] = [""] * len(self.case.names)
+        if decisions is not None:
+            table["review"] = [""] * len(case.names)
         for i, (kind, label) in self.reviewed.items():
             table["review"][i] = kind
             table["outcome"][i] = "reviewed" if label else "excluded"
@@ -134,7 +129,8 @@ class Hearing:
                 table[name][i] = None
             if label:
                 table["appeal"][i], table["appeal_confidence"][i] = label, 1.0
-        return table
+        self.columns = table
+        self.suggested = self.suggest(SUGGESTED)
 
     def suggest(self, most: int) -> tuple[list[int], list[str]]:
         """Order the items whose review would help most; every fifth is drawn at random instead.
@@ -183,43 +179,28 @@ def fit(
     from sklearn.base import clone
 
     classifier, n, signal = clone(case.estimator), len(case.names), None
+    kept, names = np.ones(n, dtype=bool), {"ids": case.labels.ids, "truth": case.labels.truth}
     if case.method == "testimony":
-        answers, certain, kept = case.answers, None, np.ones(n, dtype=bool)
+        answers, certain = case.answers, None
         if decisions is not None:
             certain = np.full(n, None, dtype=object)
             certain[decisions.rows] = [name or None for name in decisions.names]
             kept[decisions.rows] = [bool(name) for name in decisions.names]
             answers = answers._take(kept[answers.rows])
         classifier.fit(rows, answers, decisions=certain, audited=audited)
-        docket = classifier.docket(ids=case.labels.ids, truth=case.labels.truth, output="docket")
-        suspicion = docket.suspicion
+        docket = classifier.docket(**names, output="docket")
         signal = None if case.X is None else bool(classifier.trust_ > 0)
-    else:
-        docket, suspicion = _fit_sets(case, classifier, rows, step, decisions)
-        honest = getattr(classifier, "honest_output_", None)
-        if case.uninformed:
-            signal = False
-        elif case.X is not None and honest is not None:
-            signal = shared_excess(honest, classifier.candidates_) > 2
-        unasked = case.method == "jury" and case.call["method"] == "auto" and n >= _ENOUGH
-        if unasked and signal is False and decisions is None and not case.uninformed:
-            case.uninformed = True
-            return fit(case, None, None, step)
-    return Hearing(case, encoder, rows, classifier, docket, suspicion, signal, decisions)
-
-
-def _fit_sets(
-    case: Case, classifier: Any, rows: Any, step: Step, decisions: Decisions | None
-) -> tuple[Docket, NDArray[Any] | None]:
-    """Fit to candidate sets; items that were left out are in the docket, all candidates alike."""
-    matrix, n = case.sets.matrix, len(case.names)
-    sets, kept = (case.sets, np.ones(n, bool)) if decisions is None else decisions.apply(case.sets)
+        return Hearing(
+            case, encoder, rows, classifier, docket, docket.suspicion, signal, decisions
+        )
+    sets, options = case.sets, {}
+    if decisions is not None:
+        sets, kept = decisions.apply(sets)
     if kept.sum() < 2:
         raise ValueError(
             f"the decisions exclude {n - kept.sum()} of {n} items, and nothing can be learned "
             "from what is left. Take some of them back (decision 'clear')."
         )
-    options = {}
     if case.method == "jury" and case.groups is not None:
         options["groups"] = np.array(case.groups)[kept]
     # Without features the jury weighs what was said by how frequent the labels are.
@@ -231,35 +212,46 @@ def _fit_sets(
     else:
         with _on_workers(shown[kept], case.scheduler) as spread:
             classifier.fit(spread, sets[kept], **options)
-    docket = classifier.docket(output="docket")
+    honest = getattr(classifier, "honest_output_", None)
+    if case.uninformed:
+        signal = False
+    elif case.X is not None and honest is not None:
+        signal = shared_excess(honest, classifier.candidates_) > 2
+    unasked = case.method == "jury" and case.call["method"] == "auto" and n >= _ENOUGH
+    if unasked and signal is False and decisions is None and not case.uninformed:
+        case.uninformed = True
+        return fit(case, None, None, step)
+    docket, suspicion = classifier.docket(output="docket"), getattr(classifier, "suspicion_", None)
+    if not kept.all():
+        docket, suspicion = _fill(docket, suspicion, case.sets.matrix, kept)
+    chosen = np.eye(len(docket.class_names), dtype=bool)[docket.appeal]
+    docket = replace(docket, candidates=case.sets.matrix | chosen, **names)
+    if hasattr(classifier, "history_"):  # of every round, for the docket only
+        slim = {"base_confidence": None, "partner_confidence": None}
+        classifier.history_ = [replace(each, **slim) for each in classifier.history_]
+    return Hearing(case, encoder, rows, classifier, docket, suspicion, signal, decisions)
+
+
+def _fill(
+    docket: Docket, suspicion: Any, matrix: NDArray[np.bool_], kept: NDArray[np.bool_]
+) -> tuple[Docket, Any]:
+    """Put items that were left out back into a docket, all candidates alike."""
     alike = matrix / np.count_nonzero(matrix, axis=1)[:, np.newaxis]
 
-    def whole(part: NDArray[Any], blank: NDArray[Any]) -> NDArray[Any]:
+    def whole(part: NDArray[Any], blank: NDArray[Any] = alike) -> NDArray[Any]:
         out = blank.astype(part.dtype)
         out[kept] = part
         return out
 
-    history = [whole(each, alike.argmax(axis=1)) for each in docket.label_history]
-    chosen = np.zeros_like(matrix)
-    chosen[np.arange(n), history[-1]] = True
-    confidences = {
-        name: whole(getattr(docket, name), alike)
-        for name in ("verdict_confidence", "appeal_confidence")
-    }
-    docket = replace(
+    filled = replace(
         docket,
-        candidates=matrix | chosen,
-        label_history=np.stack(history),
-        ids=case.labels.ids,
-        truth=case.labels.truth,
-        rounds=None if docket.rounds is None else [whole(each, alike) for each in docket.rounds],
-        **confidences,
+        candidates=matrix,
+        verdict_confidence=whole(docket.verdict_confidence),
+        appeal_confidence=whole(docket.appeal_confidence),
+        label_history=np.stack([whole(h, alike.argmax(axis=1)) for h in docket.label_history]),
+        rounds=None if docket.rounds is None else [whole(each) for each in docket.rounds],
     )
-    if hasattr(classifier, "history_"):  # of every round, for the docket only
-        slim = {"base_confidence": None, "partner_confidence": None}
-        classifier.history_ = [replace(each, **slim) for each in classifier.history_]
-    found = getattr(classifier, "suspicion_", None)
-    return docket, None if found is None else whole(found, np.full(n, np.nan))
+    return filled, None if suspicion is None else whole(suspicion, np.full(len(kept), np.nan))
 
 
 @contextmanager
@@ -391,7 +383,18 @@ def score(
     if case.method != "plcp":  # whose confidence is not calibrated
         sure = [1.0 if c is None else c for c in columns["appeal_confidence"]]
         scores["expected_wrong"] = round(n - float(np.sum(sure)), 1)
-    rivals = _rivals(hearing)
+    # What everybody could do: labels of each item and the chance to take them, (n, l).
+    votes = np.where(case.votes.any(axis=1, keepdims=True), case.votes, 1.0)
+    rivals: dict[str, NDArray[Any]] = {"random candidate": votes > 0}
+    if case.has_answers:
+        rivals["majority vote"] = votes == votes.max(axis=1, keepdims=True)
+        if case.method != "testimony":
+            from appellate.testimony import crowd_posterior
+
+            crowd = crowd_posterior(case.answers).argmax(axis=1)
+            rivals["Dawid-Skene"] = np.eye(len(case.classes))[crowd]
+    rivals[_FIRST[case.method]] = np.eye(len(docket.class_names))[docket.verdict]
+    rivals = {name: each / each.sum(axis=1, keepdims=True) for name, each in rivals.items()}
     scores["differing"] = {
         name: int(
             (shares[np.arange(n), np.minimum(docket.appeal, shares.shape[1] - 1)] == 0).sum()
@@ -438,23 +441,6 @@ def score(
     return scores
 
 
-def _rivals(hearing: Hearing) -> dict[str, NDArray[Any]]:
-    """Return what everybody could do: labels of each item and the chance to take them, (n, l)."""
-    case, docket = hearing.case, hearing.docket
-    votes = np.where(case.votes.any(axis=1, keepdims=True), case.votes, 1.0)
-    found: dict[str, NDArray[Any]] = {"random candidate": votes > 0}
-    if case.has_answers:
-        found["majority vote"] = votes == votes.max(axis=1, keepdims=True)
-        if case.method != "testimony":
-            from appellate.testimony import crowd_posterior
-
-            found["Dawid-Skene"] = np.eye(len(case.classes))[
-                crowd_posterior(case.answers).argmax(axis=1)
-            ]
-    found[_FIRST[case.method]] = np.eye(len(docket.class_names))[docket.verdict]
-    return {name: each / each.sum(axis=1, keepdims=True) for name, each in found.items()}
-
-
 def _audit(hearing: Hearing, before: Hearing, rows: list[int]) -> dict[str, float]:
     """Return the share of labels that are right, by reviewed items that were drawn at random."""
     from appellate.testimony import share_interval
@@ -467,33 +453,6 @@ def _audit(hearing: Hearing, before: Hearing, rows: list[int]) -> dict[str, floa
         low, high = share_interval(right, len(rows))
         found = {"rows": len(rows), "accuracy": right / len(rows), "low": low, "high": high}
     return {name: round(float(value), 4) for name, value in found.items()}
-
-
-def weigh_columns(hearing: Hearing) -> dict[str, float]:
-    """Say what every column contributes, by classifiers of halves of some items."""
-    from sklearn.base import clone
-
-    case, rows = hearing.case, hearing.rows
-    if hearing.encoder is None or rows is None or case.scheduler is not None:
-        return {}
-    said = case.answers if case.method == "testimony" else case.sets
-    known, places = case.classes.tolist(), column_places(hearing.encoder)
-
-    def learn(some: NDArray[np.intp]) -> Callable[[NDArray[Any]], NDArray[Any]]:
-        classifier = clone(case.estimator)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # half of the items are few
-            classifier.fit(rows[some], said[some])
-        order = np.eye(len(known))[[known.index(name) for name in classifier.classes_.tolist()]]
-        return lambda new: np.asarray(classifier.predict_proba(new) @ order)
-
-    evidence = case.votes if case.has_answers else case.sets.matrix.astype(np.float64)
-    seed = case.call["random_state"]
-    try:
-        found = contributions(learn, rows, evidence, places, random_state=seed)
-    except ValueError:  # halves of a small table may lack what a classifier needs
-        return {}
-    return {name: round(value, 4) for name, value in found.items()}
 
 
 # -- what reviewers decide, and the page that asks them ------------------------------------
@@ -565,7 +524,15 @@ def page_data(
     Paths of pictures become relative to the folder in which the page will be.
     """
     case, (rows, why) = hearing.case, hearing.suggested
-    docket, outside = _page_docket(hearing)
+    docket, outside = hearing.docket, None
+    matrix = np.zeros(docket.candidates.shape, dtype=bool)
+    matrix[:, : len(case.classes)] = case.reviewable
+    for i, (_, label) in hearing.reviewed.items():
+        matrix[i] |= docket.class_names == label
+    if case.method == "testimony":
+        docket, outside = _inside(docket, matrix)
+    else:
+        docket = replace(docket, candidates=matrix | docket.candidates)
     options: dict[str, Any] = {
         "title": Path(case.table.path or "table").name,
         "table": case.data,
@@ -602,15 +569,8 @@ def page_data(
     return review.page_data(docket, **options)
 
 
-def _page_docket(hearing: Hearing) -> tuple[Docket, NDArray[Any] | None]:
+def _inside(docket: Docket, matrix: NDArray[np.bool_]) -> tuple[Docket, NDArray[Any]]:
     """Return a docket whose labels are all among the candidates, and the likeliest outside."""
-    case, docket = hearing.case, hearing.docket
-    matrix = np.zeros(docket.candidates.shape, dtype=bool)
-    matrix[:, : len(case.classes)] = case.reviewable
-    for i, (_, label) in hearing.reviewed.items():
-        matrix[i] |= docket.class_names == label
-    if case.method != "testimony":
-        return replace(docket, candidates=matrix | docket.candidates), None
     beyond = np.where(matrix, -1.0, docket.appeal_confidence)
     outside = np.where(beyond.max(axis=1) > 0, beyond.argmax(axis=1), -1)
     shares: list[Any] = []

@@ -6,7 +6,9 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
@@ -17,7 +19,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate import review
 from appellate._files import check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
 from appellate.rectification.case import NOT_KEPT, Case, understand
@@ -31,13 +32,13 @@ from appellate.rectification.hearing import (
     page_data,
     read_decisions,
     score,
-    weigh_columns,
     with_time,
 )
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
+from appellate.review.page import render_page
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
-from appellate.tables.encoding import encode
+from appellate.tables.encoding import column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, write_suggestions
 from appellate.tables.writing import free_names
 
@@ -334,7 +335,28 @@ class Rectification:
         if self._hearing is None:
             features = self.settings["features"]
             return {e["name"]: e["importance"] for e in features if "importance" in e}
-        found = weigh_columns(self._hearing)
+        from sklearn.base import clone
+
+        hearing, rows = self._hearing, self._hearing.rows
+        case, found = hearing.case, dict[str, float]()
+        if hearing.encoder is None or rows is None or case.scheduler is not None:
+            return found
+        said = case.answers if case.method == "testimony" else case.sets
+        known = case.classes.tolist()
+
+        def learn(some: NDArray[np.intp]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+            model = clone(case.estimator)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # half of the items are few
+                model.fit(rows[some], said[some])
+            order = np.eye(len(known))[[known.index(name) for name in model.classes_.tolist()]]
+            return lambda new: np.asarray(model.predict_proba(new) @ order)
+
+        evidence = case.votes if case.has_answers else case.sets.matrix.astype(np.float64)
+        places, seed = column_places(hearing.encoder), case.call["random_state"]
+        with suppress(ValueError):  # halves of a small table may lack what a classifier needs
+            found = contributions(learn, rows, evidence, places, random_state=seed)
+        found = {name: round(value, 4) for name, value in found.items()}
         for each in self.settings["features"]:
             if each["name"] in found:
                 each["importance"] = found[each["name"]]
@@ -386,14 +408,17 @@ class Rectification:
             The folder, with the rectified table, ``docket.csv``, ``docket.html``,
             ``suggested.csv``, ``annotators.csv`` where people answered, ``model``, ``run.json``.
         """
+        from appellate.io import ModelFileError, save_model
+
         if self._hearing is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")
         check_folder(folder)
         target, hearing = Path(folder), self._hearing
         table = hearing.case.table
         as_parquet = table.kind in ("parquet", "arrow") if parquet is None else parquet
-        labels, names = _columns(self.labels), self.settings["columns"]
-        added = {kind: labels[name] for kind, name in names.items()}
+        names = self.settings["columns"]
+        labels = _columns(nw.from_native(self.labels, eager_only=True).select(names.values()))
+        added = dict(zip(names, labels.values(), strict=True))
         frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
         frames |= {} if self.annotators is None else {"annotators": self.annotators}
         with whole_folder(target, owned=FILES) as stage:
@@ -405,31 +430,30 @@ class Rectification:
                 write_file(file, suggestions(hearing, chosen))
             self.importance()
             for name, frame in frames.items():
-                _write_csv(_columns(frame), stage / f"{name}.csv")
+                columns = _columns(frame, 6)
+                if len(frame):
+                    write_table(columns, stage / f"{name}.csv")
+                else:  # every row is reviewed: there is nothing to suggest
+                    write_file(stage / f"{name}.csv", ",".join(columns) + "\n")
             write_table(_columns(self.docket), stage / "docket.parquet")
-            if self.model is not None:
-                self._save_model(stage / "model")
+            if self.model is not None:  # with what `predict` must know of the columns
+                known = ("roles", "features", "n_embeddings", "method")
+                meta = {name: self.settings[name] for name in known}
+                try:
+                    save_model(self.model, stage / "model", meta=meta)
+                except ModelFileError as error:
+                    base = getattr(self.model[-1], "estimator", None)
+                    if base is None or type(base).__module__.startswith("appellate."):
+                        raise
+                    self.settings["notes"].append(f"the model is not saved: {error}")
             page = page_data(hearing, self.settings, self.scores, target)
-            review.write_page(page, stage / "docket.html")
+            write_file(stage / "docket.html", render_page(page))
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
         if hearing.decisions is not None and not (target / DECISIONS).exists():
             write_file(target / DECISIONS, decisions_csv(hearing))
         return target
-
-    def _save_model(self, path: Path) -> None:
-        """Save the model with what `predict` must know of the columns."""
-        from appellate.io import ModelFileError, save_model
-
-        known = ("roles", "features", "n_embeddings", "method")
-        try:
-            save_model(self.model, path, meta={name: self.settings[name] for name in known})
-        except ModelFileError as error:
-            base = getattr(self.model[-1], "estimator", None)
-            if base is None or type(base).__module__.startswith("appellate."):
-                raise
-            self.settings["notes"].append(f"the model is not saved: {error}")
 
     def summary(self) -> str:
         """Say what came out."""
@@ -463,16 +487,7 @@ class Rectification:
 
     def _repr_html_(self) -> str:
         """Show the summary and the first rows of the docket in a notebook."""
-        table = nw.from_native(self.docket, eager_only=True).head(10)
-        cells = (
-            "<tr>" + "".join(f"<td>{escape(_short(cell))}</td>" for cell in row) + "</tr>"
-            for row in table.iter_rows()
-        )
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-        return (
-            f"<pre>{escape(repr(self))}</pre><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{''.join(cells)}</tbody></table>"
-        )
+        return f"<pre>{escape(repr(self))}</pre>{self.docket.head(10)._repr_html_()}"
 
 
 def load(folder: str | os.PathLike[str]) -> Rectification:
@@ -668,24 +683,13 @@ def _plain(values: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in values.tolist()]
 
 
-def _columns(frame: Any) -> dict[str, list[Any]]:
-    """Return the columns of a data frame as lists, None for NaN."""
-    columns = nw.from_native(frame, eager_only=True)
-    return {
-        name: [None if value != value else value for value in columns[name].to_list()]
-        for name in columns.columns
-    }
-
-
-def _write_csv(columns: Mapping[str, list[Any]], path: Path) -> None:
-    if not all(columns.values()):  # every row is reviewed: nothing to suggest
-        path.write_text(",".join(columns) + "\n", encoding="utf-8")
-        return
-    short = {
-        name: [float(f"{v:.6g}") if isinstance(v, float) else v for v in values]
-        for name, values in columns.items()
-    }
-    write_table(short, path)
+def _columns(frame: Any, digits: int = 17) -> dict[str, list[Any]]:
+    """Return the columns of a data frame as lists, None for NaN, numbers with so many digits."""
+    columns = {s.name: s.to_list() for s in nw.from_native(frame, eager_only=True).iter_columns()}
+    for name, values in columns.items():
+        numbers = (float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in values)
+        columns[name] = [None if value != value else value for value in numbers]
+    return columns
 
 
 def _read_csv(path: Path) -> Any:
@@ -706,8 +710,3 @@ def _read_csv(path: Path) -> Any:
 
 def _frame(columns: dict[str, list[Any]], backend: Any) -> Any:
     return nw.from_dict(columns, backend=backend or "pandas").to_native()
-
-
-def _short(cell: Any) -> str:
-    text = f"{cell:.3g}" if isinstance(cell, float) else "" if cell is None else str(cell)
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -12,11 +12,4 @@ from appellate.review.decisions import DecisionError, Decisions, read_decisions
 from appellate.review.page import page_data, write_page
 from appellate.review.server import serve
 
-__all__ = [
-    "DecisionError",
-    "Decisions",
-    "page_data",
-    "read_decisions",
-    "serve",
-    "write_page",
-]
+__all__ = ["DecisionError", "Decisions", "page_data", "read_decisions", "serve", "write_page"]

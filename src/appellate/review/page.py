@@ -246,7 +246,9 @@ def summarize(
     after = docket.appeal_confidence[rows, docket.appeal]
     edges = np.linspace(0, 1, _N_BINS + 1)
     overturned, n_open, n_contested = (int(each.sum()) for each in (changed, open_, contested))
-    truth, reliability = _compare(docket, heard, contested, after)
+    truth = reliability = None
+    if docket.truth is not None:
+        truth, reliability = _compare(docket, heard, contested, after)
     # Rows of each class before and after, the largest movers first.
     pairs = np.stack([docket.verdict[changed], docket.appeal[changed]], axis=1)
     lost, gained = (np.bincount(each, minlength=len(names)) for each in pairs.T)
@@ -305,8 +307,6 @@ def _compare(
     Shares of right verdicts and appeals; and of ten equal bins of confidence the mean, the share
     of right labels and the count.
     """
-    if docket.truth is None:
-        return None, None
     truth = np.asarray(docket.truth, dtype=object)
     known = ~np.fromiter(map(is_missing, truth.tolist()), dtype=bool, count=len(truth))
     names, shares, bins = docket.class_names.astype(object), None, None
