@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize, minimize_scalar, root
+from scipy.special import softmax
 
 from appellate.evidence import (
     Evidence,
@@ -16,6 +17,7 @@ from appellate.evidence import (
     choose_tau,
     criterion,
     estep,
+    fit_scale,
     fit_temperature,
     label_shares,
     mixture_weights,
@@ -200,7 +202,9 @@ def test_weights_of_members_that_know_nothing():
 
 def test_choices():
     assert choose_tau({0.0: [-0.1], 1.0: [-0.01]}) == 0.0
-    assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.2009], 1.0: [0.2005]}) == 0.0
+    assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.2009], 1.0: [0.15]}) == 0.0
+    assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.2009], 1.0: [0.2005]}) == 0.5  # all alike
+    assert choose_tau({0.0: [0.2]}) == 0.0
     assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.21], 1.0: [0.2105]}) == 0.5
     assert choose_tau({0.0: [0.57], 1.0: [0.60, 0.616]}) == 0.0  # look-alikes, some of them rare
     assert choose_tau({0.0: [0.57], 1.0: [0.60, 0.669]}) == 1.0
@@ -296,3 +300,25 @@ def test_shares_are_never_zero():
     shares = label_shares(np.array([[1.0, 0.0]]))
     assert shares.sum() == pytest.approx(1)
     assert shares.min() > 9e-5
+
+
+def test_the_shift_gives_labels_their_share_of_what_was_learned():
+    """Against a generic solver; half of it is taken label-first, none set-first."""
+    rng = np.random.RandomState(0)
+    scores = rng.normal(size=(300, 4)) + np.array([2.0, 1.0, 0.0, 0.0])
+    shares = np.array([0.3, 0.3, 0.3, 0.1])
+    evidence = Evidence.of_sets(random_candidates(rng, 300, 4, 0.5))
+    scale = fit_scale(scores, evidence, 0.0, shares)
+    heat = fit_temperature(scores, evidence, 0.0)
+    assert scale.temperature == heat
+
+    def gaps(free):
+        shift = np.append(free, 0.0)
+        return (softmax(scores / heat + shift, axis=1).mean(axis=0) - shares)[:3]
+
+    wanted = np.append(root(gaps, np.zeros(3)).x, 0.0)
+    found = 2 * scale.shift / heat
+    np.testing.assert_allclose(found - found[3], wanted, atol=0.02)
+    half = fit_scale(scores, evidence, 0.5, shares)
+    assert 0 < np.ptp(half.shift / half.temperature) < np.ptp(scale.shift / heat)
+    assert not np.any(fit_scale(scores, evidence, 1.0, shares).shift)

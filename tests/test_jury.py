@@ -24,7 +24,7 @@ from appellate import (
 )
 from appellate.candidates import as_candidates
 from appellate.datasets import make_partial_labels
-from appellate.evidence import Evidence, estep
+from appellate.evidence import Evidence, Scale, estep
 from appellate.io import load_model, save_model
 from appellate.jurors import (
     ForestJuror,
@@ -143,7 +143,10 @@ def test_landmark_outputs_against_exact(data, monkeypatch):
     bases = {width: problem.basis(GaussianKernel(width, **many)) for width, _ in kernels}
     bench = LandmarkBench(bases, kernels, ["a", "b"], replicas)
     hearing = bench.listen(targets)
-    weights, temperatures = np.array([0.3, 0.7]), [0.2, 0.1]
+    weights, scales = (
+        np.array([0.3, 0.7]),
+        [Scale(0.2, np.array([0.0, 0.05, 0.1, 0.0])), Scale(0.1)],
+    )
     outputs = []
     for m, (width, ridge) in enumerate(kernels):
         juror = KernelJuror("exact", problem.smoother(GaussianKernel(width), ridge), replicas)
@@ -154,12 +157,12 @@ def test_landmark_outputs_against_exact(data, monkeypatch):
         np.testing.assert_allclose(predicted, juror.models()[0].predict(new), atol=2e-4)
     exact = ArrayHearing(outputs, replicas)
     for one, two in zip(
-        hearing.everywhere(temperatures, weights),
-        exact.everywhere(temperatures, weights),
+        hearing.everywhere(scales, weights),
+        exact.everywhere(scales, weights),
         strict=True,
     ):
         np.testing.assert_allclose(one, two, atol=5e-3)
-    mixed = hearing.mix(temperatures, weights), exact.mix(temperatures, weights)
+    mixed = hearing.mix(scales, weights), exact.mix(scales, weights)
     np.testing.assert_allclose(mixed[0][0], mixed[1][0], atol=5e-3)
     for one, two in zip(*mixed, strict=True):  # the leverage of replicas is approximate
         assert np.abs(one - two).mean() < 0.02
@@ -468,7 +471,10 @@ def test_network_learns_and_leaves_no_trace(data):
 
     X, candidates, truth = data
     evidence, before = Evidence.of_sets(candidates), torch.random.get_rng_state()
-    one, two = (NetworkExpert("network").fit(X, evidence, np.eye(4)[truth], 0) for _ in range(2))
+    one, two = (
+        NetworkExpert("network", X, None, None).fit(X, evidence, np.eye(4)[truth], 0)
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     assert torch.equal(before, torch.random.get_rng_state())
     assert np.mean(one.predict(X).argmax(axis=1) == truth) > 0.9

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -24,20 +25,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from appellate._compat import fit_context
+from appellate._compat import Interval, StrOptions, fit_context
 from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
+from appellate.candidates.containers import row_index
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
-from appellate.docket import Docket, frame_backend, row_index
-from appellate.numerics.blocks import (
-    Blocks,
-    check_features,
-    is_lazy,
-    open_blocks,
-    predict_lazily,
-    remember_features,
-)
+from appellate.docket import Docket, frame_backend
+from appellate.numerics.blocks import Blocks, check_features, is_lazy, open_blocks, predict_lazily
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.kernels import LinearKernel
+from appellate.numerics.kernels import KERNEL_CONSTRAINT, LinearKernel
 from appellate.numerics.simplex import project_entries, project_rows
 from appellate.problem import Kernel, Problem
 
@@ -46,6 +41,10 @@ __all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]
 logger = logging.getLogger("appellate")
 
 _PREDICT_ROWS = 65_536
+COUNT = Interval(Integral, 1, None, closed="left")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+SHARE = Interval(Real, 0, 1, closed="both")
 
 
 @runtime_checkable
@@ -77,9 +76,12 @@ class Model:
     ----------
     training_output : ndarray, shape (n, l), or None
         Scores of the training rows.
+    honest : ndarray, shape (n, l), or None
+        The same by what did not see the row's own label, where the method has them.
     """
 
     training_output: NDArray[Any] | None
+    honest: NDArray[Any] | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def decision(self, X: Any) -> NDArray[Any]:
@@ -90,15 +92,13 @@ class Model:
         return project_rows(scores)
 
     def honest_scores(self) -> NDArray[Any]:
-        """Scores of the training rows by what did not see the row's own label, where it can.
+        """Scores of the training rows by what did not see the row's own label, where it can."""
+        return np.asarray(self.training_output if self.honest is None else self.honest)
 
-        Here the training output; a method that leaves rows out has better ones.
-        """
-        return np.asarray(self.training_output)
-
-    def light(self) -> Model:
-        """Return the model without what it knows of its training rows."""
-        return replace(self, training_output=None)
+    def light(self) -> Self:
+        """Return the model, and those that it is made of, without their training rows."""
+        parts = {name: p.light() for name, p in vars(self).items() if isinstance(p, Model)}
+        return replace(self, training_output=None, honest=None, **parts)
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,32 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     `Problem` and returns a `Result`, whose model scores new rows.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {"cost": [None, str, dict, "array-like"]}
+    # A name means the same in every classifier that has the parameter.
+    _parameter_constraints: dict[str, list[Any]] = {
+        "collaboration": [NOT_NEGATIVE],
+        "confidence_weight": [POSITIVE],
+        "cost": [None, str, dict, "array-like"],
+        "estimator": [object],
+        "feature_weight": [POSITIVE],
+        "kernel": KERNEL_CONSTRAINT,
+        "link": [StrOptions({"collaborative", "aggressive"})],
+        "max_iter": [COUNT],
+        "n_neighbors": [COUNT],
+        "neighbors": [object],
+        "random_state": ["random_state"],
+        "regularization": [POSITIVE],
+        "tol": [NOT_NEGATIVE],
+    }
 
     # Every wrong label costs the same, for a subclass without the parameter.
     cost: Any = None
     label_history_: NDArray[np.intp]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Add the constraints of the classes above to those that a class states."""
+        super().__init_subclass__(**options)
+        stated = (vars(each).get("_parameter_constraints", {}) for each in reversed(cls.__mro__))
+        cls._parameter_constraints = {name: c for each in stated for name, c in each.items()}
 
     # -- what a method implements -------------------------------------------------------
 
@@ -348,7 +369,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.classes_, self.candidates_ = problem.classes, problem.candidates
         self.ids_, self.cost_, self._backend = problem.ids, problem.cost, problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
-        self.n_ties_, self.n_iter_ = entries.count_ties(ranking), result.n_iter
+        is_best = (ranking == entries.spread(entries.row_max(ranking))).astype(np.intp)
+        self.n_ties_ = int(np.count_nonzero(entries.row_sum(is_best) > 1))
+        self.n_iter_ = result.n_iter
         self._cost_followed = self.cost  # which `set_params` may change
         for name, value in {**problem.features, **result.details}.items():
             setattr(self, name, value)
@@ -426,10 +449,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             )
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        if reset:
-            remember_features(self, rows)
-        else:
-            check_features(self, rows.shape[1], getattr(rows, "feature_names", None))
+        check_features(self, rows, rows.feature_names, reset=reset)
         return rows
 
 

@@ -128,6 +128,13 @@ def _divide(values: Values, totals: Values, otherwise: Any) -> Values:
     return np.where(empty, otherwise, values / np.where(empty, values.dtype.type(1), totals))
 
 
+def one_hot(scores: NDArray[Any]) -> NDArray[Any]:
+    """Set the largest entry of every row to one, all others to zero."""
+    winners = np.zeros_like(scores)
+    winners[np.arange(len(scores)), scores.argmax(axis=1)] = 1
+    return winners
+
+
 def reduce_candidates(
     entries: CandidateEntries, initial: Values, supervision: Values | None
 ) -> sp.csr_array:

@@ -32,11 +32,13 @@ from appellate.numerics.entries import CandidateEntries, Values
 __all__ = [
     "Evidence",
     "Groups",
+    "Scale",
     "above_chance",
     "choose_round",
     "choose_tau",
     "criterion",
     "estep",
+    "fit_scale",
     "fit_temperature",
     "mixture_weights",
     "row_criterion",
@@ -54,7 +56,10 @@ _ESTEPS = 30
 _COVERING_STEPS = 30
 _WEIGHT_STEPS = 200
 _TEMPERATURES = 0.01, 10.0
+_REGAINED = 0.5  # of what shrinkage takes from rare labels, where a label came first
+_SHIFT_STEPS, _SHIFT_STILL = 20, 0.01
 _SAME = 1e-3  # criteria of two taus that differ by less are equal
+_ALIKE = 0.98  # of the best: where all taus have it, they cannot be told apart
 _TRIFLE, _PROVEN, _CLEARLY = 0.025, 0.06, 1.15  # gains that matter; that are believed; in ratio
 _ENOUGH = 0.95  # of the best criterion, for a later round
 
@@ -146,9 +151,8 @@ class Evidence:
 
     def take(self, rows: NDArray[Any]) -> Evidence:
         """Return the evidence of some rows."""
-        chosen = np.zeros(self.shape, dtype=bool)
-        chosen[self.entries.rows, self.entries.labels] = True
-        entries = CandidateEntries(chosen[rows])
+        possible = self.entries.scatter(np.ones(len(self.entries), dtype=bool))
+        entries = CandidateEntries(possible[rows])
         return Evidence(entries, entries.gather(self.entries.scatter(self.likelihood)[rows]))
 
     def normalize(self, values: Values) -> Values:
@@ -442,6 +446,80 @@ def fit_temperature(
     return float(np.exp(found.x))
 
 
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """What makes probabilities of a member's scores, ``softmax((scores + shift) / temperature)``.
+
+    Attributes
+    ----------
+    temperature : float
+        The larger, the flatter.
+    shift : ndarray of shape (l,) or float
+        What every label's score is raised by.
+    """
+
+    temperature: float
+    shift: Any = 0.0
+
+    def soften(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Probabilities, of the shape of the scores."""
+        return soften(scores + self.shift, self.temperature)
+
+
+def fit_scale(
+    scores: NDArray[Any],
+    evidence: Evidence,
+    tau: float,
+    shares: NDArray[np.float64],
+    bounds: tuple[float, float] = _TEMPERATURES,
+) -> Scale:
+    """Temperature and shift of a member: as in `fit_temperature`, and rare labels made good.
+
+    A regression is shrunk to the mean and so gives rare labels less than their share of what it
+    learned from; where every round learns from the one before they fade away, and labels take
+    over their look-alikes. The shift that gives the mean probabilities these shares is
+    ``T b`` with ``b <- b + log(shares / mean softmax(scores / T + b))``; ``(1 - tau) / 2`` of it
+    is taken. Sets that came first need none: dividing by the labels' frequency does the same.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, l)
+        Honest scores.
+    evidence : Evidence
+        What was observed of the rows.
+    tau : float
+        Ambiguity: 0 for label-first, 1 for set-first.
+    shares : ndarray of shape (l,)
+        Share of every label in what the member learned from.
+    bounds : tuple of float
+        Smallest and largest temperature.
+
+    Returns
+    -------
+    Scale
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evidence = Evidence.of_sets(np.array([[True, False], [False, True], [False, True]]))
+    >>> scores = np.array([[0.6, 0.4], [0.2, 0.8], [0.1, 0.9]])
+    >>> shares = np.array([0.6, 0.4])
+    >>> scale = fit_scale(scores, evidence, 0.0, shares)
+    >>> plain = soften(scores, scale.temperature).mean(axis=0)
+    >>> bool(plain[0] < scale.soften(scores).mean(axis=0)[0] < shares[0])
+    True
+    """
+    temperature = fit_temperature(scores, evidence, tau, bounds)
+    wanted, shift = shares + _RARE, np.zeros(len(shares))
+    for _ in range(_SHIFT_STEPS if tau < 1 else 0):
+        means = soften(scores + temperature * shift, temperature).mean(axis=0)
+        step = np.log(wanted / (means + _RARE))
+        shift += step - step.mean()
+        if np.ptp(step) < _SHIFT_STILL:
+            break
+    return Scale(temperature, (1 - tau) * _REGAINED * temperature * shift)
+
+
 def mixture_weights(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of members whose odds explain the rows best.
 
@@ -479,6 +557,10 @@ def mixture_weights(odds: NDArray[np.float64]) -> NDArray[np.float64]:
 def choose_tau(criteria: Mapping[float, Sequence[float]]) -> float:
     """Choose the smallest tau within 1e-3 of the best criterion; 0 if that is not above 0.
 
+    Where labels are about equally frequent, all of them prove the same, within 2 %: the middle
+    one is taken, since dividing by the frequency also keeps a label from taking over its
+    look-alikes.
+
     Sets that came first prove .08 and more for it. Sets of look-alikes, where some labels are
     rare, prove .03 to .05 for it without having come first: a gain from .025 to .06 that is less
     than 15 % is not believed. With a smaller one little depends on tau.
@@ -498,12 +580,16 @@ def choose_tau(criteria: Mapping[float, Sequence[float]]) -> float:
     0.5
     >>> choose_tau({0.0: [0.86, 0.85], 1.0: [0.89, 0.90]})
     0.0
+    >>> choose_tau({0.0: [0.742], 0.5: [0.745], 1.0: [0.74]})
+    0.5
     """
     best = {tau: max(values) for tau, values in criteria.items()}
     top, plain = max(best.values()), best.get(0.0, -np.inf)
     doubtful = _TRIFLE < top - plain < _PROVEN and top < _CLEARLY * plain
     if top <= 0 or doubtful:
         return 0.0
+    if min(best.values()) >= _ALIKE * top:
+        return sorted(best)[len(best) // 2]
     return min(tau for tau, value in best.items() if value >= top - _SAME)
 
 

@@ -12,11 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-import secrets
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -28,6 +26,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
+from appellate._files import finish_folder, whole_folder
 from appellate._text import install
 from appellate.bases import available_bases
 from appellate.candidates.names import scalars
@@ -39,50 +38,33 @@ FORMAT_VERSION = 2
 MODEL_FILE = "model.skops"
 META_FILE = "meta.json"
 
-_OWN_FILE = re.compile(r"model(-[0-9a-f]+)?\.skops")
 _LARGEST_META = 64 << 20
 _LARGEST = 16 << 30
 _SCHEMA, _LARGEST_SCHEMA = "schema.json", 512 << 20  # alone compressed: skrub's repeat themselves
 # Rooms of this library whose classes are parts of no model.
 _NO_MODELS = {"__main__", "cli", "datasets", "experiments", "report", "testing"}
-_SKRUB_TYPES = (
-    "_apply_to_each_col.ApplyToEachCol",
-    "_check_input.CheckInputDataFrame",
-    "_clean_categories.CleanCategories",
-    "_clean_null_strings.CleanNullStrings",
-    "_datetime_encoder.DatetimeEncoder",
-    "_drop_uninformative.DropUninformative",
-    "_duration_to_float.DurationToFloat",
-    "_string_encoder.StringEncoder",
-    "_table_vectorizer.PassThrough",
-    "_table_vectorizer.ShortReprDict",
-    "_table_vectorizer.TableVectorizer",
-    "_to_categorical.ToCategorical",
-    "_to_datetime.ToDatetime",
-    "_to_float.ToFloat",
-    "_to_str.ToStr",
-    "selectors._base.All",
-    "selectors._base.And",
-    "selectors._base.Cols",
-    "selectors._base.Filter",
-    "selectors._base.Or",
-    "selectors._base.Sub",
-)
-_SKRUB_FUNCTIONS = (
-    "_dataframe._common.is_any_date",
-    "_dataframe._common.is_categorical",
-    "_dataframe._common.is_numeric",
-    "_table_vectorizer._created_by_predicate",
-    "selectors._selectors._cardinality_below",
-)
+# Parts of skrub's encoders of tables, and functions that tell kinds of columns apart.
+_SKRUB_TYPES = """
+    _apply_to_each_col.ApplyToEachCol _check_input.CheckInputDataFrame
+    _clean_categories.CleanCategories _clean_null_strings.CleanNullStrings
+    _datetime_encoder.DatetimeEncoder _drop_uninformative.DropUninformative
+    _duration_to_float.DurationToFloat _string_encoder.StringEncoder
+    _table_vectorizer.PassThrough _table_vectorizer.ShortReprDict _table_vectorizer.TableVectorizer
+    _to_categorical.ToCategorical _to_datetime.ToDatetime _to_float.ToFloat _to_str.ToStr
+    selectors._base.All selectors._base.And selectors._base.Cols
+    selectors._base.Filter selectors._base.Or selectors._base.Sub
+"""
+_SKRUB_FUNCTIONS = """
+    _dataframe._common.is_any_date _dataframe._common.is_categorical _dataframe._common.is_numeric
+    _table_vectorizer._created_by_predicate selectors._selectors._cardinality_below
+"""
 # What else a model is made of, and how a file may make it.
 _PLAIN_TYPES = {
     "numpy.dtype": ("DTypeNode",),
     "pathlib.Path": ("ConstructorFromReduceNode",),
     "scipy.sparse._csr.csr_array": ("SparseMatrixNode", "ObjectNode"),
-    # Parts of skrub's encoders of tables, and functions that tell kinds of columns apart.
-    **{f"skrub.{name}": ("ObjectNode",) for name in _SKRUB_TYPES},
-    **{f"skrub.{name}": ("FunctionNode",) for name in _SKRUB_FUNCTIONS},
+    **{f"skrub.{name}": ("ObjectNode",) for name in _SKRUB_TYPES.split()},
+    **{f"skrub.{name}": ("FunctionNode",) for name in _SKRUB_FUNCTIONS.split()},
 }
 # They call what a file names; no model needs them.
 _CALLS = {"MethodNode", "OperatorFuncNode"}
@@ -103,8 +85,7 @@ def save_model(
 ) -> Path:
     """Write a fitted model as a folder; it appears whole or not at all.
 
-    Over an earlier model too: renaming one file, ``meta.json``, takes the place of the old one by
-    the new. Whenever that is interrupted, either of them is there whole.
+    Over an earlier model too: whenever that is interrupted, either of them is there whole.
 
     Parameters
     ----------
@@ -144,27 +125,11 @@ def save_model(
     if target.exists() and not _is_ours(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
     content = _dump(model, _names(trusted))
-    there = target.is_dir()
-    target.mkdir(parents=True, exist_ok=True)
-    used = (target / MODEL_FILE).exists()
-    file = target / (f"model-{secrets.token_hex(4)}.skops" if used else MODEL_FILE)
-    stage = target / f"{META_FILE}.new"
-    try:
-        document = {**_describe(model, file.name, content), **(meta or {})}
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        _write(file, content)
-        _write(stage, f"{text}\n".encode())
-        os.replace(stage, target / META_FILE)
-    except BaseException:
-        for each in (file, stage):
-            each.unlink(missing_ok=True)
-        if not there:
-            target.rmdir()
-        raise
-    for old in target.glob("model*.skops"):
-        if old != file and _OWN_FILE.fullmatch(old.name):
-            with suppress(OSError):  # somebody reads it; the next one takes it away
-                old.unlink()
+    document = {**_describe(model, content), **(meta or {})}
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    with whole_folder(target, owned=(MODEL_FILE, META_FILE)) as stage:
+        (stage / MODEL_FILE).write_bytes(content)
+        (stage / META_FILE).write_text(f"{text}\n", encoding="utf-8", newline="\n")
     return target
 
 
@@ -210,7 +175,7 @@ def load_model(
     """
     folder = Path(path)
     document = read_meta(folder)
-    file = folder / document["file"]
+    file = folder / MODEL_FILE
     content = _read(file, max_bytes)
     if hashlib.sha256(content).hexdigest() != document.get("sha256"):
         raise ModelFileError(
@@ -258,6 +223,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     (['a', 'b'], 'somewhere')
     """
     folder = Path(path)
+    finish_folder(folder)
     if not folder.exists():
         raise FileNotFoundError(f"there is no model '{folder}'.")
     if folder.is_file():
@@ -270,7 +236,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFileError(f"'{folder / META_FILE}' does not describe a model of appellate.")
     _check_versions(folder, document)
     file = document.get("file")
-    if not (isinstance(file, str) and _OWN_FILE.fullmatch(file) and (folder / file).is_file()):
+    if file != MODEL_FILE or not (folder / MODEL_FILE).is_file():
         raise ModelFileError(f"'{folder}' holds no model: there is no {file or MODEL_FILE} in it.")
     if not isinstance(document.get("classes"), list):
         raise ModelFileError(f"'{folder / META_FILE}' does not say the classes of the model.")
@@ -279,7 +245,8 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _check_versions(folder: Path, document: dict[str, Any]) -> None:
     theirs, ours = str(document.get("appellate", "")), _version("appellate")
-    if document.get("format_version") != FORMAT_VERSION or _major(theirs) != _major(ours):
+    same = theirs.partition(".")[0] == ours.partition(".")[0]
+    if document.get("format_version") != FORMAT_VERSION or not same:
         raise ModelFileError(
             f"'{folder}' was written by appellate {theirs or '(unknown)'} (model format "
             f"{document.get('format_version')}); this is {ours}, which reads format "
@@ -296,27 +263,20 @@ def _check_versions(folder: Path, document: dict[str, Any]) -> None:
         )
 
 
-def _describe(model: Any, file: str, content: bytes) -> dict[str, Any]:
+def _describe(model: Any, content: bytes) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     classes = np.asarray(getattr(model, "classes_", ()))
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "appellate": _version("appellate"),
-        "scikit-learn": _version("scikit-learn"),
-        "numpy": _version("numpy"),
-        "skops": _version("skops"),
+        **{name: _version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
         "model": repr(model),
-        "classes": [_json_safe(name) for name in scalars(classes)],
+        "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": getattr(model, "n_features_in_", None),
-        "file": file,
+        "file": MODEL_FILE,
         "sha256": hashlib.sha256(content).hexdigest(),
     }
-
-
-def _json_safe(value: Any) -> Any:
-    return value if isinstance(value, (str, int, bool)) or value is None else str(value)
 
 
 def _refuse_file(file: Path) -> str:
@@ -340,9 +300,10 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
     unpacked: dict[Any, int] = {}
     with ZipFile(BytesIO(content)) as archive:
         members = archive.infolist()
-        packed = [each for each in members if each.compress_type != ZIP_STORED]
         foreign = any(
-            each.filename != _SCHEMA or each.file_size > _LARGEST_SCHEMA for each in packed
+            each.filename != _SCHEMA or each.file_size > _LARGEST_SCHEMA
+            for each in members
+            if each.compress_type != ZIP_STORED
         )
         if foreign or sum(each.compress_size for each in members) > len(content):
             raise ValueError("its parts are compressed or overlap, as in no model of ours.")
@@ -448,24 +409,15 @@ def _with_plain_paths(content: bytes) -> bytes:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a folder may be written to: it holds a model, or what is left of writing one."""
-    if not folder.is_dir():
-        return False
-    left = {f"{META_FILE}.new"}
-    if all(each.name in left or _OWN_FILE.fullmatch(each.name) for each in folder.iterdir()):
+    """Whether a folder may be written to: it holds a model, or nothing."""
+    finish_folder(folder)
+    if folder.is_dir() and not any(folder.iterdir()):
         return True
     try:
         document = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(document, dict) and document.get("format") == FORMAT
-
-
-def _write(file: Path, content: bytes) -> None:
-    with file.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def _read(file: Path, max_bytes: int) -> bytes:
@@ -503,10 +455,6 @@ def _skops() -> Any:
     import skops.io
 
     return skops.io
-
-
-def _major(number: str) -> str:
-    return number.split(".", 1)[0]
 
 
 def _version(name: str) -> str:

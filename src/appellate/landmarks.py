@@ -1,6 +1,6 @@
 """The kernel members of a jury on many rows: Nystroem features, read in blocks.
 
-In the features Z of `appellate.numerics.nystroem` a ridge regression has r coefficients a label,
+In the features Z of `appellate.numerics.smoothers` a ridge regression has r coefficients a label,
 and a replica that lacks fold f is a correction of the small system,
 
     (I - Z_f'Z_f - m m'/n_a + ridge diag(1/s)) c = Z_a'Q_a - m mean(Q_a)',   m = Z_a'1,
@@ -19,10 +19,10 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from appellate.evidence import Scale
 from appellate.jurors import Replicas, Scores
 from appellate.numerics.entries import Values
-from appellate.numerics.nystroem import Basis
-from appellate.numerics.smoothers import NystroemSmoother
+from appellate.numerics.smoothers import Basis, NystroemSmoother
 
 _SAMPLE = 20_000
 _PIECE = 2**21  # outputs of all replicas that are under way in a block
@@ -63,7 +63,8 @@ class Width:
         """``Q'Z`` of every replica, (K + 1, l, r), of its targets at the candidates."""
         _, n_replicas, l = self.replicas.shape
         total = np.zeros((n_replicas * l, self.features.shape[1]))
-        for part in self.features.map(_gather_block, self._parts(told), l):
+        parts = ((own, told[s]) for own, s in zip(self.placed, self.spots, strict=True))
+        for part in self.features.map(_gather_block, parts, l):
             total += part
         return total.reshape(n_replicas, l, -1)
 
@@ -71,16 +72,11 @@ class Width:
         self, function: Callable[..., Any], told: _Singles, diagonal: Values, *common: Any
     ) -> Iterator[tuple[slice, slice, Any]]:
         """Rows, candidate entries and what a function makes of the outputs of every block."""
-        sizes = np.array([len(rows) for rows in self.replicas.rows])
-        common = (len(diagonal) / sizes, *common)
-        parts = self._parts(told, diagonal)
-        made = self.features.map(_softened, parts, function, *common)
+        growth = len(diagonal) / np.array([len(rows) for rows in self.replicas.rows])
+        own = zip(self.placed, self.spots, self.features.slices, strict=True)
+        parts = ((placed, told[spots], diagonal[rows]) for placed, spots, rows in own)
+        made = self.features.map(_softened, parts, function, growth, *common)
         return zip(self.features.slices, self.spots, made, strict=True)
-
-    def _parts(self, told: _Singles, diagonal: Values | None = None) -> Iterator[_Part]:
-        own = zip(self.features.slices, self.spots, self.placed, strict=True)
-        for rows, spots, placed in own:
-            yield (placed, told[spots], *(() if diagonal is None else (diagonal[rows],)))
 
 
 def _fold_moments(
@@ -128,7 +124,7 @@ def _softened(
     growth: Values,
     coefficients: _Singles,
     shifts: _Singles,
-    temperature: float,
+    scale: Scale,
 ) -> NDArray[Any]:
     """Apply a function to what a member says of the rows, their own targets left out.
 
@@ -145,7 +141,9 @@ def _softened(
         said = (block[rows] @ flat.T).reshape(targets.shape)
         said += shifts
         said -= own * targets
-        said /= (1 - own) * np.float32(temperature)
+        said /= 1 - own
+        said += np.float32(scale.shift)
+        said /= np.float32(scale.temperature)
         said -= said.max(axis=2, keepdims=True)
         np.exp(said, out=said)
         said /= said.sum(axis=2, keepdims=True)
@@ -288,29 +286,29 @@ class LandmarkHearing:
         said = features.map(_honest_block, parts, self.coefficients[m], self.shifts[m])
         return np.concatenate(list(said))
 
-    def mix(self, temperatures: Sequence[float], weights: NDArray[Any]) -> list[Values]:
+    def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of all members at the candidates of every replica's own rows."""
         mixed = np.zeros_like(self.told)
-        for weight, (_, spots, said) in self._said(_at_candidates, temperatures, weights):
+        for weight, (_, spots, said) in self._said(_at_candidates, scales, weights):
             mixed[spots] += weight * said
         return [mixed[self.bench.kept(k), k] for k in range(mixed.shape[1])]
 
     def everywhere(
-        self, temperatures: Sequence[float], weights: NDArray[Any]
+        self, scales: Sequence[Scale], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         n, _, l = self.bench.replicas.shape
         mixed = np.zeros((n, 2, l), dtype=np.float32)
-        for weight, (rows, _, said) in self._said(_of_all_labels, temperatures, weights):
+        for weight, (rows, _, said) in self._said(_of_all_labels, scales, weights):
             mixed[rows] += weight * said
         return mixed[:, 0], mixed[:, 1]
 
     def _said(
-        self, function: Callable[..., Any], temperatures: Sequence[float], weights: NDArray[Any]
+        self, function: Callable[..., Any], scales: Sequence[Scale], weights: NDArray[Any]
     ) -> Iterator[tuple[np.float32, tuple[slice, slice, Any]]]:
         """Weight of every member that counts, and what it says, block by block."""
         bench = self.bench
         for m in np.flatnonzero(weights > _FAINT).tolist():
-            member = self.coefficients[m], self.shifts[m], temperatures[m]
+            member = self.coefficients[m], self.shifts[m], scales[m]
             for block in bench.widths[m].judge(function, self.told, bench.diagonals[m], *member):
                 yield np.float32(weights[m]), block

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from appellate._compat import Interval, StrOptions
 from appellate._docs import share_docs
 from appellate.base import Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
-from appellate.numerics.quadratic import minimize_quadratic
+from appellate.numerics.simplex import minimize_quadratic
 from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class PartnerClassifier(KernelClassifier):
     """The partner classifier of PLCP, trained on non-candidate labels.
 
@@ -81,32 +81,13 @@ class PartnerClassifier(KernelClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **KernelClassifier._parameter_constraints,
-        "collaboration": [Interval(Real, 0, None, closed="left")],
-        "link": [StrOptions({"collaborative", "aggressive"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        collaboration: float = 2.0,
-        regularization: float = 0.05,
-        link: str = "collaborative",
-        kernel: Kernel = "rbf",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        cost: Any = None,
-    ) -> None:
-        self.collaboration = collaboration
-        self.regularization = regularization
-        self.link = link
-        self.kernel = kernel
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cost = cost
+    collaboration: float = 2.0
+    regularization: float = 0.05
+    link: str = "collaborative"
+    kernel: Kernel = "rbf"
+    tol: float = 1e-6
+    max_iter: int = 10_000
+    cost: Any = None
 
     #: Regress on C as the paper does; on D = 1 - C it is the same problem (the ablation's "O").
     _complement = True

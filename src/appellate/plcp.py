@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from appellate._compat import Interval, StrOptions
 from appellate._docs import share_docs
 from appellate.base import (
+    COUNT,
+    SHARE,
     AppealClassifier,
     Foreign,
     Model,
@@ -23,11 +26,11 @@ from appellate.base import (
     RoutingClassifier,
     check_base,
 )
-from appellate.bases.ridge import KERNEL_CONSTRAINT
 from appellate.confidence import blur_entries
 from appellate.evidence import Evidence, estep, fit_temperature, label_shares, soften
 from appellate.jury import AMBIGUITIES, JuryClassifier
 from appellate.numerics.entries import Values
+from appellate.numerics.kernels import KERNEL_CONSTRAINT
 from appellate.partner import PartnerClassifier
 from appellate.problem import Kernel, Problem
 
@@ -58,7 +61,18 @@ class Round:
     partner_confidence: NDArray[Any] | None = None
 
 
+class Exchange(NamedTuple):
+    """What base and partner say to each other in a round."""
+
+    heard: Result  # from the base
+    replied: Result  # by the partner
+    told: Result  # the reply as it is taken
+    confidences: tuple[Values, Values]
+    temperatures: tuple[float, float] | None = None  # of partner and base
+
+
 @share_docs
+@dataclass(eq=False, repr=False)
 class PLCPClassifier(RoutingClassifier, AppealClassifier):
     """Partial-label learning with a classifier as partner (PLCP).
 
@@ -175,104 +189,83 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     array(['upheld', 'upheld'], dtype=object)
     """
 
+    estimator: Any
+    _: KW_ONLY
+    smoothing: float = 0.5
+    collaboration: float = 2.0
+    regularization: float = 0.05
+    blur: float | None = -1.0
+    max_rounds: int = 5
+    ambiguity: str | float = "label-first"
+    tol: float | None = None
+    link: str = "collaborative"
+    kernel: Kernel | None = None
+    head: str = "partner"
+    keep_confidences: bool = False
+    random_state: Any = None
+    cost: Any = None
+
     _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "estimator": [object],
         "smoothing": [Interval(Real, 0, 1, closed="left")],
-        "collaboration": [Interval(Real, 0, None, closed="left")],
-        "regularization": [Interval(Real, 0, None, closed="neither")],
         "blur": [Interval(Real, None, None, closed="neither"), None],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, 1, closed="both"), None],
-        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), Interval(Real, 0, 1, closed="both")],
-        "link": [StrOptions({"collaborative", "aggressive"})],
+        "max_rounds": [COUNT],
+        "tol": [SHARE, None],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), SHARE],
         "kernel": [*KERNEL_CONSTRAINT, None],
         "head": [StrOptions({"partner", "base", "mean"})],
         "keep_confidences": ["boolean"],
-        "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        smoothing: float = 0.5,
-        collaboration: float = 2.0,
-        regularization: float = 0.05,
-        blur: float | None = -1.0,
-        max_rounds: int = 5,
-        ambiguity: str | float = "label-first",
-        tol: float | None = None,
-        link: str = "collaborative",
-        kernel: Kernel | None = None,
-        head: str = "partner",
-        keep_confidences: bool = False,
-        random_state: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.smoothing = smoothing
-        self.collaboration = collaboration
-        self.regularization = regularization
-        self.blur = blur
-        self.max_rounds = max_rounds
-        self.ambiguity = ambiguity
-        self.tol = tol
-        self.link = link
-        self.kernel = kernel
-        self.head = head
-        self.keep_confidences = keep_confidences
-        self.random_state = random_state
-        self.cost = cost
 
     _partner_type = PartnerClassifier  # the ablation has another
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        """Algorithm 1, on candidate entries."""
+        """Run the rounds and keep their records."""
         base, partner, entries = self._make_base(), self._make_partner(), problem.entries
         if problem.sample_weight is not None:
             _refuse_lost_classes(problem, problem.sample_weight)
         tau = None if self.ambiguity == "label-first" else self._find_tau(problem)
-        details: dict[str, Any] = {
-            "ambiguity_": tau,
-            "estimator_": base.estimator if isinstance(base, Foreign) else base,
-            "partner_": partner,
-        }
+        rounds = self._algorithm_1(problem, base, partner, start)
         if tau is not None:
-            return self._solve_by_evidence(problem, start, base, partner, tau, details)
-        supervision, kept, before = start, self.smoothing, 1.0
+            rounds = self._by_evidence(problem, base, partner, start, tau)
         history: list[Round] = []
-        doubt = np.zeros(len(entries.labels), dtype=problem.dtype)  # P^ at the candidates
-        for number in range(1, self.max_rounds + 1):
-            heard = base._solve(problem, supervision)  # M
+        before = 1.0
+        for number, last in enumerate(rounds, 1):
             if number == 1:
-                confidence, verdict = heard.initial, heard
+                verdict = last.heard
                 labels = [entries.argmax(verdict.rank(problem))]
-            confidence = np.clip(kept * confidence + (1 - kept) * heard.output, 0, 1)  # P
-            from_base = blur_entries(confidence, entries, self.blur)  # O
-            replied = partner._solve(problem, from_base)  # 1 - M^
-            doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # P^
-            supervision = blur_entries(1 - doubt, entries, self.blur)  # O^
-
-            labels.append(entries.argmax(replied.rank(problem)))
+            labels.append(entries.argmax(last.told.rank(problem)))
             changed = float(np.mean(labels[-1] != labels[-2]))
-            both = [confidence, 1 - doubt] if self.keep_confidences else []
-            steps = heard.n_iter, replied.n_iter
-            history.append(Round(number, changed, *steps, *map(entries.scatter, both)))
+            steps = last.heard.n_iter, last.replied.n_iter
+            kept = map(entries.scatter, last.confidences) if self.keep_confidences else ()
+            history.append(Round(number, changed, *steps, *kept))
             if self._on_round is not None:
                 self._on_round(number)
             settled = self.tol is not None and max(changed, before) < self.tol
             before = changed
             if settled:
                 break
+
+        def conclude() -> CoupledModel:
+            """Make base and partner as good as fitted on the problem, and their models one."""
+            partner._keep(problem, last.replied)
+            base._keep(problem, last.heard)
+            heads: list[Model] = [partner._model, base._head()]
+            if last.temperatures is not None:
+                pairs = zip(heads, last.temperatures, strict=True)
+                heads = [Tempered(each.training_output, each, t) for each, t in pairs]
+            return CoupledModel(partner.training_output_, *heads)
+
         return Result(
             initial=problem.uniform(),
-            confidence=replied.distribution(entries),
-            output=replied.output,
+            confidence=last.told.distribution(entries),
+            output=last.told.output,
             n_iter=len(history),
-            model=lambda: _conclude(problem, base, heard, partner, replied),
-            details=details
-            | {
+            model=conclude,
+            ranking=last.told.ranking,
+            details={
+                "ambiguity_": tau,
+                "estimator_": base.estimator if isinstance(base, Foreign) else base,
+                "partner_": partner,
                 "history_": history,
                 "label_history_": np.array(labels),
                 "initial_confidence_": entries.scatter(verdict.initial),
@@ -280,6 +273,45 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
                 "termination_condition_": "tol" if settled else "max_rounds",
             },
         )
+
+    def _algorithm_1(
+        self, problem: Problem, base: Any, partner: PartnerClassifier, start: Values | None
+    ) -> Iterator[Exchange]:
+        """Algorithm 1, on candidate entries."""
+        entries, kept, supervision, confidence = problem.entries, self.smoothing, start, None
+        doubt = np.zeros(len(entries.labels), dtype=problem.dtype)  # P^ at the candidates
+        for _ in range(self.max_rounds):
+            heard = base._solve(problem, supervision)  # M
+            confidence = heard.initial if confidence is None else confidence
+            confidence = np.clip(kept * confidence + (1 - kept) * heard.output, 0, 1)  # P
+            from_base = blur_entries(confidence, entries, self.blur)  # O
+            replied = partner._solve(problem, from_base)  # 1 - M^
+            doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # P^
+            supervision = blur_entries(1 - doubt, entries, self.blur)  # O^
+            yield Exchange(heard, replied, replied, (confidence, 1 - doubt))
+
+    def _by_evidence(
+        self,
+        problem: Problem,
+        base: Any,
+        partner: PartnerClassifier,
+        start: Values | None,
+        tau: float,
+    ) -> Iterator[Exchange]:
+        """Rounds in which base and partner hand each other honest posteriors."""
+        evidence, dtype, supervision = Evidence.of_sets(problem.candidates), problem.dtype, start
+        doubt: Any = None  # what the partner says of the rows, P of section 4's step 2
+        for _ in range(self.max_rounds):
+            heard = base._solve(problem, supervision)
+            said, warm = _temper(heard.model(), evidence, tau)
+            mixed = said if doubt is None else (said + doubt) / 2
+            replied = partner._solve(problem, _divide(mixed, evidence, tau, dtype))
+            doubt, cold = _temper(replied.model(), evidence, tau)
+            supervision = _divide((said + doubt) / 2, evidence, tau, dtype)
+            posterior = estep(doubt, evidence, tau).astype(dtype)
+            told = replace(replied, confidence=posterior, ranking=posterior)
+            both = estep(said, evidence, tau), posterior
+            yield Exchange(heard, replied, told, both, (cold, warm))
 
     def _find_tau(self, problem: Problem) -> float | None:
         """How the sets arose; None where the data show no other way than Algorithm 1's."""
@@ -288,67 +320,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         found = JuryClassifier("kernel", random_state=self.random_state)._solve(problem, None)
         best = max(max(rounds) for rounds in found.details["criterion_"].values())
         return None if found.n_iter == 1 or best <= 0 else found.details["ambiguity_"]
-
-    def _solve_by_evidence(
-        self,
-        problem: Problem,
-        start: Values | None,
-        base: Any,
-        partner: PartnerClassifier,
-        tau: float,
-        details: dict[str, Any],
-    ) -> Result:
-        """Rounds in which base and partner hand each other honest posteriors."""
-        entries, evidence = problem.entries, Evidence.of_sets(problem.candidates)
-        supervision, before = start, 1.0
-        history: list[Round] = []
-        doubt: Any = None  # what the partner says of the rows, P of section 4's step 2
-        for number in range(1, self.max_rounds + 1):
-            heard = base._solve(problem, supervision)
-            if number == 1:
-                verdict, labels = heard, [entries.argmax(heard.rank(problem))]
-            made = heard.model()
-            said, warm = _temper(made, evidence, tau)
-            mixed = said if doubt is None else (said + doubt) / 2
-            replied = partner._solve(problem, _divide(mixed, evidence, tau, problem.dtype))
-            answer = replied.model()
-            doubt, cold = _temper(answer, evidence, tau)
-            supervision = _divide((said + doubt) / 2, evidence, tau, problem.dtype)
-            posterior = estep(doubt, evidence, tau).astype(problem.dtype)
-            told = replace(replied, confidence=posterior, ranking=posterior)
-            labels.append(entries.argmax(told.rank(problem)))
-            changed = float(np.mean(labels[-1] != labels[-2]))
-            both = [estep(said, evidence, tau), posterior] if self.keep_confidences else []
-            steps = heard.n_iter, replied.n_iter
-            history.append(Round(number, changed, *steps, *map(entries.scatter, both)))
-            if self._on_round is not None:
-                self._on_round(number)
-            settled = self.tol is not None and max(changed, before) < self.tol
-            before = changed
-            if settled:
-                break
-
-        def model() -> CoupledModel:
-            coupled = _conclude(problem, base, heard, partner, replied)
-            one, other = coupled.partner, coupled.base
-            partner_head = Tempered(one.training_output, one, cold)
-            base_head = Tempered(other.training_output, other, warm)
-            return CoupledModel(coupled.training_output, partner_head, base_head)
-
-        return replace(
-            told,
-            initial=problem.uniform(),
-            n_iter=len(history),
-            model=model,
-            details=details
-            | {
-                "history_": history,
-                "label_history_": np.array(labels),
-                "initial_confidence_": entries.scatter(verdict.initial),
-                "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
-                "termination_condition_": "tol" if settled else "max_rounds",
-            },
-        )
 
     def _head(self) -> Model:
         return choose_head(self._model, self.head)
@@ -455,68 +426,41 @@ class Tempered(Model):
         scores: NDArray[Any] = self.model.leave_one_out()  # type: ignore[attr-defined]
         return scores
 
-    def light(self) -> Tempered:
-        """Return what predicts, alone."""
-        return replace(self, training_output=None, model=self.model.light())
-
 
 @dataclass(frozen=True)
 class CoupledModel(Model):
-    """The models of the last round, of which any can predict."""
+    """The models of the last round, of which any can predict, or the mean of both."""
 
     partner: Model
     base: Model
 
     def decision(self, X: Any) -> NDArray[Any]:
-        """Score new rows by the partner, as the paper does, (m, l)."""
-        return self.partner.decision(X)
-
-
-def choose_head(model: Model, head: str) -> Model:
-    """Return the model that predicts, by its name; a lazy prediction carries it alone."""
-    if not isinstance(model, CoupledModel):
-        return model
-    both = MeanModel(model.training_output, model.partner, model.base)
-    return {"partner": model.partner, "base": model.base, "mean": both}[head]
-
-
-def _both_leave_one_out(model: MeanModel) -> bool:
-    return all(hasattr(each, "leave_one_out") for each in (model.one, model.other))
-
-
-@dataclass(frozen=True)
-class MeanModel(Model):
-    """Mean of the probabilities of two models."""
-
-    one: Model
-    other: Model
-
-    def decision(self, X: Any) -> NDArray[Any]:
         """Average the probabilities of new rows, (m, l)."""
-        return self._mean(self.one.decision(X), self.other.decision(X))
+        return self._mean(self.partner.decision(X), self.base.decision(X))
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the scores, which are probabilities already."""
         return scores
 
-    @available_if(_both_leave_one_out)  # type: ignore[untyped-decorator]
+    @available_if(
+        lambda self: all(hasattr(each, "leave_one_out") for each in (self.partner, self.base))
+    )  # type: ignore[untyped-decorator]
     def leave_one_out(self) -> NDArray[Any]:
         """Average the probabilities of the training rows by all the other rows, (n, l)."""
-        one, other = (each.leave_one_out() for each in (self.one, self.other))  # type: ignore[attr-defined]
+        one, other = (each.leave_one_out() for each in (self.partner, self.base))  # type: ignore[attr-defined]
         return self._mean(one, other)
 
-    def light(self) -> MeanModel:
-        """Return what predicts, alone."""
-        return replace(self, training_output=None, one=self.one.light(), other=self.other.light())
-
     def _mean(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-        return (self.one.probabilities(one) + self.other.probabilities(other)) / 2
+        return (self.partner.probabilities(one) + self.base.probabilities(other)) / 2
 
 
-def _conclude(
-    problem: Problem, base: Any, heard: Result, partner: PartnerClassifier, replied: Result
-) -> CoupledModel:
-    """Make base and partner as good as fitted on the problem, and their models one."""
-    partner._keep(problem, replied)
-    base._keep(problem, heard)
-    return CoupledModel(partner.training_output_, partner._model, base._head())
+class MeanModel(CoupledModel):
+    """Both models, chosen to predict."""
+
+
+def choose_head(model: Model, head: str) -> Model:
+    """Return the model that predicts, by its name; a lazy prediction carries it alone."""
+    if type(model) is not CoupledModel:
+        return model
+    both = MeanModel(model.training_output, model.partner, model.base)
+    return {"partner": model.partner, "base": model.base, "mean": both}[head]

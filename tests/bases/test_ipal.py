@@ -85,7 +85,7 @@ def test_the_coupled_jury_hears_the_neighbours_not_the_row(data):
     other = candidates.copy()
     other[7] = ~candidates[7]
     one, two = (
-        IPALClassifier(max_iter=1, inertia=0.0).fit(X, sets)._model.heard[7]
+        IPALClassifier(max_iter=1, inertia=0.0).fit(X, sets)._model.honest[7]
         for sets in (candidates, other)
     )
     masses = [(sets / sets.sum(axis=1, keepdims=True)).sum(axis=0) for sets in (candidates, other)]

@@ -183,7 +183,7 @@ def test_probabilities_keep_the_order_of_all_margins(data):
 @pytest.mark.parametrize("l", [1, 2, 5, 500])
 def test_a_full_margin_is_nearly_certain_among_any_number_of_labels(l):
     ahead = np.eye(l)[:1]
-    probability = MarginModel(None, None, None).probabilities(ahead)[0, 0]
+    probability = MarginModel(None, None).probabilities(ahead)[0, 0]
     assert probability == pytest.approx(0.99 if l > 1 else 1)
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from appellate.tables.encoding import column_places, make_encoder
-from appellate.tables.importance import contributions
+from appellate.tables.encoding import column_places, contributions, make_encoder
 
 
 def made(n=600, seed=0):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from appellate.tables import TableError
-from appellate.tables.pictures import embed_pictures, histograms, name_problems, open_picture
+from appellate.tables.vectors import embed_pictures, histograms, name_problems, open_picture
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -89,9 +89,9 @@ def test_hostile_pictures_are_named_not_fatal(tmp_path):
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
-    from appellate.tables import pictures
+    from appellate.tables import vectors
 
-    monkeypatch.setattr(pictures, "_LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(vectors, "_LARGEST_FILE", 1 << 20)
     (tmp_path / "a.png").write_bytes(bytes((1 << 20) + 1))
     assert embed_pictures(["a.png"], home=tmp_path)[1] == {0: "larger than 1 MB"}
     long = "data:image/png;base64," + "A" * (2 << 20)
@@ -236,7 +236,7 @@ def test_networks_by_name_are_not_fetched(tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     from types import SimpleNamespace
 
-    from appellate.tables import pictures
+    from appellate.tables import vectors
 
     class Means(torch.nn.Module):
         def forward(self, x):
@@ -254,8 +254,8 @@ def test_networks_by_name_are_not_fetched(tmp_path, monkeypatch):
         try_to_load_from_cache=lambda repo, name: str(weights) if weights.exists() else None
     )
     found = {"timm": timm, "huggingface_hub": hub, "torch": torch}
-    real = pictures.load
-    monkeypatch.setattr(pictures, "load", lambda name, *rest: found.get(name) or real(name, *rest))
+    real = vectors.load
+    monkeypatch.setattr(vectors, "load", lambda name, *rest: found.get(name) or real(name, *rest))
     Image.new("RGB", (5, 5)).save(tmp_path / "a.png")
     with pytest.raises(TableError, match="'download:timm/tiny' to fetch them"):
         embed_pictures(["a.png"], "timm/tiny", home=tmp_path)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
 from appellate.base import Result
 from appellate.bases.ridge import KernelClassifier
@@ -14,6 +13,7 @@ from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class AGGDClassifier(KernelClassifier):
     """Adaptive graph guided disambiguation (PL-AGGD).
 
@@ -68,37 +68,17 @@ class AGGDClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **KernelClassifier._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": [object],
-        "feature_weight": [Interval(Real, 0, None, closed="neither")],
-        "confidence_weight": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    n_neighbors: int = 10
+    feature_weight: float = 1.0
+    confidence_weight: float = 1.0
+    regularization: float = 0.05
+    kernel: Kernel = "rbf"
+    max_iter: int = 10
+    neighbors: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int = 10,
-        feature_weight: float = 1.0,
-        confidence_weight: float = 1.0,
-        regularization: float = 0.05,
-        kernel: Kernel = "rbf",
-        max_iter: int = 10,
-        neighbors: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.feature_weight = feature_weight
-        self.confidence_weight = confidence_weight
-        self.regularization = regularization
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.neighbors = neighbors
-        self.cost = cost
-
-    _before: Values | None = None  # the authors' code begins with the output of its last round
+    # The authors' code begins with the output of its last round.
+    _before = cast("Values | None", None)
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
 from appellate.base import Model, Result
-from appellate.bases.features import FeatureClassifier
+from appellate.bases.ridge import FeatureClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import Regressor
@@ -23,6 +21,7 @@ from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class CLPLClassifier(FeatureClassifier):
     """Convex learning from partial labels (CLPL).
 
@@ -79,26 +78,11 @@ class CLPLClassifier(FeatureClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **FeatureClassifier._parameter_constraints,
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        regularization: float = 0.1,
-        kernel: Kernel = "rbf",
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        cost: Any = None,
-    ) -> None:
-        self.regularization = regularization
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cost = cost
+    regularization: float = 0.1
+    kernel: Kernel = "rbf"
+    max_iter: int = 1000
+    tol: float = 1e-5
+    cost: Any = None
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform(start)
@@ -129,15 +113,13 @@ class CLPLClassifier(FeatureClassifier):
             )
         model = found.x.reshape(-1, l)
         output = ((1 + rows @ model[:-1] + model[-1]) / 2).astype(problem.dtype)
-        at_candidates = entries.gather(output)
-        return Result(
-            initial=initial,
-            confidence=project_entries(at_candidates, entries),
-            output=at_candidates,
-            n_iter=found.nit,
-            model=lambda: HalvedModel(output, features.regressor(model[:-1], model[-1])),
-            details={"objective_": found.fun * n},
-        )
+        heard, details = entries.gather(output), {"objective_": found.fun * n}
+
+        def make() -> HalvedModel:
+            return HalvedModel(output, features.regressor(model[:-1], model[-1]))
+
+        confidence = project_entries(heard, entries)
+        return Result(initial, confidence, heard, found.nit, make, details=details)
 
 
 @dataclass(frozen=True)

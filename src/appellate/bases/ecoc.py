@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import Model, Result
-from appellate.bases.features import FeatureClassifier
-from appellate.confidence import normalize_entries, normalize_rows, reduce_candidates
+from appellate.base import COUNT, SHARE, Model, Result
+from appellate.bases.ridge import FeatureClassifier
+from appellate.confidence import normalize_entries, normalize_rows, one_hot, reduce_candidates
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
@@ -28,6 +26,7 @@ _LARGEST_MARGIN = 50.0
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class PLECOCClassifier(FeatureClassifier):
     """Partial-label learning by error-correcting output codes (PL-ECOC).
 
@@ -87,29 +86,14 @@ class PLECOCClassifier(FeatureClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **FeatureClassifier._parameter_constraints,
-        "n_columns": [Interval(Integral, 1, None, closed="left"), None],
-        "min_share": [Interval(Real, 0, 1, closed="both")],
-        "random_state": ["random_state"],
-    }
+    n_columns: int | None = None
+    min_share: float = 0.1
+    regularization: float = 0.05
+    kernel: Kernel = "rbf"
+    random_state: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        *,
-        n_columns: int | None = None,
-        min_share: float = 0.1,
-        regularization: float = 0.05,
-        kernel: Kernel = "rbf",
-        random_state: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.n_columns = n_columns
-        self.min_share = min_share
-        self.regularization = regularization
-        self.kernel = kernel
-        self.random_state = random_state
-        self.cost = cost
+    _parameter_constraints = {"n_columns": [COUNT, None], "min_share": [SHARE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()
@@ -120,23 +104,15 @@ class PLECOCClassifier(FeatureClassifier):
         right = (sets.T[..., np.newaxis] & ((answers > 0) == (code > 0)[:, np.newaxis])).sum(1)
         performance = normalize_rows(right.astype(float), 1 / max(1, code.shape[1]))
         scores = decode(answers, code, performance).astype(problem.dtype)
-        winners = np.zeros_like(scores)
-        winners[np.arange(len(scores)), scores.argmax(axis=1)] = 1
-        ranking = entries.gather(scores)
+        winners, ranking = one_hot(scores), entries.gather(scores)
 
         def make() -> CodeModel:
             regressor = features.regressor(coefficients, bias)
             return CodeModel(winners, regressor, code, performance)
 
-        return Result(
-            initial=initial,
-            confidence=normalize_entries(ranking, entries),
-            output=entries.gather(winners),
-            n_iter=code.shape[1],
-            model=make,
-            ranking=ranking,
-            details={"code_": code},
-        )
+        confidence, heard = normalize_entries(ranking, entries), entries.gather(winners)
+        details = {"code_": code}
+        return Result(initial, confidence, heard, code.shape[1], make, ranking, details)
 
     def _draw_code(self, sets: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Columns that most rows have an answer for, (l, columns)."""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.utils import gen_batches
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.base import SHARE, Model, PartialLabelClassifier, Result
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values
-from appellate.numerics.graph import restrict_graph
-from appellate.numerics.neighbors import NeighborSearch, found_all
+from appellate.numerics.graph import NeighborSearch, found_all, link_matrix, restrict_graph
 from appellate.problem import Problem
 
 _RIDGE = 1e-8  # of a row's mean squared length: which of equal neighbours counts is no matter
@@ -26,6 +22,7 @@ _BLOCK_BYTES = 64 * 2**20
 
 
 @share_docs
+@dataclass(eq=False, repr=False)
 class IPALClassifier(PartialLabelClassifier):
     """Instance-based partial-label learning by iterative propagation (IPAL).
 
@@ -80,33 +77,21 @@ class IPALClassifier(PartialLabelClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "inertia": [Interval(Real, 0, 1, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": [object],
-    }
+    n_neighbors: int = 10
+    _: KW_ONLY
+    inertia: float = 0.95
+    max_iter: int = 100
+    neighbors: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        inertia: float = 0.95,
-        max_iter: int = 100,
-        neighbors: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.inertia = inertia
-        self.max_iter = max_iter
-        self.neighbors = neighbors
-        self.cost = cost
+    _parameter_constraints = {"inertia": [SHARE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial, rows = problem.entries, problem.uniform(start), problem.matrix
         nearest = problem.neighbors(self.n_neighbors, self.neighbors)[1]
-        graph = _share_graph(rebuilding_weights(rows, rows, nearest), nearest)
+        weights = rebuilding_weights(rows, rows, nearest)
+        totals = weights.sum(axis=1, keepdims=True)
+        graph = link_matrix(weights / np.where(totals > 0, totals, 1), nearest, len(rows))  # H
         pass_on = restrict_graph(graph, entries)
         confidence: Values = initial.astype(np.float64)
         for _ in range(self.max_iter):
@@ -122,12 +107,11 @@ class IPALClassifier(PartialLabelClassifier):
 
         def make() -> RebuildingModel:
             search = NeighborSearch(self.neighbors, rows, min(self.n_neighbors, problem.n_rows))
-            labels = entries.argmax(scaled)
+            known = search, entries.argmax(scaled), entries.shape[1]
+            # What a row's neighbours pass on to it, of which it is none itself.
             heard = (graph @ entries.to_sparse(confidence)).toarray() * scale
-            output = entries.scatter(scaled)
-            return RebuildingModel(
-                output, search, labels, entries.shape[1], heard.astype(problem.dtype)
-            )
+            honest = heard.astype(problem.dtype)
+            return RebuildingModel(entries.scatter(scaled), *known, honest=honest)
 
         return Result(initial, scaled, scaled, self.max_iter, make)
 
@@ -139,7 +123,6 @@ class RebuildingModel(Model):
     search: NeighborSearch
     labels: NDArray[np.intp]
     n_labels: int
-    heard: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by ``1 - |x - what the label's neighbours rebuild|^2 / |x|^2``."""
@@ -154,14 +137,6 @@ class RebuildingModel(Model):
                 built = weights[i, share] @ self.search.X[nearest[i, share]]
                 scores[i, label] = 1 - np.sum((own - built) ** 2) / length
         return scores
-
-    def honest_scores(self) -> NDArray[Any]:
-        """What a row's neighbours pass on to it, of which it is none itself."""
-        return np.asarray(self.heard)
-
-    def light(self) -> RebuildingModel:
-        """Return what predicts, alone."""
-        return replace(self, training_output=None, heard=None)
 
 
 def rebuilding_weights(
@@ -192,11 +167,3 @@ def rebuilding_weights(
                 factor.T, np.linalg.solve(factor, towards[i] / size[i]), maxiter=100 * k
             )[0]
     return weights
-
-
-def _share_graph(weights: NDArray[np.float64], nearest: NDArray[np.intp]) -> sp.csr_array:
-    """H, (n, n): the weights of every row divided by their sum."""
-    n, k = weights.shape
-    totals = weights.sum(axis=1, keepdims=True)
-    shares = weights / np.where(totals > 0, totals, 1)
-    return sp.csr_array((shares.ravel(), nearest.ravel(), np.arange(n + 1) * k), shape=(n, n))

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from appellate._compat import Interval, StrOptions
+from appellate._compat import StrOptions
 from appellate._docs import share_docs
 from appellate.base import Model, PartialLabelClassifier, Result
-from appellate.confidence import normalize_entries, normalize_rows, reduce_candidates
+from appellate.confidence import normalize_entries, normalize_rows, one_hot, reduce_candidates
 from appellate.numerics.entries import Values
-from appellate.numerics.neighbors import NeighborSearch, found_all
+from appellate.numerics.graph import NeighborSearch, found_all, link_matrix
 from appellate.problem import Problem
 
 
 @share_docs
+@dataclass(eq=False, repr=False)
 class PLKNNClassifier(PartialLabelClassifier):
     """Partial-label k nearest neighbours (PL-KNN).
 
@@ -66,25 +66,13 @@ class PLKNNClassifier(PartialLabelClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "weights": [StrOptions({"uniform", "distance"})],
-        "neighbors": [object],
-    }
+    n_neighbors: int = 10
+    _: KW_ONLY
+    weights: str = "uniform"
+    neighbors: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        weights: str = "uniform",
-        neighbors: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.neighbors = neighbors
-        self.cost = cost
+    _parameter_constraints = {"weights": [StrOptions({"uniform", "distance"})]}
 
     def __sklearn_tags__(self) -> Any:
         """Take sparse features, as the search for neighbours does."""
@@ -97,23 +85,17 @@ class PLKNNClassifier(PartialLabelClassifier):
         votes_for = reduce_candidates(entries, initial, start)
         found = problem.neighbors(self.n_neighbors, self.neighbors)
         votes = _vote(*found, votes_for, by_distance=self.weights == "distance")
-        candidate_votes = entries.gather(votes)
-        winners = np.zeros_like(votes)
-        winners[np.arange(len(votes)), votes.argmax(axis=1)] = 1
+        candidate_votes, winners = entries.gather(votes), one_hot(votes)
 
         def make() -> VotesModel:
             k = min(self.n_neighbors, problem.n_rows)
             search = NeighborSearch(self.neighbors, problem.matrix, k)
-            return VotesModel(winners, search, votes_for, self.weights == "distance", votes)
+            by_distance = self.weights == "distance"
+            return VotesModel(winners, search, votes_for, by_distance, honest=votes)
 
-        return Result(
-            initial=initial,
-            confidence=normalize_entries(candidate_votes, entries),
-            output=entries.gather(winners),
-            n_iter=1,
-            model=make,
-            ranking=candidate_votes,
-        )
+        confidence = normalize_entries(candidate_votes, entries)
+        output = entries.gather(winners)
+        return Result(initial, confidence, output, 1, make, ranking=candidate_votes)
 
 
 @dataclass(frozen=True)
@@ -123,20 +105,11 @@ class VotesModel(Model):
     search: NeighborSearch
     votes_for: sp.csr_array
     by_distance: bool
-    votes: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Count the votes of the nearest training rows, (m, l)."""
         found = found_all(self.search.search, *self.search.ask(X))
         return _vote(*found, self.votes_for, by_distance=self.by_distance)
-
-    def honest_scores(self) -> NDArray[Any]:
-        """Votes of the neighbours, of which a row is none itself."""
-        return np.asarray(self.votes)
-
-    def light(self) -> VotesModel:
-        """Return what predicts, alone."""
-        return replace(self, training_output=None, votes=None)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Shares of the votes; even where nobody votes."""
@@ -156,8 +129,5 @@ def _vote(
     if by_distance and k > 1:
         totals = distances.sum(axis=1, keepdims=True)
         weights -= distances / np.where(totals > 0, totals, 1)
-    ballots = sp.csr_array(
-        (weights.ravel(), indices.ravel(), np.arange(m + 1) * k),
-        shape=(m, votes_for.shape[0]),
-    )
+    ballots = link_matrix(weights, indices, votes_for.shape[0])
     return np.asarray((ballots @ votes_for).toarray())

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import Result
+from appellate.base import NOT_NEGATIVE, Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
-from appellate.numerics.quadratic import minimize_quadratic
+from appellate.numerics.simplex import minimize_quadratic
 from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class LALOClassifier(KernelClassifier):
     """Leveraging latent label distributions (LALO).
 
@@ -67,35 +67,16 @@ class LALOClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **KernelClassifier._parameter_constraints,
-        "laplacian_weight": [Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": [object],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
+    laplacian_weight: float = 0.005
+    n_neighbors: int = 10
+    regularization: float = 0.05
+    kernel: Kernel = "rbf"
+    max_iter: int = 30
+    tol: float = 1e-3
+    neighbors: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        *,
-        laplacian_weight: float = 0.005,
-        n_neighbors: int = 10,
-        regularization: float = 0.05,
-        kernel: Kernel = "rbf",
-        max_iter: int = 30,
-        tol: float = 1e-3,
-        neighbors: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.laplacian_weight = laplacian_weight
-        self.n_neighbors = n_neighbors
-        self.regularization = regularization
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.tol = tol
-        self.neighbors = neighbors
-        self.cost = cost
+    _parameter_constraints = {"laplacian_weight": [NOT_NEGATIVE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)

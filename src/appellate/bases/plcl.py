@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import Result
+from appellate.base import NOT_NEGATIVE, POSITIVE, Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.smoothers import CandidateMap
@@ -17,6 +16,7 @@ from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class PLCLClassifier(KernelClassifier):
     """Partial label learning with a complementary classifier (PL-CL).
 
@@ -85,41 +85,18 @@ class PLCLClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **KernelClassifier._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": [object],
-        "complementary_weight": [Interval(Real, 0, None, closed="neither")],
-        "agreement": [Interval(Real, 0, None, closed="left")],
-        "feature_weight": [Interval(Real, 0, None, closed="neither")],
-        "confidence_weight": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    n_neighbors: int = 10
+    complementary_weight: float = 0.5
+    agreement: float = 0.5
+    feature_weight: float = 1.0
+    confidence_weight: float = 1.0
+    regularization: float = 0.03
+    kernel: Kernel = "rbf"
+    max_iter: int = 8
+    neighbors: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int = 10,
-        complementary_weight: float = 0.5,
-        agreement: float = 0.5,
-        feature_weight: float = 1.0,
-        confidence_weight: float = 1.0,
-        regularization: float = 0.03,
-        kernel: Kernel = "rbf",
-        max_iter: int = 8,
-        neighbors: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.complementary_weight = complementary_weight
-        self.agreement = agreement
-        self.feature_weight = feature_weight
-        self.confidence_weight = confidence_weight
-        self.regularization = regularization
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.neighbors = neighbors
-        self.cost = cost
+    _parameter_constraints = {"complementary_weight": [POSITIVE], "agreement": [NOT_NEGATIVE]}
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [*super()._kernels(), (self.kernel, self._complementary_ridge)]

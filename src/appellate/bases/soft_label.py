@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -16,15 +16,17 @@ from sklearn.utils.validation import has_fit_parameter
 
 from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import Model, Result, RoutingClassifier
+from appellate.base import COUNT, Model, Result, RoutingClassifier
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.problem import Problem
 
+_LARGEST_SEED = np.iinfo(np.int32).max
 _LEAST = 1e-6  # probability whose logarithm is taken
 
 
 @share_docs
+@dataclass(eq=False, repr=False)
 class SoftLabelClassifier(RoutingClassifier):
     """Make a classifier that takes sample weights learn from candidate sets.
 
@@ -96,62 +98,49 @@ class SoftLabelClassifier(RoutingClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
+    estimator: Any
+    _: KW_ONLY
+    n_rounds: int = 3
+    out_of_fold: bool = True
+    n_folds: int = 5
+    random_state: Any = None
+    cost: Any = None
+
     _parameter_constraints = {
-        **RoutingClassifier._parameter_constraints,
-        "estimator": [object],
-        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "n_rounds": [COUNT],
         "out_of_fold": ["boolean"],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        n_rounds: int = 3,
-        out_of_fold: bool = True,
-        n_folds: int = 5,
-        random_state: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_rounds = n_rounds
-        self.out_of_fold = out_of_fold
-        self.n_folds = n_folds
-        self.random_state = random_state
-        self.cost = cost
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         _check_estimator(self.estimator)
-        X, entries = problem.matrix, problem.entries
-        rng = check_random_state(self.random_state)
-        splits = self._splits(problem.n_rows, rng)
-        pairs = _Pairs(self._prototype(rng), problem)
+        entries, rng = problem.entries, check_random_state(self.random_state)
+        everyone, n_folds = np.arange(problem.n_rows), min(self.n_folds, problem.n_rows)
+        splits = [(everyone, everyone)]  # rows that a model sees, and rows that it judges
+        if self.out_of_fold and n_folds > 1:
+            folds = KFold(n_folds, shuffle=True, random_state=rng.randint(_LARGEST_SEED))
+            splits = list(folds.split(everyone))
+        prototype = self._prototype(rng)
         initial = confidence = problem.uniform(start)
         for _ in range(self.n_rounds):
             output = np.empty(entries.shape, dtype=problem.dtype)
             for seen, judged in splits:
-                output[judged] = pairs.fit(confidence, seen).predict(X[judged])
+                model = _fit_pairs(prototype, problem, confidence, seen)
+                output[judged] = model.decision(problem.matrix[judged])
             # Where no candidate has a chance, what was there stays.
             confidence = normalize_entries(entries.gather(output), entries, confidence)
 
         def make() -> SoftLabelModel:
-            return SoftLabelModel(output, pairs.fit(confidence, np.arange(problem.n_rows)))
+            final = _fit_pairs(prototype, problem, confidence, everyone)
+            return replace(final, training_output=output)
 
-        return Result(
-            initial=initial,
-            confidence=confidence,
-            output=entries.gather(output),
-            n_iter=self.n_rounds,
-            model=make,
-            ranking=confidence,
-        )
+        heard = entries.gather(output)
+        return Result(initial, confidence, heard, self.n_rounds, make, ranking=confidence)
 
     def _keep(self, problem: Problem, result: Result) -> None:
         super()._keep(problem, result)
-        known: LabelModel = self._model.known  # type: ignore[attr-defined]
-        self.estimator_, self.label_columns_ = known.estimator, known.columns
+        fitted: Any = self._model
+        self.estimator_, self.label_columns_ = fitted.estimator, fitted.columns
 
     def __sklearn_tags__(self) -> Any:
         """Take the features that the classifier takes."""
@@ -161,65 +150,48 @@ class SoftLabelClassifier(RoutingClassifier):
             tags.input_tags.sparse, tags.input_tags.allow_nan = theirs.sparse, theirs.allow_nan
         return tags
 
-    def _splits(
-        self, n: int, rng: np.random.RandomState
-    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Rows that a model sees, and rows that it judges."""
-        n_folds = min(self.n_folds, n)
-        if not self.out_of_fold or n_folds < 2:
-            return [(np.arange(n), np.arange(n))]
-        folds = KFold(n_folds, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
-        return list(folds.split(np.arange(n)))
-
     def _prototype(self, rng: np.random.RandomState) -> Any:
         """Clone the estimator, seeded if this classifier is."""
         prototype = clone(self.estimator)
         if self.random_state is not None:
-            seed = rng.randint(np.iinfo(np.int32).max)
+            seed = rng.randint(_LARGEST_SEED)
             for name in prototype.get_params():
                 if name.rpartition("__")[2] == "random_state":
                     prototype.set_params(**{name: seed})
         return prototype
 
 
-class _Pairs:
-    """The candidate pairs of training rows, on which clones of a classifier are fitted.
+def _fit_pairs(
+    prototype: Any, problem: Problem, confidence: Values, seen: NDArray[np.intp]
+) -> SoftLabelModel:
+    """Fit a clone on the candidate pairs of the rows `seen`, weighted by the confidence.
 
     Labels are numbered as they come up in the rows: a random classifier then sees the same
     data whatever the classes are called.
     """
-
-    def __init__(self, prototype: Any, problem: Problem) -> None:
-        self.prototype, self.X, entries = prototype, problem.matrix, problem.entries
-        self.entries, self.weights = entries, problem.sample_weight
-        self.columns = order_of_appearance(problem.candidates)
-        self.codes = np.argsort(self.columns)[entries.labels]
-        self.order = np.lexsort((self.codes, entries.rows))
-
-    def fit(self, confidence: Values, seen: NDArray[np.intp]) -> LabelModel:
-        """Fit a clone on the pairs of the rows `seen`, weighted by the confidence."""
-        if self.weights is not None:
-            confidence = confidence * self.weights[self.entries.rows]
-        is_seen = np.zeros(self.entries.shape[0], dtype=bool)
-        is_seen[seen] = True
-        used = self.order[(is_seen[self.entries.rows] & (confidence > 0))[self.order]]
-        labels, targets = np.unique(self.codes[used], return_inverse=True)
-        one_label = len(labels) == 1  # which many classifiers refuse
-        model = DummyClassifier(strategy="prior") if one_label else clone(self.prototype)
-        model.fit(self.X[self.entries.rows[used]], targets, sample_weight=confidence[used])
-        return LabelModel(model, self.columns[labels], self.entries.shape[1])
+    entries, columns = problem.entries, order_of_appearance(problem.candidates)
+    if problem.sample_weight is not None:
+        confidence = confidence * problem.sample_weight[entries.rows]
+    codes = np.argsort(columns)[entries.labels]
+    order = np.lexsort((codes, entries.rows))
+    used = order[(np.isin(entries.rows, seen) & (confidence > 0))[order]]
+    labels, targets = np.unique(codes[used], return_inverse=True)
+    one_label = len(labels) == 1  # which many classifiers refuse
+    model = DummyClassifier(strategy="prior") if one_label else clone(prototype)
+    model.fit(problem.matrix[entries.rows[used]], targets, sample_weight=confidence[used])
+    return SoftLabelModel(None, model, columns[labels], entries.shape[1])
 
 
 @dataclass(frozen=True)
-class LabelModel:
+class SoftLabelModel(Model):
     """A fitted classifier and the columns, among all l, of the labels that it knows."""
 
     estimator: Any
     columns: NDArray[np.intp]
     n_labels: int
 
-    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Probabilities of all labels, (m, l)."""
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Predict probabilities of all labels, (m, l)."""
         out = np.zeros((X.shape[0], self.n_labels), dtype=X.dtype)
         out[:, self.columns] = self.estimator.predict_proba(X)
         if not np.isfinite(out).all():
@@ -227,17 +199,6 @@ class LabelModel:
                 f"{type(self.estimator).__name__}.predict_proba returned NaN or infinity."
             )
         return out
-
-
-@dataclass(frozen=True)
-class SoftLabelModel(Model):
-    """Probabilities of new rows by the classifier fitted on the final pairs."""
-
-    known: LabelModel
-
-    def decision(self, X: Any) -> NDArray[Any]:
-        """Predict probabilities, (m, l)."""
-        return self.known.predict(X)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the scores, which are probabilities already."""

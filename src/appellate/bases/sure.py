@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import Result
+from appellate.base import NOT_NEGATIVE, Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.simplex import project_entries
@@ -17,6 +16,7 @@ from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class SUREClassifier(KernelClassifier):
     """Self-guided retraining for partial-label learning (SURE).
 
@@ -63,29 +63,14 @@ class SUREClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **KernelClassifier._parameter_constraints,
-        "maximization": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
+    maximization: float = 0.3
+    regularization: float = 0.05
+    kernel: Kernel = "rbf"
+    max_iter: int = 100
+    tol: float = 1e-3
+    cost: Any = None
 
-    def __init__(
-        self,
-        *,
-        maximization: float = 0.3,
-        regularization: float = 0.05,
-        kernel: Kernel = "rbf",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        cost: Any = None,
-    ) -> None:
-        self.maximization = maximization
-        self.regularization = regularization
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cost = cost
+    _parameter_constraints = {"maximization": [NOT_NEGATIVE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)

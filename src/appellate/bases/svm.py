@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any
 
 import numba as nb
@@ -13,21 +12,20 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from appellate._compat import Interval, StrOptions
+from appellate._compat import StrOptions
 from appellate._docs import share_docs
-from appellate.base import Model, PartialLabelClassifier, Result
-from appellate.bases.ridge import KERNEL_CONSTRAINT
-from appellate.confidence import reduce_candidates
+from appellate.base import COUNT, Model, PartialLabelClassifier, Result
+from appellate.confidence import one_hot, reduce_candidates
 from appellate.numerics.blocks import ArrayBlocks, product
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.numerics.kernels import LinearKernel, read_kernel
-from appellate.numerics.nystroem import Basis
 from appellate.numerics.simplex import project_entries
-from appellate.numerics.smoothers import Regressor
+from appellate.numerics.smoothers import Basis, Regressor
 from appellate.problem import Kernel, Problem
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class PLSVMClassifier(PartialLabelClassifier):
     """Partial-label support vector machine (PL-SVM), trained by Pegasos.
 
@@ -100,31 +98,14 @@ class PLSVMClassifier(PartialLabelClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "regularization": [Interval(Real, 0, None, closed="neither")],
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
-        "kernel": KERNEL_CONSTRAINT,
-        "output": [StrOptions({"margin", "one-hot"})],
-        "random_state": ["random_state"],
-    }
+    regularization: float = 1e-3
+    n_epochs: int = 20
+    kernel: Kernel = "rbf"
+    output: str = "margin"
+    random_state: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        *,
-        regularization: float = 1e-3,
-        n_epochs: int = 20,
-        kernel: Kernel = "rbf",
-        output: str = "margin",
-        random_state: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.regularization = regularization
-        self.n_epochs = n_epochs
-        self.kernel = kernel
-        self.output = output
-        self.random_state = random_state
-        self.cost = cost
+    _parameter_constraints = {"n_epochs": [COUNT], "output": [StrOptions({"margin", "one-hot"})]}
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [] if self._is_linear() else [(self.kernel, None)]
@@ -139,16 +120,14 @@ class PLSVMClassifier(PartialLabelClassifier):
             regressor, margins = self._train_on_features(problem, candidates)
         else:
             regressor, margins = self._train_on_kernel(problem, candidates)
-        output = margins if self.output == "margin" else _one_hot(margins)
-        ranking = entries.gather(margins)
-        return Result(
-            initial=initial,
-            confidence=project_entries(ranking, entries),
-            output=entries.gather(output),
-            n_iter=self.n_epochs,
-            model=lambda: MarginModel(output, regressor, margins),
-            ranking=ranking,
-        )
+        output = margins if self.output == "margin" else one_hot(margins)
+        ranking, heard = entries.gather(margins), entries.gather(output)
+        confidence = project_entries(ranking, entries)
+
+        def make() -> MarginModel:
+            return MarginModel(output, regressor, honest=_left_out(margins, regressor))
+
+        return Result(initial, confidence, heard, self.n_epochs, make, ranking=ranking)
 
     def _train_on_kernel(
         self, problem: Problem, candidates: NDArray[np.bool_]
@@ -206,24 +185,10 @@ class MarginModel(Model):
     """Margins of new rows."""
 
     regressor: Regressor
-    margins: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by their margins, (m, l)."""
         return self.regressor.predict(X)
-
-    def honest_scores(self) -> NDArray[Any]:
-        """Margins without what the row's own steps add to them, where rows have steps of own.
-
-        Of Nystroem features and linear kernels, whose coefficients are not of rows, the margins.
-        """
-        margins, own = np.asarray(self.margins), self.regressor.coefficients
-        exact = self.regressor.kernel is not None and own.shape == margins.shape
-        return margins - own if exact else margins  # k(x, x) = 1
-
-    def light(self) -> MarginModel:
-        """Return what predicts, alone."""
-        return replace(self, training_output=None, margins=None)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Softmax of the margins, .99 for a label that is ahead of all others by 1."""
@@ -231,11 +196,14 @@ class MarginModel(Model):
         return np.asarray(softmax(scores * scores.dtype.type(np.log(99 * rivals)), axis=1))
 
 
-def _one_hot(margins: NDArray[Any]) -> NDArray[Any]:
-    """Set the largest entry of every row to one, all others to zero."""
-    winners = np.zeros_like(margins)
-    winners[np.arange(len(margins)), margins.argmax(axis=1)] = 1
-    return winners
+def _left_out(margins: NDArray[Any], regressor: Regressor) -> NDArray[Any]:
+    """Margins without what the row's own steps add to them, where rows have steps of own.
+
+    Of Nystroem features and linear kernels, whose coefficients are not of rows, the margins.
+    """
+    own = regressor.coefficients
+    exact = regressor.kernel is not None and own.shape == margins.shape
+    return margins - own if exact else margins  # k(x, x) = 1
 
 
 @nb.njit(cache=True)

@@ -1,8 +1,9 @@
-"""Candidate sets for data whose true labels are known."""
+"""Candidate sets for data whose true labels are known, and what such sets are like."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any, Literal, overload
@@ -11,24 +12,72 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from appellate.candidates import name_rows
+from appellate.candidates import as_candidates, check_length, name_rows
 from appellate.candidates.names import distinct_names, encode
 from appellate.datasets.strategies import Draw, check_integer, make_plan
-from appellate.datasets.summary import CandidateSummary, summarize_matrix
 
-_INSTANCE = {"X": None, "probabilities": None, "estimator": None, "cv": None}
 # What each strategy reads, and what it takes where nothing is given.
 OPTIONS: dict[str, dict[str, Any]] = {
     "uniform": {"flip_probability": 0.3},
     "fixed": {"n_false": 1},
     "cooccurring": {"epsilon": 0.5, "partners": None},
     "pairwise": {"flip_probability": 0.3, "partners": None},
-    "instance_dependent": {"flip_probability": 0.3, **_INSTANCE},
+    "instance_dependent": {"flip_probability": 0.3}
+    | dict.fromkeys(("X", "probabilities", "estimator")),
     "hierarchical": {"flip_probability": 0.3, "groups": None},
     "noisy": {"flip_probability": 0.3, "eta": 0.1},
     "set_first": {"bag_size": 4, "bags": None, "n_distractors": 0},
 }
 BLOCK = 2**18  # entries that are drawn at once
+
+
+@dataclass(frozen=True)
+class CandidateSummary:
+    """What the candidate sets of a data set are like.
+
+    Attributes
+    ----------
+    n_samples, n_classes : int
+        Numbers of rows and of labels.
+    mean_size : float
+        Mean number of candidates a row.
+    min_size, max_size : int
+        Smallest and largest number of candidates.
+    singleton_share, full_share : float
+        Shares of the rows with one candidate, and with every label as candidate.
+    truth_coverage : float or None
+        Share of the rows whose true label is a candidate; None if no truth was given.
+
+    Examples
+    --------
+    >>> print(summarize_candidates(["anna|bob", "bob"], ["bob", "bob"]))
+    2 samples, 2 classes, 1.50 candidates a sample (1 to 2), 50.0% with one, 50.0% with all, truth
+    among them in 100.0%
+    """
+
+    n_samples: int
+    n_classes: int
+    mean_size: float
+    min_size: int
+    max_size: int
+    singleton_share: float
+    full_share: float
+    truth_coverage: float | None = None
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        text = (
+            f"{self.n_samples} samples, {self.n_classes} classes, {self.mean_size:.2f} candidates "
+            f"a sample ({self.min_size} to {self.max_size}), {self.singleton_share:.1%} with one, "
+            f"{self.full_share:.1%} with all"
+        )
+        if self.truth_coverage is None:
+            return text
+        return f"{text}, truth among them in {self.truth_coverage:.1%}"
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Return the numbers as a dictionary."""
+        return asdict(self)
 
 
 @overload
@@ -66,7 +115,7 @@ def make_partial_labels(
     - ``"pairwise"``: only the partner of the true label joins, with `flip_probability`.
     - ``"instance_dependent"``: a false label joins the likelier, the more a classifier takes
       the sample for it; `flip_probability` is the mean over all false labels. It needs `X`,
-      with `estimator` and `cv` to choose the classifier, or `probabilities`.
+      with `estimator` to choose the classifier, or `probabilities`.
     - ``"hierarchical"``: false labels of the true label's super-class (see `groups`) join,
       each with `flip_probability`.
     - ``"noisy"``: as uniform, but the true label is left out with probability `eta`. A set
@@ -119,10 +168,8 @@ def make_partial_labels(
             Features from which `estimator` learns.
         estimator : classifier
             Whose confusions to use, with `predict_proba`; by default logistic regression on
-            standardized features. It is judged on rows that it was not trained on.
-        cv : int or splitter
-            How to split the rows for that: five folds by default, and no more than the
-            smallest class has samples.
+            standardized features. It is judged on rows that it was not trained on, in five
+            folds, or as many as the smallest class has samples.
         probabilities : array-like, shape (n, l)
             How likely each label is for each sample, in place of features; any non-negative
             scores will do.
@@ -224,10 +271,12 @@ def encode_truth(
     if not labels.size:
         raise ValueError("y is empty; give at least one true label.")
     known = None if classes is None else distinct_names(classes, "classes")
-    coded = encode(labels, known, np.arange(len(labels)))
-    if coded.missing().size:
-        raise ValueError(f"y has no label in {name_rows(coded.missing())}. Drop the rows.")
-    return coded.names, coded.codes
+    codes, names = encode(labels, known, np.arange(len(labels)))
+    if (codes < 0).any():
+        raise ValueError(
+            f"y has no label in {name_rows(np.flatnonzero(codes < 0))}. Drop the rows."
+        )
+    return names, codes
 
 
 def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,3 +308,61 @@ def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def _guess(word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def summarize_candidates(
+    candidates: Any, y_true: ArrayLike | None = None, *, classes: Any = None
+) -> CandidateSummary:
+    """Count how large candidate sets are and how often they hold the truth.
+
+    Parameters
+    ----------
+    candidates : array-like
+        Candidate sets, anything that `appellate.as_candidates` reads.
+    y_true : array-like, shape (n,), default=None
+        True labels; column numbers for a matrix without names.
+    classes : sequence, default=None
+        Names of the columns, see `appellate.as_candidates`.
+
+    Returns
+    -------
+    CandidateSummary
+        The counts.
+
+    Examples
+    --------
+    >>> summary = summarize_candidates(["cat|dog", "cow", "cat|cow|dog"], ["cat", "dog", "cow"])
+    >>> print(summary)
+    3 samples, 3 classes, 2.00 candidates a sample (1 to 3), 33.3% with one, 33.3% with all,
+    truth among them in 66.7%
+    """
+    sets = as_candidates(candidates, classes=classes)
+    if y_true is None:
+        return summarize_matrix(sets.matrix)
+    labels = np.asarray(y_true)
+    if labels.ndim != 1:
+        raise ValueError(f"y_true has shape {labels.shape}; give one true label a row.")
+    check_length(sets, len(labels))
+    codes, _ = encode(labels, sets.class_names, np.arange(len(labels)))
+    if (codes < 0).any():
+        raise ValueError("y_true has missing labels; drop the rows, or give no truth.")
+    return summarize_matrix(sets.matrix, codes)
+
+
+def summarize_matrix(
+    matrix: NDArray[np.bool_], truth: NDArray[np.intp] | None = None
+) -> CandidateSummary:
+    """Summarize a candidate matrix, given the columns of the true labels if they are known."""
+    n, l = matrix.shape
+    sizes = np.count_nonzero(matrix, axis=1)
+    covered = None if truth is None else float(matrix[np.arange(n), truth].mean())
+    return CandidateSummary(
+        n_samples=n,
+        n_classes=l,
+        mean_size=float(sizes.mean()),
+        min_size=int(sizes.min()),
+        max_size=int(sizes.max()),
+        singleton_share=float(np.mean(sizes == 1)),
+        full_share=float(np.mean(sizes == l)),
+        truth_coverage=covered,
+    )

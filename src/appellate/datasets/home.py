@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
+
+from appellate._files import user_cache
 
 ENVIRONMENT = "APPELLATE_DATA_HOME"
 
@@ -32,18 +33,7 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
     'my/data'
     """
     chosen = data_home or os.environ.get(ENVIRONMENT)
-    return Path(chosen).expanduser() if chosen else _user_cache()
-
-
-def _user_cache() -> Path:
-    """Return the folder that platformdirs would name, without needing it."""
-    home = Path.home()
-    if sys.platform == "win32":  # pragma: no cover
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-        return base / "appellate" / "appellate" / "Cache"
-    if sys.platform == "darwin":  # pragma: no cover
-        return home / "Library" / "Caches" / "appellate"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "appellate"
+    return Path(chosen).expanduser() if chosen else user_cache()
 
 
 def simplify(name: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -10,16 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from appellate._text import install
-from appellate.datasets.integrity import (
-    check_features,
-    check_is_file,
-    check_truth,
-    read_sets,
-    read_truth,
-)
+from appellate.candidates import CandidateSets, as_candidates, name_rows
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
@@ -94,8 +91,21 @@ def load_partial_mat(
     sets = read_sets(labels[0], f"{file.name}, {candidates!r}")
     y_true = None
     if truth is not None:
-        y_true = read_truth(labels[1], f"{file.name}, {truth!r}")
-        check_truth(sets.matrix, y_true, file.name, noisy=noisy)
+        where = f"{file.name}, {truth!r}"
+        ones = read_sets(labels[1], where).matrix
+        several = np.flatnonzero(np.count_nonzero(ones, axis=1) > 1)
+        if several.size:
+            raise ValueError(
+                f"{where}: several truths in {name_rows(several)}. Each row has one; are truth "
+                "and candidates swapped?"
+            )
+        y_true = ones.argmax(axis=1)
+        outside = np.flatnonzero(~sets.matrix[np.arange(len(y_true)), y_true])
+        if outside.size and not noisy:
+            raise ValueError(
+                f"{file.name}: the truth is no candidate in {outside.size} of {len(y_true)} rows "
+                f"({name_rows(outside)}). Pass noisy=True if that is meant."
+            )
     if return_X_candidates_y:
         return X, sets.matrix, y_true
     return Bunch(
@@ -120,24 +130,49 @@ def read_mat(path: Path) -> dict[str, Any]:
     ValueError
         If the file cannot be read.
     """
-    with check_is_file(path).open("rb") as file:
+    if path.is_dir():
+        raise IsADirectoryError(f"'{path}' is a folder. Name a file in it.")
+    if not path.is_file():
+        beside = sorted(each.name for each in path.parent.glob(f"*{path.suffix}"))
+        there = f" Beside it there is {', '.join(map(repr, beside[:5]))}." if beside else ""
+        where = "" if path.parent.is_dir() else f", nor a folder '{path.parent}'"
+        raise FileNotFoundError(f"there is no file '{path}'{where}.{there}")
+    with path.open("rb") as file:
         head = file.read(520)
     if head.lstrip()[:1] == b"<":
         raise ValueError(f"'{path}' is a web page, not a .mat file. Download the data again.")
+    with reading(path, "a .mat file"):
+        if _HDF5 in (head[:8], head[512:]):
+            return _read_hdf5(path)
+        content = scipy.io.loadmat(path)
+        return {name: value for name, value in content.items() if not name.startswith("__")}
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Say which file cannot be read; a damaged one makes parsers raise anything at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : str
+        What it should be.
+
+    Raises
+    ------
+    ValueError
+        For whatever is raised within, but for a package that is not installed.
+    """
     try:
-        return _read_hdf5(path) if _HDF5 in (head[:8], head[512:]) else _read_version_5(path)
+        yield
     except ImportError:
         raise
-    except Exception as error:  # a damaged file makes the parsers raise anything at all
+    except Exception as error:
         raise ValueError(
-            f"'{path}' cannot be read as a .mat file ({type(error).__name__}: {error}). "
-            "It is probably truncated or damaged; get it again."
+            f"'{path}' cannot be read as {kind} ({type(error).__name__}: {error}). It is probably "
+            "truncated or damaged; get it again."
         ) from error
-
-
-def _read_version_5(path: Path) -> dict[str, Any]:
-    content = scipy.io.loadmat(path)
-    return {name: value for name, value in content.items() if not name.startswith("__")}
 
 
 def _read_hdf5(path: Path) -> dict[str, Any]:
@@ -198,3 +233,33 @@ def _orient(values: list[Any], where: str) -> tuple[Any, list[Any]]:
         f"{where}: features of shape {data.shape} do not fit labels of shape {(rows, columns)}; "
         "no two sides have the same number of samples."
     )
+
+
+def check_features(data: Any, where: str, *, allow_nan: bool = False) -> NDArray[Any]:
+    """Return features as a float matrix (n, q); float32 stays float32.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers, not two-dimensional, or not finite.
+    """
+    X = data.toarray() if sp.issparse(data) else np.asarray(data)
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"{where}: the features are of type {X.dtype}, not numbers.")
+    if X.ndim != 2 or not X.size:
+        raise ValueError(f"{where}: the features have shape {X.shape}; give rows and columns.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    wrong = np.isinf(X) if allow_nan else ~np.isfinite(X)
+    if wrong.any():
+        rows = np.flatnonzero(wrong.any(axis=1))
+        raise ValueError(f"{where}: NaN or infinite features in {name_rows(rows)}.")
+    return X
+
+
+def read_sets(matrix: Any, where: str) -> CandidateSets:
+    """Return candidate sets of a 0/1 matrix (n, l), with the file's name in every complaint."""
+    try:
+        return as_candidates(matrix, layout="indicator")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from error

@@ -12,8 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from appellate.candidates import Answers
 from appellate.candidates.names import encode, scalars
-from appellate.datasets.generators import BLOCK, encode_truth, hide_truth
-from appellate.datasets.summary import summarize_matrix
+from appellate.datasets.generators import BLOCK, encode_truth, hide_truth, summarize_matrix
 
 _PERMUTED = 10_000_000  # pairs of rows and people up to which people are drawn without repeats
 
@@ -24,7 +23,6 @@ def make_ambiguous_classification(
     n_classes: int = 5,
     *,
     class_sep: float = 3.0,
-    weights: ArrayLike | None = None,
     strategy: Any = "uniform",
     min_candidates: int = 1,
     dtype: Any = np.float64,
@@ -43,8 +41,6 @@ def make_ambiguous_classification(
         Numbers of rows, columns and labels (n, q, l).
     class_sep : float, default=3.0
         How far apart the classes lie; 0 makes them indistinguishable.
-    weights : array-like, shape (l,), default=None
-        Probability of each class, up to a factor; equal by default.
     strategy : str, default="uniform"
         How candidate sets are made, see `make_partial_labels`; all but
         ``"instance_dependent"``.
@@ -91,15 +87,7 @@ def make_ambiguous_classification(
             "make_partial_labels(data.y_true, strategy='instance_dependent', X=data.X)."
         )
     rng = _generator(random_state)
-    share = None
-    if weights is not None:
-        share = np.asarray(weights, dtype=float)
-        if share.shape != (n_classes,) or not np.isfinite(share).all() or (share < 0).any():
-            raise ValueError(f"weights need {n_classes} non-negative numbers, one a class.")
-        if not share.sum():
-            raise ValueError("weights are all zero; some class must be possible.")
-        share = share / share.sum()
-    y_true = rng.choice(n_classes, size=n_samples, p=share)
+    y_true = rng.choice(n_classes, size=n_samples)
     centers = rng.normal(size=(n_classes, n_features)) * (class_sep / np.sqrt(n_features))
     centers = centers.astype(dtype)
     X = np.empty((n_samples, n_features), dtype=dtype)

@@ -15,12 +15,13 @@ from appellate.candidates import CandidateSets, as_candidates, check_length, nam
 def paired(**named: ArrayLike) -> list[NDArray[Any]]:
     """Read 1-D arrays of one length, all of them text or none."""
     arrays = {name: np.asarray(values) for name, values in named.items()}
-    shapes = {name: array.shape for name, array in arrays.items()}
-    if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
-        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(f"{_list(arrays)} need one label a sample each; got shapes {said}.")
-    if 0 in shapes[next(iter(shapes))]:
-        raise ValueError(f"{_list(arrays)} are empty.")
+    *first, last = arrays
+    who, shapes = f"{', '.join(first)} and {last}", {array.shape for array in arrays.values()}
+    if len(shapes) > 1 or arrays[last].ndim != 1:
+        said = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"{who} need one label a sample each; got shapes {said}.")
+    if not arrays[last].size:
+        raise ValueError(f"{who} are empty.")
     _check_kinds(arrays)
     return list(arrays.values())
 
@@ -34,16 +35,10 @@ def _check_kinds(arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def _kind(array: NDArray[Any]) -> str:
-    if array.dtype.kind in "UT":
-        return "text"
     if array.dtype.kind in "biuf":
         return "numbers"
-    return "text" if all(isinstance(entry, str) for entry in array.tolist()) else "objects"
-
-
-def _list(named: dict[str, Any]) -> str:
-    *first, last = named
-    return f"{', '.join(first)} and {last}"
+    text = array.dtype.kind in "UT" or all(isinstance(entry, str) for entry in array.tolist())
+    return "text" if text else "objects"
 
 
 def read_sets(candidates: Any, classes: Any) -> CandidateSets:

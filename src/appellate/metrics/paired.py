@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite, nan, sqrt
 from typing import Literal
@@ -159,60 +157,36 @@ def paired_comparison(
             "and 1."
         )
     one, two = read_scores(first=first, second=second)
-    n = len(one)
-    with quiet():
-        interval = stats.ttest_rel(one, two).confidence_interval(confidence)
-    statistic = _t_statistic(one, two)
-    ranks = _wilcoxon(one, two)
-    corrected = _corrected_statistic(one, two, test_share)
-    return PairedComparison(
-        n_splits=n,
-        means=(float(one.mean()), float(two.mean())),
-        difference=float(np.mean(one - two)),
-        difference_interval=(float(interval.low), float(interval.high)),
-        t_statistic=statistic,
-        t_pvalue=_two_sided(statistic, n),
-        wilcoxon_statistic=ranks[0],
-        wilcoxon_pvalue=ranks[1],
-        corrected_statistic=corrected,
-        corrected_pvalue=_two_sided(corrected, n),
-        effect_size=statistic / sqrt(n),
-        effect_interval=_effect_interval(statistic, n, confidence),
-        confidence=confidence,
-    )
-
-
-def _wilcoxon(one: NDArray[np.float64], two: NDArray[np.float64]) -> tuple[float, float]:
-    """Statistic and p-value; scipy knows none of one pair without a difference."""
-    if np.array_equal(one, two):
-        return 0.0, 1.0 if len(one) >= FEWEST else nan
-    with quiet():
-        found = stats.wilcoxon(one, two)
-    return float(found.statistic), float(found.pvalue) if len(one) >= FEWEST else nan
-
-
-def _two_sided(statistic: float, n: int) -> float:
-    return float(2 * stats.t.sf(abs(statistic), n - 1)) if n >= FEWEST else nan
-
-
-def _is_constant(one: NDArray[np.float64], two: NDArray[np.float64]) -> bool:
-    """Whether all differences are the same, but for the rounding of the scores."""
+    n, differences = len(one), one - two
+    tested = n >= FEWEST
+    with catch_warnings(), np.errstate(all="ignore"):  # the degenerate cases described above
+        simplefilter("ignore", RuntimeWarning)
+        low, high = map(float, stats.ttest_rel(one, two).confidence_interval(confidence))
+        t = float(stats.ttest_rel(one, two).statistic)
+        ranks = [0.0, 1.0]  # of the same scores, of which scipy knows nothing for one pair
+        if not np.array_equal(one, two):
+            ranks = [float(found) for found in stats.wilcoxon(one, two)]
+    share = 1 / n + test_share / (1 - test_share)
     largest = max(np.abs(one).max(), np.abs(two).max())
-    return bool(np.ptp(one - two) <= 8 * np.finfo(float).eps * largest)
-
-
-def _t_statistic(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-    return nan if _is_constant(one, two) else float(stats.ttest_rel(one, two).statistic)
-
-
-def _corrected_statistic(
-    one: NDArray[np.float64], two: NDArray[np.float64], test_share: float
-) -> float:
-    differences, n = one - two, len(one)
-    if _is_constant(one, two):
-        return nan
-    spread = sqrt((1 / n + test_share / (1 - test_share)) * float(differences.var(ddof=1)))
-    return float(differences.mean()) / spread
+    if np.ptp(differences) <= 8 * np.finfo(float).eps * largest:  # the same, but for rounding
+        t = corrected = nan
+    else:
+        corrected = float(differences.mean()) / sqrt(share * float(differences.var(ddof=1)))
+    p, corrected_p = (
+        float(2 * stats.t.sf(abs(found), n - 1)) if tested else nan for found in (t, corrected)
+    )
+    return PairedComparison(
+        n,
+        (float(one.mean()), float(two.mean())),
+        float(np.mean(differences)),
+        (low, high),
+        *(t, p),
+        *(ranks[0], ranks[1] if tested else nan),
+        *(corrected, corrected_p),
+        t / sqrt(n),
+        _effect_interval(t, n, confidence),
+        confidence,
+    )
 
 
 def _effect_interval(t: float, n: int, confidence: float) -> tuple[float, float]:
@@ -240,14 +214,6 @@ def read_scores(**named: ArrayLike) -> list[NDArray[np.float64]]:
                 f"{name} is NaN or infinite in {name_rows(broken)}. Leave them out of both."
             )
     return list(arrays.values())
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Let scipy say nothing of the degenerate cases that the docstrings describe."""
-    with catch_warnings(), np.errstate(all="ignore"):
-        simplefilter("ignore", RuntimeWarning)
-        yield
 
 
 def format_p(value: float) -> str:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appellate import metrics
 from appellate.base import read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
 from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
-from appellate.metrics import (
-    accuracy,
-    approximated_accuracy,
-    candidate_likelihood,
-    covering_rate,
-)
 
 
 @dataclass(frozen=True)
@@ -204,20 +200,18 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
 # -- the scores ---------------------------------------------------------------------------
 
 
-def _covering(estimator: Any, X: Any, y: Any) -> float:
-    return covering_rate(y, estimator.predict(X), classes=estimator.classes_)
-
-
 def _approximated(estimator: Any, X: Any, y: Any) -> float:
-    return approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
+    return metrics.approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
 
 
 def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
     scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
     shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances
     if np.allclose(scores, shown, rtol=0, atol=1e-6):  # the classifier scores by probabilities
-        return candidate_likelihood(y, chances, classes=estimator.classes_, probabilities=True)
-    return candidate_likelihood(y, scores, classes=estimator.classes_)
+        return metrics.candidate_likelihood(
+            y, chances, classes=estimator.classes_, probabilities=True
+        )
+    return metrics.candidate_likelihood(y, scores, classes=estimator.classes_)
 
 
 def _held_out_evidence(estimator: Any, X: Any, y: Any) -> float:
@@ -236,24 +230,8 @@ def _evidence(scores: NDArray[Any], candidates: NDArray[np.bool_]) -> float:
     if not len(scores):
         return float("nan")
     sets = Evidence.of_sets(candidates)
-    found = [
-        criterion(soften(scores, fit_temperature(scores, sets, tau)), sets, tau) for tau in TAUS
-    ]
-    return float(max(found))
-
-
-def _leave_one_out_evidence(estimator: Any, X: Any, y: Any) -> float:
-    return _evidence(*_leave_one_out(estimator))
-
-
-def _leave_one_out_covering(estimator: Any, X: Any, y: Any) -> float:
-    scores, candidates = _leave_one_out(estimator)
-    return float(np.mean(candidates[np.arange(len(scores)), scores.argmax(axis=1)]))
-
-
-def _leave_one_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
-    scores, candidates = _leave_one_out(estimator)
-    return candidate_likelihood(candidates, scores)
+    best = ((tau, fit_temperature(scores, sets, tau)) for tau in TAUS)
+    return max(criterion(soften(scores, temperature), sets, tau) for tau, temperature in best)
 
 
 def _oracle(estimator: Any, X: Any, y: Any) -> float:
@@ -263,11 +241,11 @@ def _oracle(estimator: Any, X: Any, y: Any) -> float:
             "oracle_accuracy uses the truth, and y holds candidate sets only. Pass a vector of "
             "true labels, or y = with_truth(candidates, truth) for cross-validation."
         )
-    return accuracy(labels, estimator.predict(X))
+    return metrics.accuracy(labels, estimator.predict(X))
 
 
-def _leave_one_out(estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Leave-one-out scores and candidates of the training rows of the classifier inside."""
+def _leave_one_out(score: Callable[..., float], estimator: Any, X: Any, y: Any) -> float:
+    """Score what the classifier inside says of its training rows, each left out."""
     model = estimator
     while not hasattr(model, "leave_one_out_decision"):
         if hasattr(model, "best_estimator_"):
@@ -279,19 +257,30 @@ def _leave_one_out(estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
                 f"{type(model).__name__} has no closed-form leave-one-out, only kernel ridge "
                 "classifiers have. Score held-out rows: 'covering_rate'."
             )
-    return model._weigh(model.leave_one_out_decision()), model.candidates_
+    return score(model._weigh(model.leave_one_out_decision()), model.candidates_)
 
 
 _SCORERS: dict[str, Scorer] = {
     scorer.name: scorer
     for scorer in (
-        Scorer("covering_rate", _covering),
+        Scorer(
+            "covering_rate",
+            lambda m, X, y: metrics.covering_rate(y, m.predict(X), classes=m.classes_),
+        ),
         Scorer("approximated_accuracy", _approximated),
         Scorer("candidate_likelihood", _held_out_likelihood),
         Scorer("evidence", _held_out_evidence),
-        Scorer("leave_one_out_covering", _leave_one_out_covering, leave_one_out=True),
-        Scorer("leave_one_out_likelihood", _leave_one_out_likelihood, leave_one_out=True),
-        Scorer("leave_one_out_evidence", _leave_one_out_evidence, leave_one_out=True),
+        *(
+            Scorer(f"leave_one_out_{name}", partial(_leave_one_out, score), leave_one_out=True)
+            for name, score in (
+                (
+                    "covering",
+                    lambda scores, sets: metrics.covering_rate(sets, scores.argmax(axis=1)),
+                ),
+                ("likelihood", lambda scores, sets: metrics.candidate_likelihood(sets, scores)),
+                ("evidence", _evidence),
+            )
+        ),
         Scorer("oracle_accuracy", _oracle, uses_truth=True),
     )
 }

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import groupby, product
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 
 from appellate._compat import StrOptions
 from appellate.base import AppealClassifier, Model, Result, check_base
 from appellate.bases.ridge import KernelClassifier
+from appellate.candidates.names import object_array
 from appellate.costs import cost_matrix
 from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_names
-from appellate.model_selection.splits import CandidateStratifiedKFold
+from appellate.model_selection.splits import make_folds
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, read_kernel
 from appellate.plcp import PLCPClassifier, choose_head
 from appellate.problem import Kernel, Problem
 
-_N_FOLDS = 5
 _SHARED = ("smoothing", "max_rounds", "tol", "link", "head", "random_state")
 
 Setting = dict[str, Any]
 
 
+@dataclass(eq=False, repr=False)
 class PLCPClassifierCV(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc]
     """PLCP with kernel width, ridge, collaboration, blur and cost chosen by a truth-free score.
 
@@ -132,6 +131,24 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
     1.0
     """
 
+    estimator: Any
+    _: KW_ONLY
+    bandwidths: Any = (0.5, 1.0, 2.0)
+    regularizations: Any = (0.01, 0.05, 0.25)
+    collaborations: Any = (0.5, 2.0)
+    blurs: Any = (-1.0, None)
+    costs: Any = (None,)
+    scoring: str | Callable[..., float] = "evidence"
+    cv: Any = None
+    tie_base: bool = True
+    smoothing: float = 0.5
+    max_rounds: int = 5
+    tol: float | None = None
+    link: str = "collaborative"
+    kernel: Kernel | None = None
+    head: str = "partner"
+    random_state: Any = None
+
     _parameter_constraints = {
         **{
             name: PLCPClassifier._parameter_constraints[name]
@@ -147,49 +164,19 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         "tie_base": ["boolean"],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        bandwidths: Any = (0.5, 1.0, 2.0),
-        regularizations: Any = (0.01, 0.05, 0.25),
-        collaborations: Any = (0.5, 2.0),
-        blurs: Any = (-1.0, None),
-        costs: Any = (None,),
-        scoring: str | Callable[..., float] = "evidence",
-        cv: Any = None,
-        tie_base: bool = True,
-        smoothing: float = 0.5,
-        max_rounds: int = 5,
-        tol: float | None = None,
-        link: str = "collaborative",
-        kernel: Kernel | None = None,
-        head: str = "partner",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.bandwidths = bandwidths
-        self.regularizations = regularizations
-        self.collaborations = collaborations
-        self.blurs = blurs
-        self.costs = costs
-        self.scoring = scoring
-        self.cv = cv
-        self.tie_base = tie_base
-        self.smoothing = smoothing
-        self.max_rounds = max_rounds
-        self.tol = tol
-        self.link = link
-        self.kernel = kernel
-        self.head = head
-        self.random_state = random_state
-
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Score every setting, then be the best."""
         check_base(self.estimator)
-        settings, scorer = self._settings(), self._check_scorer()
+        settings, scorer = self._settings(), get_scorer(self.scoring)
+        if isinstance(scorer, Scorer) and scorer.uses_truth:
+            raise ValueError(
+                f"scoring={scorer.name!r} uses the truth, which {type(self).__name__} does not "
+                "have. For an upper bound use GridSearchCV with y = with_truth(y, truth)."
+            )
         problem.keeps_distances = True
-        folds = self._folds(scorer, problem)
+        folds: Iterable[Any] = [(np.arange(problem.n_rows),) * 2]
+        if not getattr(scorer, "leave_one_out", False):
+            folds = make_folds(self.cv, problem.matrix, problem.sets)
         scores = np.column_stack(
             [self._score_fold(settings, scorer, problem, start, *fold) for fold in folds]
         )  # (settings, folds)
@@ -214,16 +201,6 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
             tags.input_tags.sparse = get_tags(model).input_tags.sparse
         return tags
 
-    def _folds(self, scorer: Any, problem: Problem) -> Iterator[Any]:
-        """Training and test rows; a leave-one-out score takes all rows for both."""
-        n, sets = problem.n_rows, problem.sets
-        if getattr(scorer, "leave_one_out", False):
-            return iter([(np.arange(n),) * 2])
-        if self.cv is None or isinstance(self.cv, Integral):
-            folds = CandidateStratifiedKFold(int(self.cv or min(_N_FOLDS, n)))
-            return folds.split(problem.matrix, sets)
-        return check_cv(self.cv).split(problem.matrix, sets)
-
     def _score_fold(
         self,
         settings: list[Setting],
@@ -240,23 +217,18 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
             start = problem.entries.gather(whole.entries.scatter(start)[train])
         X, sets, scores = whole.matrix[test], whole.sets[test], []
         for _, same in groupby(settings, lambda s: (s["bandwidth"], s["regularization"])):
-            previous: Setting | None = None
+            fitted: Setting = {}
             for setting in same:
                 model = self._make_model(setting)
                 under_cost = problem.with_cost(cost_matrix(model.cost, problem.classes))
-                if previous is None or not self._shares_fit(setting, previous):
-                    result, previous = model._solve(under_cost, start), setting
-                    result = replace(result, model=partial(_same, result.model()))
+                key = {name: value for name, value in setting.items() if name != "cost"}
+                if key != fitted or self.tol is not None:  # a cost decides nothing in the rounds
+                    result, fitted = model._solve(under_cost, start), key
+                    result = replace(result, model=partial(lambda made: made, result.model()))
                 model._keep(under_cost, result)
                 scores.append(float(scorer(model, X, sets)))
             problem.forget_smoothers()
         return scores
-
-    def _shares_fit(self, setting: Setting, other: Setting) -> bool:
-        """Whether settings differ in the cost alone, which then decides nothing in the rounds."""
-        return self.tol is None and all(
-            other[name] == value for name, value in setting.items() if name != "cost"
-        )
 
     def _settings(self) -> list[Setting]:
         """All combinations; those that share a factorisation follow one another."""
@@ -295,15 +267,6 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         chosen = {name: setting[name] for name in setting if name != "bandwidth"}
         return PLCPClassifier(base, kernel=kernel, **shared, **chosen)
 
-    def _check_scorer(self) -> Callable[..., float]:
-        scorer = get_scorer(self.scoring)
-        if isinstance(scorer, Scorer) and scorer.uses_truth:
-            raise ValueError(
-                f"scoring={scorer.name!r} uses the truth, which {type(self).__name__} does not "
-                "have. For an upper bound use GridSearchCV with y = with_truth(y, truth)."
-            )
-        return scorer
-
     def _report(self, settings: list[Setting], scores: NDArray[np.float64]) -> dict[str, Any]:
         """Fitted attributes that tell how the best setting was found."""
         means = scores.mean(axis=1)
@@ -311,7 +274,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         if np.isnan(means).all():
             raise ValueError(f"scoring={self.scoring!r} gave NaN for every setting.")
         results: dict[str, Any] = {
-            f"param_{name}": _objects([setting[name] for setting in settings])
+            f"param_{name}": object_array([setting[name] for setting in settings])
             for name in settings[0]
         }
         results["params"] = settings
@@ -328,15 +291,3 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
             "_cost_followed": settings[best]["cost"],
             "best_score_": float(means[best]),
         }
-
-
-def _same(model: Model) -> Model:
-    return model
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    """One entry a value, also where the values are matrices."""
-    out = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        out[i] = value
-    return out

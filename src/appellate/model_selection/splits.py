@@ -44,11 +44,6 @@ class CandidateKFold(KFold):  # type: ignore[misc]
     [0 1] [2 3]
     """
 
-    def __init__(
-        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
-    ) -> None:
-        super().__init__(n_splits=n_splits, shuffle=shuffle, random_state=random_state)
-
     def split(
         self, X: Any, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -116,13 +111,11 @@ class CandidateStratifiedKFold(CandidateKFold):
     ) -> Iterator[NDArray[np.intp]]:
         if y is None:
             raise ValueError("stratification needs the candidate sets: split(X, y).")
-        n = len(y)
-        sizes = np.full(self.n_splits, n // self.n_splits)
-        sizes[: n % self.n_splits] += 1
+        n, k = len(y), self.n_splits
+        sizes = np.bincount(np.arange(n) % k, minlength=k)
         order = check_random_state(self.random_state).permutation(n) if self.shuffle else None
         parts = deal_rows(y.matrix, sizes, order)
-        for fold in range(self.n_splits):
-            yield np.flatnonzero(parts == fold)
+        yield from (np.flatnonzero(parts == fold) for fold in range(k))
 
 
 def make_folds(
@@ -228,7 +221,12 @@ def candidate_train_test_split(
     n = len(sets)
     for rows in (X, *others):
         check_length(sets, count_rows(rows))
-    held_out = _count_held_out(test_size, n)
+    held_out = test_size if isinstance(test_size, Integral) else round(float(test_size) * n)
+    if isinstance(test_size, bool) or not 0 < held_out < n:
+        raise ValueError(
+            f"test_size={test_size!r} leaves no row on one side of {n}. Give a share between 0 "
+            "and 1, or a number of rows."
+        )
     order = check_random_state(random_state).permutation(n)
     if stratify:
         in_test = deal_rows(sets.matrix, np.array([n - held_out, held_out]), order) == 1
@@ -265,7 +263,11 @@ def deal_rows(
     >>> deal_rows(np.eye(2, dtype=bool)[[0, 0, 1, 1]], np.array([2, 2]))
     array([0, 1, 0, 1])
     """
-    order = _by_set(candidates, np.arange(len(candidates)) if order is None else order)
+    order = np.arange(len(candidates)) if order is None else order
+    packed = np.ascontiguousarray(np.packbits(candidates[order], axis=1))
+    keys = packed.view(f"V{packed.shape[1]}").ravel()
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    order = order[np.argsort(first[group], kind="stable")]  # equal sets follow one another
     entries = CandidateEntries(candidates[order])
     by_label, starts = entries.by_label
     left = np.diff(starts)  # undealt rows of every label
@@ -287,24 +289,6 @@ def deal_rows(
     dealt = np.empty_like(parts)
     dealt[order] = parts
     return dealt
-
-
-def _by_set(candidates: NDArray[np.bool_], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Order rows so that equal candidate sets follow one another, from their first on."""
-    packed = np.ascontiguousarray(np.packbits(candidates[order], axis=1))
-    keys = packed.view(f"V{packed.shape[1]}").ravel()
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    return order[np.argsort(first[group], kind="stable")]
-
-
-def _count_held_out(test_size: float | int, n: int) -> int:
-    count = test_size if isinstance(test_size, Integral) else round(float(test_size) * n)
-    if isinstance(test_size, bool) or not 0 < count < n:
-        raise ValueError(
-            f"test_size={test_size!r} leaves no row on one side of {n}. Give a share between 0 "
-            "and 1, or a number of rows."
-        )
-    return int(count)
 
 
 def count_rows(rows: Any) -> int:

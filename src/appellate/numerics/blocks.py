@@ -18,6 +18,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import repeat
 from operator import getitem
@@ -31,6 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from appellate._compat import check_n_features
 from appellate._text import install
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.threads import ordered_map
@@ -92,7 +94,7 @@ class Blocks(ABC):
             return function(read(item[0]), *item[1], *common)
 
         pairs = zip(items, repeat(()) if parts is None else parts, strict=parts is not None)
-        return ordered_map(work, pairs, blas=function not in (gather_block, evaluate_block))
+        return ordered_map(work, pairs, blas=function not in (_gather, _evaluate))
 
     def fold(self, function: Function, parts: Parts = None) -> Any:
         """Add up ``function(block, *part, sum so far)``; the first sum is None."""
@@ -254,24 +256,18 @@ class StoredBlocks(ArrayBlocks):
         if self._file is None:
             self.matrix.ravel()[position : position + block.size] = block.ravel()
             return
-        data: Any = np.ascontiguousarray(block, dtype=self.dtype).ravel().view(np.uint8)
-        offset = position * self.dtype.itemsize
-        while len(data):
-            written = os.pwrite(self._file.fileno(), data, offset)
-            data, offset = data[written:], offset + written
+        data = np.ascontiguousarray(block, dtype=self.dtype)
+        if os.pwrite(self._file.fileno(), data.data, position * data.itemsize) < data.nbytes:
+            raise OSError("cache_dir has no room left for the features. Name another folder.")
 
     def read(self, rows: slice) -> NDArray[Any]:
         """Return the features of a range of rows; a view if they are in memory."""
         if self._file is None:
             return self.matrix[rows]
         out = np.empty((rows.stop - rows.start, self.shape[1]), dtype=self.dtype)
-        data: Any = out.ravel().view(np.uint8)
-        offset = rows.start * self.shape[1] * self.dtype.itemsize
-        while len(data):
-            count = os.preadv(self._file.fileno(), [data], offset)
-            if count == 0:
-                raise OSError("the file of features in cache_dir ended early; fit again.")
-            data, offset = data[count:], offset + count
+        offset = rows.start * self.shape[1] * out.itemsize
+        if os.preadv(self._file.fileno(), [out.data], offset) < out.nbytes:
+            raise OSError("the file of features in cache_dir ended early; fit again.")
         return out
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
@@ -345,8 +341,11 @@ class ParquetRows(Blocks):
         self.files = sorted(path.glob("*.parquet"), key=_natural) if path.is_dir() else [path]
         if not self.files:
             raise FileNotFoundError(f"there is no *.parquet file in '{path}'.")
-        names = _data_columns(self.files[0]) if columns is None else list(columns)
-        kinds = [kind for file in self.files for kind in _read_kinds(file, names)]
+        schemas = [parquet.read_schema(file) for file in self.files]
+        names = _data_columns(schemas[0]) if columns is None else list(columns)
+        for file, schema in zip(self.files, schemas, strict=True):
+            _check_columns(file, schema, names)
+        kinds = [np.dtype(each.field(k).type.to_pandas_dtype()) for each in schemas for k in names]
         small = all(kind.itemsize <= 4 and kind.kind == "f" for kind in kinds)
         self.dtype = np.dtype(np.float32 if small else np.float64)
         self.slices, n = [], 0
@@ -377,35 +376,27 @@ def _natural(path: Path) -> tuple[list[Any], str]:
     return [int(part) if k % 2 else part for k, part in enumerate(parts)], path.name
 
 
-def _data_columns(file: Path) -> list[str]:
+def _data_columns(schema: Any) -> list[str]:
     """Columns of a Parquet file but for a stored index."""
-    from pyarrow import parquet
-
-    schema = parquet.read_schema(file)
     stored = (schema.pandas_metadata or {}).get("index_columns", [])
     index = {"__null_dask_index__", *(name for name in stored if isinstance(name, str))}
     return [name for name in schema.names if name not in index]
 
 
-def _read_kinds(file: Path, names: Sequence[str]) -> list[np.dtype[Any]]:
-    """Types of columns of a Parquet file, all of which must be there and be numbers."""
-    from pyarrow import parquet, types
+def _check_columns(file: Path, schema: Any, names: Sequence[str]) -> None:
+    """Refuse columns of a Parquet file that are not there or are not numbers."""
+    from pyarrow import types
 
-    schema = parquet.read_schema(file)
     strange = [name for name in names if name not in schema.names]
     if strange:
         raise ValueError(f"'{file}' has no column {', '.join(map(repr, strange))}.")
-
-    def is_number(kind: Any) -> bool:
-        return bool(types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind))
-
-    texts = [name for name in names if not is_number(schema.field(name).type)]
+    tests = types.is_boolean, types.is_integer, types.is_floating
+    texts = [name for name in names if not any(is_(schema.field(name).type) for is_ in tests)]
     if texts:
         raise ValueError(
             f"'{file}': columns {', '.join(map(repr, texts[:5]))} are not numbers. "
             "Name those that are: columns=[...]."
         )
-    return [np.dtype(schema.field(name).type.to_pandas_dtype()) for name in names]
 
 
 class DaskBlocks(Blocks):
@@ -451,14 +442,14 @@ class DaskBlocks(Blocks):
         return _run("compute", self._calls(function, parts, *common))
 
     def fold(self, function: Function, parts: Parts = None) -> Any:
-        level, add = self._calls(function, parts, None), load_dask().delayed(_add)
+        level, add = self._calls(function, parts, None), _dask().delayed(_add)
         while len(level) > 1:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
             level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return [np.array(each) for each in _run("compute", level)[0]]
 
     def place(self, values: Sequence[Any]) -> Sequence[Any]:
-        return _run("persist", [load_dask().delayed(each, traverse=False) for each in values])
+        return _run("persist", [_dask().delayed(each, traverse=False) for each in values])
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         within = [(indices >= rows.start) & (indices < rows.stop) for rows in self.slices]
@@ -466,7 +457,7 @@ class DaskBlocks(Blocks):
         return np.concatenate(list(self.map(getitem, parts)))
 
     def make(self, function: Function, width: int, dtype: Any, cache_dir: Any = None) -> Blocks:
-        shared = load_dask().delayed(function, traverse=False)
+        shared = _dask().delayed(function, traverse=False)
         tasks = _run("persist", self._calls(_call, None, shared))
         return DaskBlocks(tasks, self.slices, width, dtype)
 
@@ -475,7 +466,7 @@ class DaskBlocks(Blocks):
         self.shape = (len(self), width)
 
     def _calls(self, function: Function, parts: Parts, *common: Any) -> list[Any]:
-        delayed = load_dask().delayed
+        delayed = _dask().delayed
         call, shared = delayed(function), [delayed(each, traverse=False) for each in common]
         pairs = zip(self._tasks, repeat(()) if parts is None else parts, strict=False)
         return [call(task, *part, *shared) for task, part in pairs]
@@ -493,17 +484,12 @@ def _run(how: str, tasks: Sequence[Any]) -> Sequence[Any]:
     """Compute or persist tasks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        results: Sequence[Any] = getattr(load_dask(), how)(*tasks)
+        results: Sequence[Any] = getattr(_dask(), how)(*tasks)
     return results
 
 
-def load_dask() -> Any:
-    """Import Dask, or say how to install it."""
-    try:
-        import dask
-    except ImportError as error:
-        raise ImportError(f"Dask input needs dask: {install('dask')}") from error
-    return dask
+def _dask() -> Any:
+    return import_module("dask")  # which is there if a Dask collection is
 
 
 # -- the door ------------------------------------------------------------------------------
@@ -538,7 +524,7 @@ def _open_dask(X: Any) -> DaskBlocks:
     X, names = _read_dask(X)
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
-    check, dtype = load_dask().delayed(check_block), _float_type(X.dtype)
+    check, dtype = _dask().delayed(check_block), _float_type(X.dtype)
     slices, tasks, start = [], [], 0
     for number, (size, task) in enumerate(zip(X.chunks[0], X.to_delayed().ravel(), strict=True)):
         if size:
@@ -590,29 +576,15 @@ def check_block(
     return block
 
 
-def compute(y: Any) -> Any:
-    """Bring labels of a Dask collection into memory; leave others as they are."""
-    return y.compute() if is_lazy(y) else y
-
-
-def remember_features(model: Any, rows: Blocks) -> None:
-    """Set what scikit-learn's `validate_data` sets in `fit`."""
-    model.n_features_in_ = rows.shape[1]
-    if rows.feature_names is not None:
-        model.feature_names_in_ = rows.feature_names
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
-
-
-def check_features(model: Any, n_features: int, names: Any) -> None:
-    """Raise a ValueError if new rows have other features than those that were fitted."""
-    if n_features != model.n_features_in_:
-        raise ValueError(
-            f"X has {n_features} features, but {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input."
-        )
+def check_features(model: Any, rows: Any, names: Any, *, reset: bool = False) -> None:
+    """Remember number and names of features in `fit`, else raise a ValueError if they differ."""
+    check_n_features(model, rows, reset=reset)
     known = getattr(model, "feature_names_in_", None)
-    if names is not None and known is not None and list(names) != list(known):
+    if reset:
+        vars(model).pop("feature_names_in_", None)
+        if names is not None:
+            model.feature_names_in_ = names
+    elif names is not None and known is not None and list(names) != list(known):
         raise ValueError(
             "The feature names should match those that were passed during fit, in the same "
             f"order: {', '.join(map(str, known[:5]))}, ..."
@@ -643,12 +615,12 @@ def predict_lazily(call: Any, X: Any, dtype: Any, width: int | None, *, model: A
     """
     X, names = _read_dask(X)
     if model is not None:
-        check_features(model, X.shape[1], names)
+        check_features(model, X, names)
     empty = np.empty((0,) if width is None else (0, width), dtype=dtype or _float_type(X.dtype))
     shape: dict[str, Any] = {"drop_axis": 1}
     if width is not None:
         shape = {"chunks": (X.chunks[0], (width,))}
-    shared = load_dask().delayed(call, traverse=False)
+    shared = _dask().delayed(call, traverse=False)
     return X.map_blocks(_apply, shared, empty, dtype=empty.dtype, meta=empty, **shape)
 
 
@@ -683,7 +655,7 @@ def gather(features: Blocks, placed: Placed, values: Values) -> NDArray[np.float
         (part, values[entries.indptr[rows.start] : entries.indptr[rows.stop]])
         for rows, part in zip(features.slices, candidates, strict=True)
     ]
-    for part in features.map(gather_block, parts, entries.shape[1]):
+    for part in features.map(_gather, parts, entries.shape[1]):
         total += part
     return total
 
@@ -695,7 +667,7 @@ def evaluate(
     entries, candidates = placed
     parts = [(part,) for part in candidates]
     out = np.empty(len(entries), dtype=coefficients.dtype)
-    results = features.map(evaluate_block, parts, coefficients, shift)
+    results = features.map(_evaluate, parts, coefficients, shift)
     for rows, part in zip(features.slices, results, strict=True):
         out[entries.indptr[rows.start] : entries.indptr[rows.stop]] = part
     return out
@@ -728,26 +700,6 @@ def weighted_lengths(features: Blocks, weights: NDArray[Any]) -> NDArray[np.floa
     return np.concatenate(list(features.map(_length_block, None, weights)))
 
 
-def gather_block(
-    features: NDArray[Any], candidates: Part, values: Values, n_labels: int
-) -> NDArray[np.float64]:
-    """``D'Z`` of one block, (l, r), added up in double precision."""
-    out = np.zeros((n_labels, features.shape[1]))
-    labels, indptr = candidates
-    _gather(features, labels, indptr, values, out)
-    return out
-
-
-def evaluate_block(
-    features: NDArray[Any], candidates: Part, coefficients: NDArray[Any], shift: NDArray[Any]
-) -> Values:
-    """Candidate entries of ``Z C' + 1 shift'`` of one block."""
-    labels, indptr = candidates
-    out = np.empty(len(labels), dtype=coefficients.dtype)
-    _evaluate(features, labels, indptr, coefficients, shift, out)
-    return out
-
-
 def product_block(
     features: NDArray[Any], coefficients: NDArray[Any], shift: NDArray[Any]
 ) -> NDArray[Any]:
@@ -767,7 +719,10 @@ def _add_moments(block: NDArray[Any], so_far: Any) -> tuple[Any, Any]:
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _gather(features, labels, indptr, values, out):  # type: ignore[no-untyped-def]
+def _gather(features, candidates, values, n_labels):  # type: ignore[no-untyped-def]
+    """``D'Z`` of one block, (l, r), added up in double precision."""
+    labels, indptr = candidates
+    out = np.zeros((n_labels, features.shape[1]))
     for i in range(indptr.size - 1):
         for entry in range(indptr[i], indptr[i + 1]):
             value = values[entry]
@@ -775,10 +730,14 @@ def _gather(features, labels, indptr, values, out):  # type: ignore[no-untyped-d
                 row = out[labels[entry]]
                 for p in range(row.size):
                     row[p] += value * features[i, p]
+    return out
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _evaluate(features, labels, indptr, coefficients, shift, out):  # type: ignore[no-untyped-def]
+def _evaluate(features, candidates, coefficients, shift):  # type: ignore[no-untyped-def]
+    """Candidate entries of ``Z C' + 1 shift'`` of one block."""
+    labels, indptr = candidates
+    out = np.empty(labels.size, coefficients.dtype)
     for i in range(indptr.size - 1):
         for entry in range(indptr[i], indptr[i + 1]):
             row = coefficients[labels[entry]]
@@ -786,3 +745,4 @@ def _evaluate(features, labels, indptr, coefficients, shift, out):  # type: igno
             for p in range(row.size):
                 total += row[p] * features[i, p]
             out[entry] = total
+    return out

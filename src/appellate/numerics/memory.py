@@ -12,7 +12,7 @@ import numpy as np
 
 from appellate._compat import effective_threads
 from appellate.numerics.kernels import KernelSetting, LinearKernel
-from appellate.numerics.nystroem import SAMPLE_ROWS
+from appellate.numerics.smoothers import SAMPLE_ROWS
 
 DEFAULT_LANDMARKS = 1024  # at least, where they fit; see `default_landmarks`
 FEWEST_LANDMARKS = 256
@@ -99,84 +99,62 @@ def represent(
     >>> represent(GaussianKernel(n_landmarks=64), (50_000, 5), 3, np.float32).n_landmarks
     64
     """
-    (n, q), size = shape, np.dtype(dtype).itemsize
-    outputs = _OUTPUTS * n * n_labels * size
-    here = at_hand or (local and kernel.cache_dir is None)
-    if isinstance(kernel, LinearKernel):
-        copies = n_widths * n * q * size
-        if q >= n:
-            apart = memory = outputs + n_matrices * n * n * size + copies + 8 * n * q
-            what, disk = f"kernel matrices of {n} rows and a copy of their {q} features", 0
-        else:
-            algebra = _SQUARE_BYTES * q * q + 8 * min(n, SAMPLE_ROWS) * q
-            apart = outputs + algebra + _under_way(n, q, local)
-            what = f"a copy of the {q} features of {n} rows and matrices of {q} x {q}"
-            memory, disk = (apart + copies, 0) if here else (apart, copies)
-        free = free_memory()
-        if memory > _SHARE * free and (local or q >= n) and max(n, q) > SMALL_ROWS:
-            ways = ["name a cache_dir, so that the copy lives on disk"] * (apart <= _SHARE * free)
-            ways.append("take fewer rows or features, or more memory")
-            raise _refuse(f"{what} take {_gb(memory)}", free, ways)
-        return _say("exact", 0, f"linear kernel: {what}", memory, disk, kernel.cache_dir)
-    exact = n_matrices * n * n * size + outputs
-    if kernel.approximation == "exact" and not local:
+    (n, q), size, folder = shape, np.dtype(dtype).itemsize, kernel.cache_dir
+    linear, asked = isinstance(kernel, LinearKernel), getattr(kernel, "approximation", "exact")
+    if asked == "exact" and not linear and not local:
         raise ValueError(
             "approximation='exact' needs the rows in memory, but X is a Dask collection. Pass "
             "X.compute(), or approximation='auto'."
         )
-    auto = kernel.approximation == "auto"
-    if kernel.approximation == "exact" or (auto and local and n <= SMALL_ROWS):
-        return _say("exact", 0, f"exact kernel matrix: {n} rows", exact)
     free = free_memory()
-    if auto and local and n <= EXACT_ROWS and exact <= _SHARE * free:
-        return _say("exact", 0, f"exact kernel matrix: {n} rows, {_gb(free)} are free", exact)
+    room, outputs = _SHARE * free, _OUTPUTS * n * n_labels * size
+    exact = outputs + n_matrices * n * n * size
+    small = n <= SMALL_ROWS or (n <= EXACT_ROWS and exact <= room)
+    if not linear and (asked == "exact" or (asked == "auto" and local and small)):
+        what = f"exact kernel matrix: {n} rows, {_gb(free)} are free"
+        return Representation("exact", 0, f"{what}; takes about {_gb(exact)} of memory", exact)
+    here, whole = at_hand or (local and folder is None), linear and q >= n
 
     def needs(m: int, here: bool = here) -> int:
-        features = 4 * n * m if here else 0
-        landmarks = 4 * size * q * m + n_widths * (features + 8 * q * m) + 16 * SAMPLE_ROWS * q
-        squares = (_SQUARE_BYTES + 8 * (n_widths - 1)) * m * m
-        return outputs + _WORKSPACE + _under_way(n, max(q, m), local) + landmarks + squares
+        """Bytes with features of this width, or with linear kernel matrices."""
+        if whole:
+            return exact + n * q * (n_widths * size + 8)
+        features = n_widths * n * m * (size if linear else 4) * here
+        landmarks = 0 if linear else q * m * (4 * size + 8 * n_widths)
+        under_way = min(effective_threads() * _THREAD_BYTES, 16 * n * max(q, m)) * local
+        algebra = (_SQUARE_BYTES + 8 * (n_widths - 1)) * m * m + 16 * SAMPLE_ROWS * q
+        return outputs + _WORKSPACE + under_way + features + landmarks + algebra
 
-    m = min(kernel.n_landmarks or default_landmarks(n), n)
-    limited, room = local or at_hand, _SHARE * free
-    while kernel.n_landmarks is None and limited and m > FEWEST_LANDMARKS and needs(m) > room:
+    given, limited = getattr(kernel, "n_landmarks", q), local or at_hand or whole
+    m = q if linear else min(given or default_landmarks(n), n)
+    while given is None and limited and m > FEWEST_LANDMARKS and needs(m) > room:
         m = max(m - 64, FEWEST_LANDMARKS)
     what = f"Nystroem features of {m} landmarks"
-    if limited and needs(m) > room:
+    if linear:
+        what = f"linear kernel, {'n x n matrices and ' * whole}a copy of the {q} features"
+    if limited and needs(m) > room and not (linear and max(n, q) <= SMALL_ROWS):
         ways = []
         if here and not at_hand and needs(m, False) <= room:
             ways.append("name a cache_dir, so that the features live on disk")
         fewer = next((k for k in range(m, 0, -max(1, m // 64)) if needs(k) <= room), None)
-        if fewer:
+        if fewer and not linear:
             ways.append(f"lower n_landmarks to {fewer}")
-        ways.append("take fewer rows or " + ("another base" if at_hand else "more memory"))
-        raise _refuse(f"{what} of {n} rows take {_gb(needs(m))}", free, ways)
+        other = "features, or more memory" if linear else "more memory"
+        ways.append(f"take fewer rows or {'another base' if at_hand else other}")
+        advice = ", or ".join(ways)
+        raise MemoryError(
+            f"{what} of {n} rows take {_gb(needs(m))}, and {_gb(free)} are free (of which a fit "
+            f"takes {_SHARE:.0%} at most). {advice[0].upper()}{advice[1:]}."
+        )
     reason = f"{n} rows"
-    if auto and local:
+    if asked == "auto" and local:
         reason = f"the exact kernel of {n} rows needs {_gb(exact)}, {_gb(free)} are free"
-    disk = 0 if local and kernel.cache_dir is None else 4 * n * m * n_widths
-    return _say("nystroem", m, f"{what}: {reason}", needs(m), disk, kernel.cache_dir)
-
-
-def _say(
-    kind: str, m: int, reason: str, memory: int, disk: int = 0, folder: Any = None
-) -> Representation:
-    where = "on the cluster" if folder is None else f"of disk in '{folder}'"
-    more = f" and {_gb(disk)} {where}" if disk else ""
-    return Representation(kind, m, f"{reason}; takes about {_gb(memory)} of memory{more}", memory)
-
-
-def _refuse(what: str, free: int, ways: list[str]) -> MemoryError:
-    advice = ", or ".join(ways)
-    return MemoryError(
-        f"{what}, and {_gb(free)} are free (of which a fit takes {_SHARE:.0%} at most). "
-        f"{advice[0].upper()}{advice[1:]}."
-    )
-
-
-def _under_way(n: int, width: int, local: bool) -> int:
-    """Bytes of the blocks that the threads of this process work on."""
-    return min(effective_threads() * _THREAD_BYTES, 16 * n * width) if local else 0
+    said = f"{what}: {reason}; takes about {_gb(needs(m))} of memory"
+    if not whole and not (local and folder is None):
+        where = "on the cluster" if folder is None else f"of disk in '{folder}'"
+        said += f" and {_gb(n_widths * n * m * (size if linear else 4))} {where}"
+    kind = "exact" if linear else "nystroem"
+    return Representation(kind, 0 if linear else m, said, needs(m))
 
 
 def _gb(size: float) -> str:
@@ -205,22 +183,23 @@ def free_memory() -> int:
     The least of what the machine has available, its control group leaves and the limit on the
     address space allows; 4 GiB where none of them can be read.
     """
-    known = [_available(), *_left_in_groups(), _left_in_address_space()]
-    return max(0, min((k for k in known if k is not None), default=4 * 2**30))
+    known = _left_in_groups()
+    with suppress(OSError):
+        said = Path("/proc/meminfo").read_text()
+        known += [1024 * int(each) for each in re.findall(r"^MemAvailable: *(\d+)", said, re.M)]
+    if not known:
+        with suppress(ImportError):
+            import psutil  # type: ignore[import-untyped]
 
+            known.append(int(psutil.virtual_memory().available))
+    with suppress(ImportError, OSError, ValueError):
+        import resource
 
-def _available() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(l.split()[1]) * 1024 for l in lines if l.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        pass
-    try:
-        import psutil  # type: ignore[import-untyped]
-
-        return int(psutil.virtual_memory().available)
-    except ImportError:
-        return None
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if most != resource.RLIM_INFINITY:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            known.append(most - pages * resource.getpagesize())
+    return max(0, min(known, default=4 * 2**30))
 
 
 def _left_in_groups(
@@ -231,31 +210,12 @@ def _left_in_groups(
     Files that the system merely keeps at hand count as free.
     """
     found: list[int] = []
-    try:
-        places = re.findall(r"^0::/(.*)$", own.read_text(), flags=re.M)
-        folders = [
-            part for place in places for part in (groups / place, *(groups / place).parents)
-        ]
-    except OSError:
-        return found
-    for folder in folders:
-        with suppress(OSError, ValueError):  # no such group, or "max"
-            most, used = (int((folder / f"memory.{k}").read_text()) for k in ("max", "current"))
-            cached = re.search(
-                r"^inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.M
-            )
-            found.append(most - used + (int(cached[1]) if cached else 0))
+    with suppress(OSError):
+        for place in re.findall(r"^0::/(.*)$", own.read_text(), flags=re.M):
+            for folder in (groups / place, *(groups / place).parents):
+                with suppress(OSError, ValueError):  # no such group, or "max"
+                    files = (folder / f"memory.{k}" for k in ("max", "current", "stat"))
+                    most, used, stat = (file.read_text() for file in files)
+                    cached = re.findall(r"^inactive_file (\d+)$", stat, re.M)
+                    found.append(int(most) - int(used) + sum(map(int, cached)))
     return found
-
-
-def _left_in_address_space() -> int | None:
-    try:
-        import resource
-
-        most, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if most == resource.RLIM_INFINITY:
-            return None
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        return most - pages * resource.getpagesize()
-    except (ImportError, OSError, ValueError):
-        return None

@@ -23,10 +23,14 @@ from appellate.tables.tools import Export, find_tool, open_export, write_suggest
 from appellate.tables.writing import check_ending, join, write_csv, write_table
 
 if TYPE_CHECKING:
-    from appellate.tables.encoding import TextEncoder, feature_kinds, features, make_encoder
-    from appellate.tables.importance import contributions
-    from appellate.tables.pictures import embed_pictures
-    from appellate.tables.vectors import embed_texts
+    from appellate.tables.encoding import (
+        TextEncoder,
+        contributions,
+        feature_kinds,
+        features,
+        make_encoder,
+    )
+    from appellate.tables.vectors import embed_pictures, embed_texts
 
 __all__ = [
     "Diagnosis",
@@ -57,16 +61,10 @@ __all__ = [
     "write_table",
 ]
 
-_LATER = {
-    **dict.fromkeys(("TextEncoder", "feature_kinds", "features", "make_encoder"), "encoding"),
-    "contributions": "importance",
-    "embed_pictures": "pictures",
-    "embed_texts": "vectors",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Load what needs scikit-learn when it is asked for."""
-    if name in _LATER:
-        return getattr(import_module(f"appellate.tables.{_LATER[name]}"), name)
+    if name in __all__:
+        home = "vectors" if name.startswith("embed") else "encoding"
+        return getattr(import_module(f"appellate.tables.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,7 +18,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,7 @@ NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 
 _POINT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
-_INFINITE = r"(?i)[+-]?inf(inity)?"
+_INFINITE = r"[+-]?inf(inity)?"
 _NUMBER = re.compile(_POINT)
 _SEPARATORS = ("|", ";", ",")
 _PARTNERS = {"[": "]", "{": "}", "(": ")"}
@@ -50,7 +49,8 @@ _DATES = tuple(
     for day in ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
     for clock in ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S")
 )
-_DATE = r"^[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T][0-9]{1,2}:.*)?$"
+_DATE = r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T][0-9]{1,2}:.*)?"
+_NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
 class TableError(ValueError):
@@ -66,15 +66,18 @@ def name_some(names: Iterable[Any], most: int = 5) -> str:
     'a', 'b' and 1 more
     """
     shown = [name if len(name) <= 40 else name[:39] + "…" for name in map(str, names)]
+    return listing([f"'{printable(name)}'" for name in shown], most)
+
+
+def listing(shown: Sequence[Any], most: int = 5) -> str:
+    """Name the first few as they are."""
     rest = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(f"'{printable(name)}'" for name in shown[:most]) + rest
+    return ", ".join(map(str, shown[:most])) + rest
 
 
-def name_rows(rows: Sequence[int] | NDArray[Any], most: int = 5) -> str:
+def name_rows(rows: Sequence[int] | NDArray[Any]) -> str:
     """Name row numbers for a message; they count from 0, without the header."""
-    shown = ", ".join(str(int(row)) for row in rows[:most])
-    rest = f" and {len(rows) - most} more" if len(rows) > most else ""
-    return f"row{'' if len(rows) == 1 else 's'} {shown}{rest}"
+    return f"row{'' if len(rows) == 1 else 's'} {listing(list(rows))}"
 
 
 def as_text(value: Any, separator: str = "|") -> str:
@@ -92,14 +95,9 @@ def as_text(value: Any, separator: str = "|") -> str:
         return ""
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, datetime):
-        text = value.isoformat(" ")
-        return text.removesuffix(" 00:00:00")
-    if isinstance(value, date):
-        return value.isoformat()
     if isinstance(value, (list, tuple, set)):
-        return separator.join(as_text(each) for each in value)
-    return str(value)
+        return separator.join(map(as_text, value))
+    return str(value).removesuffix(" 00:00:00")
 
 
 def as_label(value: Any) -> str | None:
@@ -128,7 +126,7 @@ def as_number(text: str, decimal: str = ".") -> float | None:
         return float("nan")
     if decimal == "," and re.fullmatch(_COMMA, text):
         text = text.replace(",", ".")
-    return float(text) if _NUMBER.fullmatch(text) or re.fullmatch(_INFINITE, text) else None
+    return float(text) if re.fullmatch(f"{_POINT}|{_INFINITE}", text.lower()) else None
 
 
 def one_spelling(labels: Iterable[str]) -> dict[str, str]:
@@ -158,10 +156,9 @@ def in_order(labels: Iterable[str]) -> list[str]:
     return sorted(names, key=Decimal) if all(map(_NUMBER.fullmatch, names)) else names
 
 
-def split(text: str, separator: str | None) -> tuple[str, ...]:
-    """Return the distinct labels in a cell."""
-    parts = text.split(separator) if separator else (text,)
-    return tuple(dict.fromkeys(label for part in parts if (label := as_label(part))))
+def distinct_labels(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return the labels of one set, each once."""
+    return tuple(dict.fromkeys(label for value in values if (label := as_label(value))))
 
 
 def parse_list(text: str) -> tuple[str, ...] | None:
@@ -190,9 +187,7 @@ def parse_list(text: str) -> tuple[str, ...] | None:
         return None
     if not all(type(value) in (str, int, float) for value in values):
         return None
-    if isinstance(values, set):
-        values = sorted(values, key=str)
-    return tuple(dict.fromkeys(label for value in values if (label := as_label(value))))
+    return distinct_labels(sorted(values, key=str) if isinstance(values, set) else values)
 
 
 def texts(column: Any) -> Any:
@@ -200,13 +195,15 @@ def texts(column: Any) -> Any:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return texts(column.cast(kind.value_type))
+    if pa.types.is_floating(kind):
+        distinct, codes = np.unique(np.asarray(column, dtype=float), return_inverse=True)
+        names = pa.array([as_text(value) or None for value in distinct.tolist()], pa.string())
+        return names.take(pa.array(codes))
     if pa.types.is_boolean(kind):
         column = pc.if_else(column, "True", "False")
-    elif pa.types.is_floating(kind):
-        return _float_texts(column)
     elif pa.types.is_timestamp(kind):
         column = _moment_texts(column)
-    elif _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
+    elif is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
         column = column.cast(pa.string())
     else:
         column = pa.array([as_text(value) for value in column.to_pylist()], pa.string())
@@ -215,17 +212,10 @@ def texts(column: Any) -> Any:
     return pc.if_else(pc.equal(trimmed, ""), None, trimmed)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of texts."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(test(kind) for test in tests)
-
-
-def _float_texts(column: Any) -> Any:
-    values = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else None
-    values = column.to_numpy() if values is None else values
-    distinct, codes = np.unique(np.asarray(values, dtype=float), return_inverse=True)
-    names = pa.array([as_text(value) or None for value in distinct.tolist()], pa.string())
-    return names.take(pa.array(codes))
 
 
 def _moment_texts(column: Any) -> Any:
@@ -264,38 +254,29 @@ def numbers(
     kind = column.type
     if pa.types.is_dictionary(kind):
         return numbers(column.cast(kind.value_type), decimal, missing)
-    if pa.types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        column = column.cast(pa.float64(), safe=False)
-    elif _is_text(kind):
-        column = texts(column)
+    if is_text(kind):
+        column = pc.utf8_lower(texts(column))
         marks = pa.array([*NO_NUMBER, *(mark.lower() for mark in missing)])
-        column = pc.if_else(pc.is_in(pc.utf8_lower(column), marks), None, column)
-        if decimal == "," and pc.all(pc.match_substring_regex(column, f"^{_COMMA}$")).as_py():
+        column = pc.if_else(pc.is_in(column, marks), None, column)
+        if decimal == "," and _all_match(column, _COMMA):
             column = pc.replace_substring(column, ",", ".")
         real = pc.match_substring_regex(column, f"^{_POINT}$")
-        infinite = pc.match_substring_regex(column, f"{_INFINITE[:4]}^{_INFINITE[4:]}$")
-        if not pc.any(real).as_py() or not pc.all(pc.or_(real, infinite)).as_py():
+        if not pc.any(real).as_py() or not _all_match(column, f"({_POINT}|{_INFINITE})"):
             return None
-        column = pc.replace_substring_regex(pc.utf8_lower(column), r"^\+", "")
-        column = pc.replace_substring_regex(column, r"^(-?)inf(inity)?$", r"\1inf")
-        column = column.cast(pa.float64())
-    elif not pa.types.is_boolean(kind):
+        column = pc.replace_substring_regex(column, r"^\+|inity$", "")
+    elif not any(test(kind) for test in _NUMERIC):
         return None
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return np.array(whole.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.array(column.cast(pa.float64(), safe=False), dtype=np.float64)
+
+
+def _all_match(column: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(column, f"^{pattern}$")).as_py())
 
 
 def has_commas(column: Any) -> bool:
     """Tell whether texts are numbers of which some have a decimal comma."""
-    if not _is_text(column.type):
-        return False
-    filled = texts(column).drop_null()
-    return bool(
-        pc.any(pc.match_substring(filled, ",")).as_py()
-        and pc.all(pc.match_substring_regex(filled, f"^{_COMMA}$")).as_py()
-    )
+    filled = texts(column) if is_text(column.type) else pa.array([], pa.string())
+    return bool(pc.any(pc.match_substring(filled, ",")).as_py()) and _all_match(filled, _COMMA)
 
 
 def dates(column: Any) -> Any:
@@ -316,11 +297,9 @@ def dates(column: Any) -> Any:
         return column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", kind.tz), safe=False)
-    if not _is_text(kind):
-        return None
-    cells = texts(column)
+    cells = texts(column) if is_text(kind) else pa.array([], pa.string())
     filled = cells.drop_null()
-    if not len(filled) or not pc.all(pc.match_substring_regex(filled, _DATE)).as_py():
+    if not len(filled) or not _all_match(filled, _DATE):
         return None
     for form in _DATES:
         parsed = pc.strptime(filled, format=form, unit="us", error_is_null=True)
@@ -457,15 +436,15 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     """
     owner = first = np.arange(len(table))
     people_names: Sequence[str] = ()
-    items = people = weights = None
-    notes: tuple[str, ...] = ()
+    items = people = weights = ids = truth = None
+    notes: list[str] = []
     if roles.counts or len(roles.candidates) > 1:
         given: Sequence[str] = roles.counts or roles.candidates
         counts = _counts(table, given, most=np.inf if roles.counts else 1)
         rows, codes = np.nonzero(counts)
         weights = counts[rows, codes]
     elif roles.candidates:
-        rows, codes, given, notes = _sets(table, roles)
+        rows, codes, given = _sets(table, roles, notes)
     elif roles.annotators:
         people_names = roles.annotators
         given, answers = together([coded(table, name) for name in roles.annotators])
@@ -478,9 +457,10 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         _refuse_nameless(table, roles.long[0], owner)
         first = np.full(len(items), len(table))
         np.minimum.at(first, owner, np.arange(len(table)))
-    truth, truths = coded(table, roles.truth) if roles.truth else (None, [])
-    spelled, notes_ = _spell([*given, *truths], roles.missing)
-    kept = {spelled[given[code]] for code in np.unique(codes[codes >= 0]).tolist()} - {None}
+        ids = np.array(items, dtype=object)
+    truths, true = coded(table, roles.truth) if roles.truth else (owner, [])
+    spelled = _spell([*given, *true], roles.missing, notes)
+    kept = {spelled[given[code]] for code in np.unique(codes[codes >= 0]).tolist()}
     fixed = roles.counts or roles.candidates[1:]
     names = list(given) if fixed else in_order(name for name in kept if name)
     place = {name: j for j, name in enumerate(names)}
@@ -493,7 +473,14 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     if len(roles.long) > 2:
         entries = np.unique(entries, axis=1)
         weights = np.ones(entries.shape[1])
-    ids = _ids(table, roles.id, first)
+    if roles.truth:
+        truth = np.array([*(spelled[t] for t in true), None], dtype=object)[truths[first]]
+    doubtful = [name for name in names if name.lower() in NO_NUMBER | {"?", "-", "-1"}]
+    if doubtful and (roles.annotators or roles.long):
+        notes.append(
+            f"taken as labels: {name_some(doubtful)}. If that means that there is no answer, name "
+            "it with missing=."
+        )
     return Labels(
         rows=entries[0],
         people=entries[1],
@@ -501,12 +488,12 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         weights=weights,
         n_rows=len(first),
         class_names=np.array(names, dtype=np.str_),
-        ids=np.array(items, dtype=object) if ids is None and items else ids,
+        ids=ids if roles.id is None else _ids(table, roles.id, first),
         people_names=np.array(people_names, dtype=np.str_),
         owner=owner,
         first=first,
-        truth=None if truth is None else _named(truth[first], [spelled[t] for t in truths]),
-        notes=(*notes, *notes_, *_doubtful(names, roles)),
+        truth=truth,
+        notes=tuple(notes),
     )
 
 
@@ -527,7 +514,9 @@ def find_separator(column: Mapping[str, int]) -> str | None:
     found = []
     for mark in _SEPARATORS:
         holding = sum(count for cell, count in column.items() if mark in cell)
-        parts = Counter(part for cell in column if holding for part in split(cell, mark))
+        parts = Counter(
+            part for cell in column if holding for part in distinct_labels(cell.split(mark))
+        )
         if parts:  # prose is long, and parts of names such as 'Doe, Jane' come once
             words, letters = np.mean([(part.count(" ") + 1, len(part)) for part in parts], axis=0)
             again = sum(count for count in parts.values() if count > 1)
@@ -543,45 +532,51 @@ def coded(table: Table, name: str) -> tuple[NDArray[np.intp], list[str]]:
     return codes.astype(np.intp), column.dictionary.to_pylist()
 
 
-def _named(codes: NDArray[np.intp], names: Sequence[str | None]) -> NDArray[Any]:
-    return np.array([*names, None], dtype=object)[codes]
-
-
 def _spell(
-    given: Sequence[str], missing: Sequence[str]
-) -> tuple[dict[str, str | None], tuple[str, ...]]:
-    """Give every label its one spelling, None to those that stand for none; say what changed."""
+    given: Sequence[str], missing: Sequence[str], notes: list[str]
+) -> dict[str, str | None]:
+    """Give every label its one spelling, None to those that stand for none; note what changed."""
     marks = {mark for mark in map(as_label, missing) if mark}
     same = one_spelling([*given, *marks])
     marks |= {same[mark] for mark in marks if mark in same}
     spelled = {label: same.get(label, label) for label in given}
     changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if a != b and b not in marks]
-    rest = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-    shown = printable(", ".join(changed[:3])) + rest
-    notes = (f"labels that are the same number are read as one: {shown}.",) if changed else ()
-    return {label: None if name in marks else name for label, name in spelled.items()}, notes
+    if changed:
+        shown = printable(listing(changed))
+        notes.append(f"labels that are the same number are read as one: {shown}.")
+    return {label: None if name in marks else name for label, name in spelled.items()}
 
 
 def _sets(
-    table: Table, roles: Roles
-) -> tuple[NDArray[np.intp], NDArray[np.intp], list[str], tuple[str, ...]]:
-    """Return row and code of every candidate in a column of sets, the labels, what to note."""
+    table: Table, roles: Roles, notes: list[str]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], list[str]]:
+    """Return row and code of every candidate in a column of sets, and the labels."""
     name, mark = roles.candidates[0], roles.separator
     column = table.data.column(name)
-    notes: tuple[str, ...] = ()
     if pa.types.is_nested(column.type):
         codes = np.arange(len(table))
-        parted = [_distinct(value) for value in column.to_pylist()]
+        cells = column.to_pylist()
+        parted = [distinct_labels(cell if isinstance(cell, list) else [cell]) for cell in cells]
     else:
         codes, texts = coded(table, name)
-        lists = _lists(table, name, codes, texts)
-        parted = lists or [split(text, mark) for text in texts]
+        parted = [distinct_labels(text.split(mark) if mark else [text]) for text in texts]
+        bracketed = all(text[0] in "[{(" and text[-1] in "]})" for text in texts)
+        lists = [parse_list(text) for text in texts if bracketed]
         gaps = [mark and not all(map(str.strip, text.split(mark))) for text in texts]
         rows = np.flatnonzero(np.array([*gaps, False], dtype=bool)[codes])
-        if lists:
-            notes = (f"cells of {name_some([name])} are read as lists of labels.",)
+        if None in lists and any(lists):  # not if all are names in brackets
+            wrong = lists.index(None)
+            raise TableError(
+                f"{table.source}, column {name_some([name])}: cells look like Python or JSON "
+                f"lists, but row {np.flatnonzero(codes == wrong)[0]} cannot be read: "
+                f"{texts[wrong][:40]!r}. Write its labels as in \"['cat', 'dog']\", or as "
+                "'cat|dog'."
+            )
+        if lists and None not in lists:
+            parted = [row or () for row in lists]
+            notes.append(f"cells of {name_some([name])} are read as lists of labels.")
         elif len(rows):
-            notes = (f"nothing before, after or between two {mark!r} in {name_rows(rows)}.",)
+            notes.append(f"nothing before, after or between two {mark!r} in {name_rows(rows)}.")
     place: dict[str, int] = {}
     flat = [place.setdefault(label, len(place)) for row in parted for label in row]
     sizes = np.array([*map(len, parted), 0])
@@ -589,31 +584,7 @@ def _sets(
     within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
     positions = np.repeat(starts, lengths) + within
     rows = np.repeat(np.arange(len(table)), lengths)
-    return rows, np.array(flat, dtype=np.intp)[positions], list(place), notes
-
-
-def _distinct(values: Any) -> tuple[str, ...]:
-    each = values if isinstance(values, list) else [values]
-    return tuple(dict.fromkeys(label for value in each if (label := as_label(value))))
-
-
-def _lists(
-    table: Table, name: str, codes: NDArray[np.intp], texts: Sequence[str]
-) -> list[tuple[str, ...]] | None:
-    """Read cells such as ``['cat', 'dog']`` if all look like it."""
-    if not all(text[0] in "[{(" and text[-1] in "]})" for text in texts):
-        return None
-    lists = [parse_list(text) for text in texts]
-    wrong = next((i for i, row in enumerate(lists) if row is None), None)
-    if wrong is None:
-        return [row or () for row in lists]
-    if not any(lists):
-        return None  # names in brackets
-    raise TableError(
-        f"{table.source}, column {name_some([name])}: cells look like Python or JSON lists, but "
-        f"row {np.flatnonzero(codes == wrong)[0]} cannot be read: {texts[wrong][:40]!r}. Write "
-        "its labels as in \"['cat', 'dog']\", or as 'cat|dog'."
-    )
+    return rows, np.array(flat, dtype=np.intp)[positions], list(place)
 
 
 def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float64]:
@@ -657,9 +628,7 @@ def _refuse_nameless(table: Table, name: str, codes: NDArray[np.intp]) -> None:
         )
 
 
-def _ids(table: Table, name: str | None, first: NDArray[np.intp]) -> NDArray[Any] | None:
-    if name is None:
-        return None
+def _ids(table: Table, name: str, first: NDArray[np.intp]) -> NDArray[Any]:
     codes, texts = coded(table, name)
     _refuse_nameless(table, name, codes[first])
     twice = np.flatnonzero(np.bincount(codes[first]) > 1)
@@ -669,15 +638,4 @@ def _ids(table: Table, name: str | None, first: NDArray[np.intp]) -> NDArray[Any
             f"{name_some((texts[i] for i in twice), 3)} occurs more than once. Give every row its "
             "own id; if a row is one answer of several, use long=."
         )
-    return _named(codes[first], texts)
-
-
-def _doubtful(names: Sequence[str], roles: Roles) -> tuple[str, ...]:
-    """Say which labels of people are called as an empty cell often is."""
-    doubtful = [name for name in names if name.lower() in NO_NUMBER | {"?", "-", "-1"}]
-    if not doubtful or not (roles.annotators or roles.long):
-        return ()
-    return (
-        f"taken as labels: {name_some(doubtful)}. If that means that there is no answer, name it "
-        "with missing=.",
-    )
+    return np.array(texts, dtype=object)[codes[first]]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from appellate.tables import cells
-from appellate.tables.cells import Labels, name_rows, name_some, printable, read_labels
+from appellate.tables.cells import Labels, listing, name_rows, name_some, printable, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 
@@ -97,18 +97,15 @@ class Diagnosis:
         """Say everything, for a terminal."""
         lines = [f"{self.source}: {self.kind}", f"  {MEANING[self.kind]}", ""]
         lines += [f"Why: {self.reason}", "", "Read as:"]
-        lines += [f"  {line}" for line in str(self.roles).splitlines()]
-        lines.append("")
+        lines += [*(f"  {line}" for line in str(self.roles).splitlines()), ""]
         for name, text in _FACTS.items():
             value = self.facts.get(name)
             if value is not None:
                 shown = f"{value:.1%}" if name == "truth_coverage" else f"{value:.4g}"
                 shown = str(value) if isinstance(value, int) else shown
                 lines.append(f"  {shown:>8}  {text}")
-        for title, said in (
-            ("Mend first (rows count from 0, without the header):", self.problems),
-            ("Note:", self.notes),
-        ):
+        mend = "Mend first (rows count from 0, without the header):"
+        for title, said in {mend: self.problems, "Note:": self.notes}.items():
             lines += ["", title, *(f"  - {text}" for text in said)] if said else []
         if self.command:
             lines += ["", "Next, in the terminal:", "", f"    {self.command}"]
@@ -162,25 +159,30 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
         problems.append("no column is left to learn from; name some with features=.")
     notes = [*table.notes, *roles.notes, *read.notes, *_spellings(read)]
     notes += _more_notes(table, roles, read)
-    useful = kind == "partial-label" or (kind == "noisy" and roles.layout != "candidates")
-    return Diagnosis(
-        kind,
-        reason,
-        roles,
-        facts,
-        problems,
-        notes,
-        _command(table, roles) if useful else None,
-        _python(table, roles)
-        if useful
-        else {"multi-label": _MULTI, "plain": _PLAIN}.get(kind, _WRONG),
-        table.source,
-    )
+    command, python = None, {"multi-label": _MULTI, "plain": _PLAIN}.get(kind, _WRONG)
+    if kind == "partial-label" or (kind == "noisy" and roles.layout != "candidates"):
+        options = _options(table, roles)
+        command = None if table.path is None else _command(table.path, options)
+        said = "".join(f", {name}={value!r}" for name, value in options.items())
+        data = "table" if table.path is None else repr(table.path)
+        python = f"import appellate\n\nrun = appellate.rectify({data}{said})"
+    return Diagnosis(kind, reason, roles, facts, problems, notes, command, python, table.source)
 
 
 def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
     sizes = np.count_nonzero(read.matrix, axis=1)
     l = len(read.class_names)
+    empty = 0
+    for name in roles.features:
+        column = table.data.column(name)
+        text = cells.is_text(column.type)
+        empty += cells.texts(column).null_count if text else column.null_count
+    covered = None
+    if read.truth is not None and any(label is not None for label in read.truth):
+        place = {name: j for j, name in enumerate(read.class_names.tolist())}
+        rows = [i for i, label in enumerate(read.truth) if label is not None]
+        codes = np.array([place.get(read.truth[i], -1) for i in rows])
+        covered = float(np.mean((codes >= 0) & read.matrix[rows, codes]))
     facts: dict[str, Any] = {
         "rows": read.n_rows,
         "classes": l,
@@ -190,9 +192,9 @@ def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
         "several": int(np.count_nonzero(sizes > 1)),
         "full_sets": int(np.count_nonzero(sizes == l)) if l > 1 else 0,
         "empty": int(np.count_nonzero(sizes == 0)),
-        "truth_coverage": _coverage(read),
+        "truth_coverage": covered,  # of the rows that have a truth
         "features": len(roles.features) + len(roles.text),
-        "missing_cells": _empty_cells(table, roles),
+        "missing_cells": empty,
         "set_aside": list(roles.ignore),
     }
     if not roles.candidates:
@@ -201,87 +203,53 @@ def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
     return facts
 
 
-def _empty_cells(table: Table, roles: Roles) -> int:
-    columns = (table.data.column(name) for name in roles.features)
-    total = 0
-    for column in columns:
-        text = cells._is_text(column.type)
-        total += cells.texts(column).null_count if text else column.null_count
-    return int(total)
-
-
-def _coverage(read: Labels) -> float | None:
-    """Return the share of the rows whose truth, where there is one, is in the set."""
-    if read.truth is None:
-        return None
-    place = {name: j for j, name in enumerate(read.class_names.tolist())}
-    rows = [i for i, label in enumerate(read.truth) if label is not None]
-    codes = np.array([place.get(read.truth[i], -1) for i in rows], dtype=np.intp)
-    if not rows:
-        return None
-    return float(np.mean((codes >= 0) & read.matrix[rows, codes]))
-
-
 def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> tuple[Kind, str]:
-    n, several = facts["rows"], facts["several"]
-    share = f"{several / n:.1%} of the rows"
+    n, several, covered = facts["rows"], facts["several"], facts["truth_coverage"]
     if not roles.candidates:
         who = f"{facts['people']} people" if facts["people"] else "people"
         if not several:
             return "plain", f"{who} agree on every row."
         said = f"{several} of {n} rows ({several / n:.1%})"
         return "noisy", f"{who} disagree on {said}; their answers make candidate sets."
-    covered = facts["truth_coverage"]
     if not several:
         if covered is not None and covered < 1:
             wrong = f"{1 - covered:.1%} of the rows"
             return "noisy", f"every row has one label, which is not the truth in {wrong}."
         return "plain", "every row has one label at most."
-    start = f"{share} have several labels"
-    if roles.truth and roles.separator and _is_parted(table, roles):
+    start = f"{several / n:.1%} of the rows have several labels"
+    truths = table.texts(roles.truth).drop_null().to_pylist() if roles.truth else []
+    if roles.separator and any(
+        len(cells.distinct_labels(t.split(roles.separator))) > 1 for t in truths
+    ):
         return "multi-label", f"{start}, and so has the truth: all labels of a set count."
     if covered == 1:
         return "partial-label", f"{start}, and the one true label is always among them."
     if covered is not None:
-        return (
-            "partial-label",
-            f"{start}, and the one true label is among them in {covered:.1%} of the rows: the "
-            "sets are noisy.",
-        )
+        among = f"among them in {covered:.1%} of the rows: the sets are noisy."
+        return "partial-label", f"{start}, and the one true label is {among}"
     if facts["empty"] >= _EMPTY_SETS * n:
-        return (
-            "multi-label",
-            f"{start} and {facts['empty'] / n:.1%} have none. A candidate set is never empty, so "
-            "this looks like all labels of a set being true; the table alone cannot tell.",
-        )
-    return (
-        "partial-label",
-        f"{start}. This is partial-label if one label of each set is true, multi-label if all "
-        "are; the table alone cannot tell.",
+        start += f" and {facts['empty'] / n:.1%} have none. A candidate set is never empty, so"
+        unsure = "this looks like all labels of a set being true; the table alone cannot tell."
+        return "multi-label", f"{start} {unsure}"
+    unsure = (
+        "if one label of each set is true, multi-label if all are; the table alone cannot tell."
     )
-
-
-def _is_parted(table: Table, roles: Roles) -> bool:
-    truth = table.texts(roles.truth or "").drop_null().to_pylist()
-    return any(len(cells.split(cell, roles.separator)) > 1 for cell in truth)
+    return "partial-label", f"{start}. This is partial-label {unsure}"
 
 
 def _spellings(read: Labels) -> Iterator[str]:
     """Say which labels differ in case alone, and which occur once beside a near twin."""
-    names = read.class_names.tolist()
     groups: dict[str, list[str]] = {}
-    for name in names:
+    for name in read.class_names.tolist():
         groups.setdefault(name.casefold(), []).append(name)
     alike = [" and ".join(map(repr, group)) for group in groups.values() if len(group) > 1]
     if alike:
-        rest = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
         yield (
-            f"labels that differ in upper and lower case alone: {printable(', '.join(alike[:3]))}"
-            f"{rest}. They count as different; if they are not, write them alike."
+            f"labels that differ in upper and lower case alone: {printable(listing(alike, 3))}. "
+            "They count as different; if they are not, write them alike."
         )
     often = np.count_nonzero(read.matrix, axis=0)
-    rare = [name for name, count in zip(names, often, strict=True) if count == 1]
-    common = [name for name, count in zip(names, often, strict=True) if count > 2]
+    rare, common = read.class_names[often == 1].tolist(), read.class_names[often > 2].tolist()
     twins = [(one, other) for one in rare[:200] for other in common if _near(one, other)]
     for one, other in twins[:3]:
         yield f"{name_some([one])} occurs once, beside {name_some([other])}: a slip of the pen?"
@@ -292,54 +260,46 @@ def _near(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) < 4 or len(long) - len(short) > 1 or short.casefold() == long.casefold():
         return False
-    start = next(
-        (i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short)
-    )
-    if re.search(r"\d", long[start : start + 1] + short[start : start + 1]):
+    pairs = enumerate(zip(short, long, strict=False))
+    start = next((i for i, (a, b) in pairs if a != b), len(short))
+    one, other = short[start:], long[start:]
+    if re.search(r"\d", one[:1] + other[:1]):
         return False
-    if len(short) < len(long):
-        return short[start:] == long[start + 1 :]
-    swapped = short[start : start + 2] == long[start : start + 2][::-1]
-    return short[start + 1 :] == long[start + 1 :] or (
-        swapped and short[start + 2 :] == long[start + 2 :]
-    )
+    if len(one) < len(other):
+        return one == other[1:]
+    return one[1:] == other[1:] or (one[:2] == other[:2][::-1] and one[2:] == other[2:])
 
 
 def _more_notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
-    if read.truth is not None:
-        blank = [i for i, label in enumerate(read.truth) if label is None]
-        if blank:
-            yield f"no truth in {name_rows(blank)}: the others are scored."
-    if roles.long:
-        for name in roles.features:
-            texts = table.texts(name)
-            first = texts.take(read.first)
-            differing = len({*zip(read.owner.tolist(), texts.to_pylist(), strict=True)})
-            if differing > len(first):
-                yield (
-                    f"column {name_some([name])} differs between the rows of one item; the first "
-                    "counts. If it describes the answer, leave it out with ignore=."
-                )
+    blank = [
+        i for i, label in enumerate(() if read.truth is None else read.truth) if label is None
+    ]
+    if blank:
+        yield f"no truth in {name_rows(blank)}: the others are scored."
+    for name in roles.features if roles.long else ():
+        texts = table.texts(name).to_pylist()
+        if len({*zip(read.owner.tolist(), texts, strict=True)}) > len(read.first):
+            yield (
+                f"column {name_some([name])} differs between the rows of one item; the first "
+                "counts. If it describes the answer, leave it out with ignore=."
+            )
 
 
 def _options(table: Table, roles: Roles) -> dict[str, Any]:
     """Return what to tell `rectify` so that it reads the table in this way."""
-    options: dict[str, Any] = dict(table.options)
-    names = roles.labels
-    if roles.layout in ("annotators", "counts"):
-        options[roles.layout] = _pattern(table, names) or list(names)
-    else:
-        options[roles.layout] = names[0] if len(names) == 1 else list(names)
-    if roles.layout == "candidates" and roles.separator not in (None, "|"):
-        options["separator"] = roles.separator
-    for role in ("id", "truth", "image"):
-        if getattr(roles, role):
-            options[role] = getattr(roles, role)
-    for role in ("text", "missing"):
-        found = getattr(roles, role)
-        if found:
-            options[role] = found[0] if len(found) == 1 else list(found)
     given = [name for name, why in roles.reasons.items() if why == "given"]
+    found: dict[str, Any] = {roles.layout: roles.labels}
+    if roles.layout == "candidates" and roles.separator not in (None, "|"):
+        found["separator"] = roles.separator
+    for role in ("id", "truth", "image", "text", "missing"):
+        found[role] = getattr(roles, role)
+    options: dict[str, Any] = dict(table.options)
+    for role, value in found.items():
+        values = [value] if isinstance(value, str) else list(value or ())
+        if values:
+            options[role] = values[0] if len(values) == 1 else values
+    if roles.layout in ("annotators", "counts"):
+        options[roles.layout] = _pattern(table, roles.labels) or list(roles.labels)
     for role, columns in (("features", roles.features), ("ignore", roles.ignore)):
         chosen = [name for name in columns if name in given]
         if chosen:
@@ -356,29 +316,16 @@ def _pattern(table: Table, names: Sequence[str]) -> str | None:
     return pattern if {*table.find([pattern])} == {*names} else None
 
 
-def _command(table: Table, roles: Roles) -> str | None:
-    if table.path is None:
-        return None
-    path = f"./{table.path}" if table.path.startswith("-") and table.path != "-" else table.path
-    words = ["appellate", "rectify", path]
-    for name, value in _options(table, roles).items():
+def _command(path: str, options: dict[str, Any]) -> str:
+    words = ["appellate", "rectify", f"./{path}" if re.match("-.", path) else path]
+    for name, value in options.items():
         several = value if isinstance(value, list) else [value]
         if name == "long" and not any("," in each for each in several):
             several = [",".join(several)]
         for each in several:
             each = "\\t" if each == "\t" else str(each)
             words += [f"--{name}={each}"] if each.startswith("-") else [f"--{name}", each]
-    return shlex.join([*words, "--out", _free_name(table.path)])
-
-
-def _free_name(path: str) -> str:
-    """Return a name that nothing has yet in the folder in which the user stands."""
     stem = re.sub(r"[*?\[\]\s]+", "", Path(path).stem).strip("-.") or "rectified"
     names = (stem, *(f"{stem}-{i}" for i in range(2, 10_000)))
-    return next(name for name in names if not Path(name).exists())
-
-
-def _python(table: Table, roles: Roles) -> str:
-    source = "table" if table.path is None else repr(table.path)
-    options = "".join(f", {name}={value!r}" for name, value in _options(table, roles).items())
-    return f"import appellate\n\nrun = appellate.rectify({source}{options})"
+    free = next(name for name in names if not Path(name).exists())  # where the user stands
+    return shlex.join([*words, "--out", free])

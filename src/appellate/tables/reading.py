@@ -13,13 +13,15 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -120,8 +122,15 @@ class Table:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the content: of the file's bytes, or of the columns of a data frame."""
-        return self.digest or _digest(self.data)
+        """SHA-256 of the file's bytes, or of titles, types and cells of a data frame."""
+        if self.digest:
+            return self.digest
+        digest = hashlib.sha256()
+        sink = SimpleNamespace(write=digest.update, flush=bool, close=bool, closed=False)
+        plain = self.data.replace_schema_metadata(None).combine_chunks()
+        with pa.PythonFile(sink, "w") as file, pa.ipc.new_stream(file, plain.schema) as stream:
+            stream.write_table(plain)
+        return digest.hexdigest()
 
     @property
     def names(self) -> list[str]:
@@ -166,18 +175,16 @@ class Table:
             if not names and "," in wanted:
                 names = list(self.find(wanted.split(","), role))
             if not names:
-                self._refuse(wanted, role)
+                lower = {title.lower(): title for title in self.names}
+                near = get_close_matches(wanted.lower(), lower, n=1, cutoff=0.6)
+                guess = f" Did you mean {name_some([lower[near[0]]])}?" if near else ""
+                raise TableError(
+                    f"{self.source} has no column {name_some([wanted])}"
+                    f"{f' ({role})' if role else ''}.{guess} Its columns: "
+                    f"{name_some(self.names, 12)}."
+                )
             found += names
         return tuple(dict.fromkeys(found))
-
-    def _refuse(self, name: str, role: str) -> None:
-        lower = {title.lower(): title for title in self.names}
-        near = get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
-        guess = f" Did you mean {name_some([lower[near[0]]])}?" if near else ""
-        raise TableError(
-            f"{self.source} has no column {name_some([name])}{f' ({role})' if role else ''}."
-            f"{guess} Its columns: {name_some(self.names, 12)}."
-        )
 
 
 def read_table(
@@ -237,8 +244,10 @@ def read_table(
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal={decimal!r} is neither '.' nor ','.")
     given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    is_path = isinstance(source, (str, os.PathLike))
-    table = _read_path(os.fspath(source), given) if is_path else _read_frame(source)
+    if isinstance(source, (str, os.PathLike)):
+        table = _read_path(os.fspath(source), given)
+    else:
+        table = _read_frame(source)
     options = {name: value for name, value in given.items() if value is not None}
     table = replace(table, data=_check(table), options=options)
     if decimal == "." or (decimal is None and table.delimiter == ","):
@@ -263,35 +272,39 @@ def _check(table: Table) -> Any:
     data = data.select(kept)
     for name, column in zip(data.column_names, data.columns, strict=True):
         try:
-            column.validate(full=cells._is_text(column.type))
+            column.validate(full=cells.is_text(column.type))
         except pa.ArrowInvalid as error:
-            raise TableError(_bad_letters(table.source, name, column)) from error
+            where = f"{table.source}, column {name_some([name])}"
+            raise TableError(f"{where}{_find_damage(column)}. Write the file again.") from error
     return data.rename_columns([names[i] for i in kept])
 
 
-def _bad_letters(source: str, name: str, column: Any) -> str:
-    binary = column.cast(pa.large_binary()) if not pa.types.is_string_view(column.type) else column
-    for row, value in enumerate(binary.to_pylist()):
+def _find_damage(column: Any) -> str:
+    for row, cell in enumerate(column):
         try:
-            (value or b"").decode()
+            cell.as_py()
         except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            where = f"column {name_some([name])}, row {row}"
-            return f"{source}, {where}: byte 0x{byte:02x} is not UTF-8. Write the file again."
-    return f"{source}, column {name_some([name])}: damaged. Write the file again."
+            return f", row {row}: byte 0x{error.object[error.start]:02x} is not UTF-8"
+    return ": damaged"
 
 
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if path == "-":
-        return _read_bytes("the standard input", path, sys.stdin.buffer.read(), options)
+        stream = io.BytesIO(sys.stdin.buffer.read())
+        return _read_stream("the standard input", path, stream, options)
     files, note = _list_files(path)
+    tables: list[Table] = []
     try:
-        tables = [_read_file(file, options) for file in files]
+        for file in files:
+            with file.open("rb") as opened:
+                source = f"'{cells.printable(str(file))}'"
+                table = _read_stream(source, str(file), opened, options)
+            if (file.parent / "dataset_info.json").is_file():  # of Hugging Face
+                table = replace(table, data=name_classes(table.data, file.parent))
+            tables.append(table)
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it does not fit into memory"
         raise TableError(f"cannot read '{path}': {reason}.") from error
-    pairs = list(zip(files, tables, strict=True))
-    tables = [replace(each, data=name_classes(each.data, file.parent)) for file, each in pairs]
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
     digest = hashlib.sha256("".join(table.digest for table in tables).encode()).hexdigest()
@@ -311,6 +324,7 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
 def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
     """Return the files that a path stands for, in natural order, and what is left out."""
     place = Path(path)
+    note: tuple[str, ...] = ()
     if place.is_dir():
         inside = {f: _kind(f) for f in place.rglob("*") if not _HIDDEN.search(str(f))}
         found = next((kind for kind in _KINDS if kind in inside.values()), None)
@@ -318,16 +332,18 @@ def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
             raise TableError(f"'{path}' is a folder without a table. Name a file.")
         left = sorted(f.name for f, kind in inside.items() if kind not in (None, found))
         note = (f"left out of the folder: {name_some(left)}.",) if left else ()
-        return sorted((f for f, kind in inside.items() if kind == found), key=_natural), note
-    if place.exists():
-        return [place], ()
-    files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
-    if files:
-        return sorted(files, key=_natural), ()
-    beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
-    near = get_close_matches(place.name, beside, n=1)
-    guess = f"Did you mean {name_some([place.with_name(near[0])])}?" if near else "Check the path."
-    raise TableError(f"there is no file {name_some([path])}. {guess}")
+        files = [f for f, kind in inside.items() if kind == found]
+    else:
+        files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
+        files = [place] if place.exists() else files
+    if not files:
+        beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
+        near = [place.with_name(name) for name in get_close_matches(place.name, beside, n=1)]
+        guess = f"Did you mean {name_some(near)}?" if near else "Check the path."
+        raise TableError(f"there is no file {name_some([path])}. {guess}")
+    numbers = re.compile(r"(\d+)")
+    natural = {f: [int(p) if p.isdigit() else p for p in numbers.split(str(f))] for f in files}
+    return sorted(files, key=lambda file: natural[file]), note
 
 
 def _kind(file: Path, start: bytes = b"") -> Kind | None:
@@ -338,14 +354,9 @@ def _kind(file: Path, start: bytes = b"") -> Kind | None:
     return next((kind for kind, ends in _KINDS.items() if file.suffix.lower() in ends), None)
 
 
-def _natural(file: Path) -> list[Any]:
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(file))]
-
-
 def _concatenate(tables: Sequence[Table]) -> Any:
-    first = {name.strip() for name in tables[0].names}
     for table in tables[1:]:
-        differing = first ^ {name.strip() for name in table.names}
+        differing = {*map(str.strip, tables[0].names)} ^ {*map(str.strip, table.names)}
         if differing:
             raise TableError(
                 f"{table.source} and {tables[0].source} differ in {name_some(sorted(differing))}. "
@@ -359,17 +370,27 @@ def _concatenate(tables: Sequence[Table]) -> Any:
         ) from error
 
 
-def _read_file(file: Path, options: Mapping[str, Any]) -> Table:
-    with file.open("rb") as stream:
-        kind = _kind(file, stream.read(8))
-        source = f"'{cells.printable(str(file))}'"
-        stream.seek(0)
-        if kind == "parquet" or kind == "arrow":
-            with ThreadPoolExecutor(1) as pool:
-                digest = pool.submit(hashlib.file_digest, stream, "sha256")
-                data = _read_columns(source, kind, file)
-            return Table(source, data, kind, digest=digest.result().hexdigest())
-        return _read_bytes(source, str(file), stream.read(), options)
+def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:
+    """Read one file, or all of the standard input."""
+    kind = _kind(Path(path), stream.read(8))
+    stream.seek(0)
+    if kind == "parquet" or kind == "arrow":
+        with ThreadPoolExecutor(1) as pool:
+            hashed = pool.submit(hashlib.file_digest, stream, "sha256")
+            data = _read_columns(source, kind, stream if path == "-" else Path(path))
+        return Table(source, data, kind, path=path, digest=hashed.result().hexdigest())
+    content = stream.read()
+    if not content.strip():
+        raise TableError(f"{source} is empty. Give a table with a header and rows.")
+    kind = kind or ("json" if content.lstrip()[:1] in b"{[" else "csv")
+    table = Table(source, None, kind, path=path, digest=hashlib.sha256(content).hexdigest())
+    if kind == "excel":
+        return _read_excel(table, content, options["sheet"])
+    text, encoding, notes = _decode(source, content, options["encoding"])
+    table = replace(table, encoding=encoding, notes=notes)
+    if kind == "json":
+        return _read_json(table, text)
+    return _read_csv(table, text, options["delimiter"])
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
@@ -392,23 +413,6 @@ def _read_columns(source: str, kind: Kind, file: Any) -> Any:
             f"{source} cannot be read as {kind.capitalize()}: {said.rstrip('.')}. Write the file "
             "again."
         ) from error
-
-
-def _read_bytes(source: str, path: str, content: bytes, options: Mapping[str, Any]) -> Table:
-    if not content.strip():
-        raise TableError(f"{source} is empty. Give a table with a header and rows.")
-    digest = hashlib.sha256(content).hexdigest()
-    kind = _kind(Path(path), content) or ("json" if content.lstrip()[:1] in b"{[" else "csv")
-    table = Table(source, None, kind, path=path, digest=digest)
-    if kind in ("parquet", "arrow"):
-        return replace(table, data=_read_columns(source, kind, io.BytesIO(content)))
-    if kind == "excel":
-        return _read_excel(table, content, options["sheet"])
-    text, encoding, notes = _decode(source, content, options["encoding"])
-    table = replace(table, encoding=encoding, notes=notes)
-    if kind == "json":
-        return _read_json(table, text)
-    return _read_csv(table, text, options["delimiter"])
 
 
 def _decode(source: str, content: bytes, encoding: str | None) -> tuple[str, str, tuple[str, ...]]:
@@ -448,11 +452,34 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
         delimiter = _find_delimiter(text, newline)
     elif len(delimiter := delimiter.replace("\\t", "\t")) != 1:
         raise TableError(f"the delimiter {delimiter!r} is not one character.")
-    rows = _csv_rows(table.source, io.StringIO(text, newline), delimiter)
-    titles = [restore(title) for title in next(rows, ())]
-    blocks = []
-    while block := list(islice(rows, _BLOCK)):
-        blocks.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
+    source, titles, line = table.source, list[str](), 1
+    reader = csv.reader(io.StringIO(text, newline), delimiter=delimiter, strict=True)
+    rows: list[list[str]] = []
+    blocks: list[list[Any]] = []
+    try:
+        for row in reader:
+            if not titles:
+                titles = row
+            elif row and len(row) == len(titles):
+                rows.append(row)
+            elif "".join(row).strip():
+                raise TableError(
+                    f"{source}, line {line}: {len(row)} cells, but the header has {len(titles)}. "
+                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs "
+                    "quotes around it."
+                )
+            line = reader.line_num + 1
+            if len(rows) == _BLOCK:
+                blocks.append([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
+                rows = []
+    except csv.Error as error:
+        said = f"{error}. Look for a quote that is not closed or not doubled"
+        if "new-line" in str(error):
+            said = "a carriage return within a line. Put quotes around the cell that holds it"
+        raise TableError(f"{source}, line {line}: {said}.") from error
+    if rows:
+        blocks.append([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
+    titles = [restore(title) for title in titles]
     columns = []
     for j, title in enumerate(titles):
         column = pa.chunked_array([block[j] for block in blocks], pa.string())
@@ -484,39 +511,20 @@ def _find_delimiter(text: str, newline: str) -> str:
     return found
 
 
-def _csv_rows(source: str, lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Yield the titles and then all rows that are not blank."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    width, line = 0, 1
-    try:
-        for row in reader:
-            width = width or len(row)
-            if row and len(row) == width:
-                yield row
-            elif "".join(row).strip():
-                raise TableError(
-                    f"{source}, line {line}: {len(row)} cells, but the header has {width}. "
-                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs "
-                    "quotes around it."
-                )
-            line = reader.line_num + 1
-    except csv.Error as error:
-        if "new-line" in str(error):
-            said = "a carriage return within a line. Put quotes around the cell that holds it"
-        else:
-            said = f"{error}. Look for a quote that is not closed or not doubled"
-        raise TableError(f"{source}, line {line}: {said}.") from error
-
-
 def _read_json(table: Table, text: str) -> Table:
     """Read one array of objects, one object of columns, or one object a line."""
-    source = table.source
+    source, whole = table.source, None
     if text.lstrip().startswith("["):
         records = [(f"entry {i}", v) for i, v in enumerate(_parse(source, text, 0))]
     else:
-        whole = _whole_object(text)
-        if whole is not None:
-            return replace(table, data=_from_columns(source, whole))
+        with suppress(ValueError, RecursionError):
+            whole = json.loads(text)
+        columns = dict(whole) if isinstance(whole, dict) else {}
+        if all(isinstance(column, dict) for column in columns.values()):  # by pandas, by default
+            columns = {name: [*column.values()] for name, column in columns.items()}
+        sizes = {len(c) if isinstance(c, list) else None for c in columns.values()}
+        if len(sizes) == 1 and None not in sizes:
+            return replace(table, data=_from_columns(source, columns))
         lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
         records = [(f"line {i}", _parse(source, each, i)) for i, each in lines]
     tool = find_tool([record for _, record in records])
@@ -545,33 +553,14 @@ def _parse(source: str, text: str, line: int) -> Any:
         raise TableError(f"{source}, line {line or 1}: {said}. Correct it.") from error
 
 
-def _whole_object(text: str) -> dict[str, list[Any]] | None:
-    """Return the columns of a file that is one object, as pandas writes by default."""
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    columns = list(whole.values()) if isinstance(whole, dict) else []
-    if columns and all(isinstance(column, dict) for column in columns):
-        columns = [list(column.values()) for column in columns]
-    if not columns or not all(isinstance(column, list) for column in columns):
-        return None
-    alike = len({len(column) for column in columns}) == 1
-    return dict(zip(whole, columns, strict=True)) if alike else None
-
-
 def _from_records(source: str, records: Iterable[tuple[str, Any]]) -> Any:
-    columns: dict[str, list[Any]] = {}
-    number = 0
-    for number, (where, record) in enumerate(records, 1):
+    rows = []
+    for where, record in records:
         if not isinstance(record, dict):
             raise TableError(f"{source}, {where}: not an object. Write one object a row.")
-        for name in record:
-            if name not in columns:
-                columns[name] = [None] * (number - 1)
-        for name, values in columns.items():
-            values.append(record.get(name))
-    return _from_columns(source, columns)
+        rows.append(record)
+    names = dict.fromkeys(name for record in rows for name in record)
+    return _from_columns(source, {name: [row.get(name) for row in rows] for name in names})
 
 
 def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
@@ -581,7 +570,13 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
         name = as_text(title)
         try:
             name.encode()
-            arrays[name] = _array(values)
+            arrays[name] = values
+            if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+                try:
+                    arrays[name] = pa.array(values, from_pandas=True)
+                except (pa.ArrowException, OverflowError, TypeError):
+                    texts = [as_text(value) or None for value in values]
+                    arrays[name] = pa.array(texts, pa.string())
         except UnicodeEncodeError as error:
             rows = [i for i, value in enumerate(values) if _HALF.search(as_text(value))]
             where = f"row {rows[0]}" if rows else "title"
@@ -590,15 +585,6 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
                 "surrogate). Write the text again."
             ) from error
     return pa.table(arrays)
-
-
-def _array(values: Any) -> Any:
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError, TypeError):
-        return pa.array([as_text(value) or None for value in values], pa.string())
 
 
 def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
@@ -623,8 +609,8 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
     columns = [[None if cell == "" else cell for cell in c] for c in zip(*rows[1:], strict=True)]
     others = [each for each in names if each != name]
     notes = (f"sheet {name!r} is read; there are also {name_some(others)}.",) if others else ()
-    arrays = [_array(column) for column in columns] or [pa.nulls(0)] * len(titles)
-    data = pa.Table.from_arrays(arrays, names=titles)
+    numbered = dict(enumerate(columns or [[]] * len(titles)))  # titles may come twice
+    data = _from_columns(table.source, numbered).rename_columns(titles)
     return replace(table, data=data, sheet=name, notes=notes)
 
 
@@ -635,42 +621,20 @@ def _read_frame(source: Any) -> Table:
         elif isinstance(source, list) and all(isinstance(row, dict) for row in source):
             data = _from_records("the table", ((f"row {i}", row) for i, row in enumerate(source)))
         else:
-            data = _open_frame(source)
+            named = getattr(getattr(source, "index", None), "name", None)
+            reset = named is not None and named not in source.columns
+            frame = nw.from_native(source.reset_index() if reset else source)
+            frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+            columns = {}
+            for series in frame.iter_columns():
+                try:
+                    columns[as_text(series.name)] = series.to_arrow()
+                except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+                    columns |= {as_text(series.name): series.to_list()}
+            data = _from_columns("the table", columns)
     except (pa.ArrowException, TypeError, nw.exceptions.NarwhalsError) as error:
         raise TableError(
             f"a {type(source).__name__} is no table ({str(error).splitlines()[0]}). Give a path, "
             "a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
         ) from error
     return Table("the table", data, "frame", native=source)
-
-
-def _open_frame(source: Any) -> Any:
-    named = getattr(getattr(source, "index", None), "name", None)
-    reset = named is not None and named not in source.columns
-    frame = nw.from_native(source.reset_index() if reset else source)
-    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    columns = {}
-    for series in frame.iter_columns():
-        try:
-            columns[as_text(series.name)] = series.to_arrow()
-        except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
-            columns |= {as_text(series.name): series.to_list()}
-    return _from_columns("the table", columns)
-
-
-def _digest(data: Any) -> str:
-    """Return the SHA-256 of titles, types and cells, however they are cut into pieces."""
-    digest = hashlib.sha256()
-
-    class Sink(io.RawIOBase):
-        def writable(self) -> bool:
-            return True
-
-        def write(self, block: Any) -> int:
-            digest.update(block)
-            return memoryview(block).nbytes
-
-    plain = data.replace_schema_metadata(None).combine_chunks()
-    with pa.PythonFile(Sink(), "w") as sink, pa.ipc.new_stream(sink, plain.schema) as stream:
-        stream.write_table(plain)
-    return digest.hexdigest()

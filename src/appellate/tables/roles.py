@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import combinations, groupby
 from typing import Any
 
@@ -45,18 +46,17 @@ _LABEL_TITLES = (
     *_words("choice vote judgment judgement verdict y"),
 )
 _LABEL_WORDS = {*_LABEL_TITLES} - {"y"}
+_RANK = {title: i for i, title in enumerate(_LABEL_TITLES)}
 _TRUTH_TITLES = {
     *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
     *_words("actual correct"),
 }
-_HASH_WORDS = {*_words("hash md sha")}  # digits are words of their own
+_HASH_WORDS = {"hash", "md", "sha"}  # digits are words of their own
 _ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
 _ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
 _ADDED = ("label", "confidence", "outcome")  # to the user's table by a run
 _MAYBE = ("runner_up", "runner_up_confidence", "suspicion", "votes", "margin", "evidence")
-_OUTCOMES = frozenset(
-    {"upheld", "overturned", "reviewed", "excluded", "outside the answers", "unanswered"}
-)
+_OUTCOMES = {"upheld", "overturned", "reviewed", "excluded", "outside the answers", "unanswered"}
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -270,7 +270,9 @@ class _Column:
         self.values: dict[str, int] | None = None
         self.filled, self.distinct = len(data) - data.null_count, len(data)
         many = 0.3 * len(some) + 20
-        if not nested and not (pa.types.is_floating(kind) and _distinct(some) > many):
+        if not nested and not (
+            pa.types.is_floating(kind) and len(some.drop_null().unique()) > many
+        ):
             counted = table.texts(name).drop_null().value_counts()
             self.values = dict(zip(*(each.to_pylist() for each in counted.flatten()), strict=True))
             self.filled, self.distinct = sum(self.values.values()), len(self.values)
@@ -278,22 +280,24 @@ class _Column:
         if not self.filled:
             self.kind = "empty"
         elif nested:
-            of_texts = hasattr(kind, "value_type") and cells._is_text(kind.value_type)
-            self.kind = (
-                "list" if of_texts else "vector" if hasattr(kind, "value_type") else "nested"
-            )
+            inner = getattr(kind, "value_type", None)
+            self.kind = "nested" if inner is None else "vector"
+            self.kind = "list" if inner is not None and cells.is_text(inner) else self.kind
         elif pa.types.is_temporal(kind):
             self.kind = "date"
-        elif pa.types.is_primitive(kind):
-            self.kind, numbers = "number", cells.numbers(some, table.decimal)
-        elif (numbers := table.numbers(name)) is not None:
-            self.kind = "number"
         else:
-            self.kind = "date" if cells.dates(data) is not None else "text"
+            few = cells.numbers(some, table.decimal) if pa.types.is_primitive(kind) else None
+            numbers = table.numbers(name) if few is None else few
+            is_date = numbers is None and cells.dates(data) is not None
+            self.kind = "date" if is_date else "text" if numbers is None else "number"
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = self.start[~np.isnan(self.start)]
         self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
-        self.is_prose = self.kind == "text" and _is_prose(self.values or {}, self.filled)
+        self.is_prose, most = False, self.distinct > 0.5 * self.filled
+        if self.kind == "text" and (most or self.distinct > 20):
+            lengths = [(len(cell.split()), len(cell)) for cell in list(self.values or ())[:5000]]
+            words, letters = np.mean(lengths, axis=0)
+            self.is_prose = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
         self.is_code = self.is_whole or (self.kind == "text" and not self.is_prose)
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
@@ -306,8 +310,7 @@ class _Column:
         """Tell whether cells recur as labels do, each of them one."""
         if self.kind == "date":
             return 1 < self.distinct <= max(2, 0.2 * self.filled)
-        few = self.distinct <= max(2, min(1000, 0.5 * self.filled))
-        return few and self.is_code
+        return self.is_code and self.distinct <= max(2, min(1000, 0.5 * self.filled))
 
     @property
     def separator(self) -> str | None:
@@ -326,7 +329,7 @@ class _Guess:
 
     def __init__(self, table: Table, missing: Iterable[Any]) -> None:
         self.table = table
-        self.columns: dict[str, _Column] = {}
+        self.look = cache(lambda name: _Column(table, name))
         self.found: dict[str, Any] = {"missing": tuple(map(as_text, missing))}
         self.reasons: dict[str, str] = {}
         self.ignore: dict[str, str] = {}
@@ -343,35 +346,19 @@ class _Guess:
         else:
             self.found[role] = names[0] if role in _SINGLE else tuple(names)
 
-    def look(self, names: Iterable[str]) -> list[_Column]:
-        """Look at columns, each once."""
-        names = list(names)
-        for name in names:
-            if name not in self.columns:
-                self.columns[name] = _Column(self.table, name)
-        return [self.columns[name] for name in names]
-
     def free(self) -> list[_Column]:
-        return self.look(name for name in self.table.names if name not in self.reasons)
+        return [self.look(name) for name in self.table.names if name not in self.reasons]
 
     def set_aside_earlier(self, features: Sequence[str]) -> None:
         """Set aside what a run added to the table, if all of it is there."""
-        known = {*self.reasons, *features}
-        added = {
-            name: [
-                title
-                for title in self.table.names
-                if title not in known and re.fullmatch(rf"{name}|appeal_{name}\d*", title)
-            ]
-            for name in (*_ADDED, *_MAYBE)
-        }
-        outcomes = [{*(c.values or ("",))} <= _OUTCOMES for c in self.look(added["outcome"])]
-        if all(added[name] for name in _ADDED) and all(outcomes):
-            self.take(
-                "ignore",
-                [t for found in added.values() for t in found],
-                "the result of an earlier run",
-            )
+        added = {}
+        for title in self.table.names:
+            stem = re.sub(r"^appeal_(\D+)\d*$", r"\1", title)
+            if stem in (*_ADDED, *_MAYBE) and title not in (*self.reasons, *features):
+                added[title] = stem
+        outcomes = [{*(self.look(t).values or ("",))} for t in added if added[t] == "outcome"]
+        if {*_ADDED} <= {*added.values()} and all(found <= _OUTCOMES for found in outcomes):
+            self.take("ignore", list(added), "the result of an earlier run")
 
     def find_labels(self) -> None:
         guesses = (self._long, self._sets, self._people, self._counts, self._plain)
@@ -407,11 +394,11 @@ class _Guess:
     def _pairs(self, one: _Column, other: _Column) -> int:
         """Return how many different pairs two columns make."""
         texts = (self.table.texts(column.name).fill_null("") for column in (one, other))
-        return _distinct(pc.binary_join_element_wise(*texts, "\0"))
+        return len(pc.binary_join_element_wise(*texts, "\0").unique())
 
     def _sets(self) -> bool:
         found = [c for c in self.free() if c.separator or c.kind == "list"]
-        found.sort(key=lambda c: (c.title in _TRUTH_TITLES, _rank(c)))
+        found.sort(key=lambda c: (c.title in _TRUTH_TITLES, _RANK.get(c.title, 99)))
         if not found:
             return False
         mark = found[0].separator
@@ -441,11 +428,8 @@ class _Guess:
             least = 0.4 if numbers and holes < 0.05 else 0.2
             sure = compared >= 5 and least <= agreed < 1
             if len(group) > (2 if numbers or labelled else 1) and (sure or holes > 0.9):
-                names = {c.name for c in group}
-                names_in_order = [name for name in self.table.names if name in names]
-                self.take(
-                    "annotators", names_in_order, "same labels as the others, mostly agreeing"
-                )
+                names = sorted((c.name for c in group), key=self.table.names.index)
+                self.take("annotators", names, "same labels as the others, mostly agreeing")
                 return True
         return False
 
@@ -477,19 +461,19 @@ class _Guess:
     def _plain(self) -> bool:
         """Find one label a row, by its title."""
         found = [c for c in self.free() if _LABEL_WORDS & {c.title, *c.words} and c.is_label]
-        found.sort(key=_rank)
         if found:
-            self.take("candidates", [found[0].name], "labels by its title, one a row")
+            first = min(found, key=lambda c: _RANK.get(c.title, 99))
+            self.take("candidates", [first.name], "labels by its title, one a row")
         return bool(found)
 
     def settle_labels(self, separator: str | None) -> None:
         """Find what parts labels, and whether -1 is no answer: people's numbers often have it."""
         names = self.found.get("candidates", ())
         if separator is None and len(names) == 1:
-            (column,) = self.look(names)
+            column = self.look(names[0])
             separator = find_separator(column.values or {}) if column.kind == "text" else None
         self.found["separator"] = separator or None
-        people = self.look(self.found.get("annotators", ()))
+        people = [self.look(name) for name in self.found.get("annotators", ())]
         marks = sum((c.values or {}).get("-1", 0) for c in people)
         if self.found["missing"] or marks <= 0.3 * sum(c.filled for c in people):
             return
@@ -513,31 +497,27 @@ class _Guess:
             if found and (role != "text" or features is None):
                 self.take(role, found[:1] if role in _SINGLE else found, why)
         if features is not None:
-            self._take_features(features)
+            texts = self.found.get("text", ())
+            for name in features:
+                if name in self.reasons and name not in texts:
+                    held = (r for r, its in self.found.items() if name in (its, *(its or ())))
+                    raise TableError(
+                        f"column {name_some([name])} is no feature: it is given as "
+                        f"{next(held, 'ignore')}."
+                    )
+            self.take("features", [name for name in features if name not in texts])
+            self.reasons |= dict.fromkeys(features, "given")
+            self.take("ignore", [c.name for c in self.free()], "not among the features given")
             return
-        chosen = []
+        self.found["features"] = ()
         for column in self.free():
             reason = self._no_feature(column, read)
             if reason:
                 self.take("ignore", [column.name], reason)
             else:
-                chosen.append(column.name)
+                self.found["features"] += (column.name,)
                 many = f"{column.distinct} categories"
                 self.reasons[column.name] = _KINDS.get(column.kind, many)
-        self.found["features"] = tuple(chosen)
-
-    def _take_features(self, names: Sequence[str]) -> None:
-        texts = self.found.get("text", ())
-        for name in names:
-            if name in self.reasons and name not in texts:
-                roles = (r for r, value in self.found.items() if name in (value, *(value or ())))
-                raise TableError(
-                    f"column {name_some([name])} is no feature: it is given as "
-                    f"{next(roles, 'ignore')}."
-                )
-        self.found["features"] = tuple(name for name in names if name not in texts)
-        self.reasons |= dict.fromkeys(names, "given")
-        self.take("ignore", [c.name for c in self.free()], "not among the features given")
 
     def _no_feature(self, column: _Column, read: Labels) -> str | None:
         """Say why a column is nothing to learn from; None if it may be."""
@@ -556,8 +536,11 @@ class _Guess:
                 return "the number of votes"
             if _is_majority(column, read):
                 return "follows from the votes; if it is the true label, give truth="
-        if _counts_rows(column, read):
-            return "counts the rows"
+        values = self.table.numbers(column.name) if column.is_whole else None
+        if values is not None and read.n_rows >= _FEW:
+            values = values[read.first]  # whole numbers without a gap, in any order; none is NaN
+            if values.max() - values.min() + 1 == len(values) == len(np.unique(values)):
+                return "counts the rows"
         near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
         hinted = bool(_ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
         id_like = near or bool(_HASH_WORDS & column.words)
@@ -573,42 +556,13 @@ class _Guess:
         return None
 
 
-def _distinct(column: Any) -> int:
-    return int(pc.count_distinct(column).as_py())
-
-
-def _is_prose(cells: Mapping[str, int], filled: int) -> bool:
-    """Tell sentences from labels and names."""
-    most = len(cells) > 0.5 * filled
-    if not (most or len(cells) > 20):
-        return False
-    some = list(cells)[:5000]
-    words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
-    return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
-
-
-def _rank(column: _Column) -> int:
-    return _LABEL_TITLES.index(column.title) if column.title in _LABEL_TITLES else 99
-
-
 def _names_rows(column: _Column) -> bool:
     """Tell whether a column names the rows: by its title, with no value twice."""
     unique = column.distinct == column.filled == len(column.data)
     if not column.is_code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
         return False
-    return bool((_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}) or (
-        column.title.endswith("id")
-    )
-
-
-def _counts_rows(column: _Column, read: Labels) -> bool:
-    """Tell whether a column numbers the samples: whole numbers without a gap, in any order."""
-    values = column.table.numbers(column.name) if column.is_whole else None
-    if values is None or read.n_rows < _FEW:
-        return False
-    values = values[read.first]  # comparisons with NaN are false
-    span = values.max() - values.min() + 1
-    return bool(span == len(values) == len(np.unique(values)))
+    named = (_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}
+    return bool(named) or column.title.endswith("id")
 
 
 def _match(column: _Column, read: Labels) -> tuple[float, int, float, float]:
@@ -683,11 +637,11 @@ def _groups(columns: Sequence[_Column]) -> list[list[_Column]]:
     """
     groups: list[tuple[set[str], list[_Column]]] = []
     for column in sorted(columns, key=lambda c: -c.distinct):
-        values = (
-            {re.sub(r"\d+$", "", column.name)} if column.is_whole else {*(column.values or ())}
-        )
-        if column.is_whole and column.distinct > 20:
-            continue
+        values = {*(column.values or ())}
+        if column.is_whole:
+            values = {re.sub(r"\d+$", "", column.name)}
+            if column.distinct > 20:
+                continue
         for known, group in groups:
             if column.is_whole == group[0].is_whole and len(values & known) >= _MOST * len(values):
                 known |= values

@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from appellate.tables.cells import TableError, as_label, name_some
 
-TOOLS = ("label-studio", "argilla", "prodigy", "doccano", "crowd-kit")
-_TITLES = {"label-studio": "Label Studio", "argilla": "Argilla", "prodigy": "Prodigy",
-           "doccano": "doccano", "crowd-kit": "crowd-kit"}  # fmt: skip
 ENDINGS = {"label-studio": ".json", "argilla": ".json", "prodigy": ".jsonl", "doccano": ".jsonl",
            "crowd-kit": ".csv"}  # fmt: skip
+TOOLS = tuple(ENDINGS)
 _BY = "appellate"  # whose the suggestions are
 _PRODIGY = ("answer", "accept", "label", "_task_hash", "_annotator_id", "_session_id",
             "_timestamp", "_view_id", "_is_binary")  # fmt: skip
@@ -89,13 +86,9 @@ def find_tool(records: Sequence[Any]) -> str | None:
     'label-studio'
     >>> find_tool([{"id": 7, "text": "Good."}])
     """
-    some = [record for record in records[:100] if isinstance(record, Mapping)]
-    if not some or len(some) < min(len(records), 100):
-        return None
-    for tool, test in _SIGNS.items():
-        if all(map(test, some)):
-            return tool
-    return None
+    some = records[:100]
+    known = bool(some) and all(isinstance(record, Mapping) for record in some)
+    return next((tool for tool, test in _SIGNS.items() if known and all(map(test, some))), None)
 
 
 def _is_doccano(record: Mapping[str, Any]) -> bool:
@@ -162,38 +155,39 @@ def open_export(
     >>> open_export([task], "label-studio").columns
     {'task': ['7'], 'label': ['good'], 'worker': ['3'], 'text': ['Yes!']}
     """
+    title = {"label-studio": "Label Studio", "doccano": tool}.get(tool, tool.capitalize())
     try:
         answers = list(_READERS[tool](records, people))
     except (AttributeError, TypeError, KeyError) as error:
         raise TableError(
-            f"{source} looks like an export of {_TITLES[tool]}, but is not built as one "
+            f"{source} looks like an export of {title}, but is not built as one "
             f"({error}). Export it again."
         ) from error
     asked = Counter(each[3] for each in answers if each[4])
     if question is not None and question not in asked:
         raise TableError(f"{source} asks no question {question!r}, but {name_some(asked)}.")
     chosen = question or (asked.most_common(1)[0][0] if asked else "")
-    notes = [f"read as an export of {_TITLES[tool]}; suggestions go back in the same form."]
+    notes = [f"read as an export of {title}; suggestions go back in the same form."]
     if len(asked) > 1:
         others = [name for name in asked if name != chosen]
         notes.append(f"question {chosen!r} is read; there are also {name_some(others)}.")
     items: dict[str, Any] = {}
-    rows: dict[str, list[tuple[Any, str | None]]] = {}
+    rows: dict[str, list[tuple[str | None, str | None]]] = {}
     for item, record, person, asks, labels in answers:
         key = as_label(item) or ""
         items.setdefault(key, record)
-        rows.setdefault(key, [])
-        if asks == chosen:
-            rows[key] += [(person, label) for label in labels]
-    known = any(person is not None for each in rows.values() for person, _ in each)
+        who = None if person is None else str(person)
+        rows.setdefault(key, []).extend((who, label) for label in labels if asks == chosen)
     shown = {key: _shown(tool, record) for key, record in items.items()}
     titles = dict.fromkeys(name for cells in shown.values() for name in cells)
-    task, label, worker = (_free(name, titles) for name in ("task", "label", "worker"))
+    task, label, worker = (
+        f"_{name}" if name in titles else name for name in ("task", "label", "worker")
+    )
     columns: dict[str, list[Any]]
-    if known:
+    if any(who is not None for each in rows.values() for who, _ in each):
         flat = [(key, *each) for key, given in rows.items() for each in given or [(None, None)]]
         columns = {task: [key for key, _, _ in flat], label: [name for *_, name in flat],
-                   worker: [person for _, person, _ in flat]}  # fmt: skip
+                   worker: [who for _, who, _ in flat]}  # fmt: skip
         roles: dict[str, Any] = {"long": (task, label, worker)}
     else:
         named = [list(dict.fromkeys(name for _, name in given)) for given in rows.values()]
@@ -204,12 +198,7 @@ def open_export(
     if not asked:
         notes.append("nobody chose a label of a whole item there.")
         del columns[label]
-    found = roles if asked else {}
-    return Export(tool, columns, found, items, chosen, tuple(notes), records)
-
-
-def _free(name: str, taken: Iterable[str]) -> str:
-    return f"_{name}" if name in taken else name
+    return Export(tool, columns, roles if asked else {}, items, chosen, tuple(notes), records)
 
 
 def _shown(tool: str, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,12 +213,13 @@ def _shown(tool: str, record: Mapping[str, Any]) -> dict[str, Any]:
         cells = {n: v for n, v in record.items() if n not in gone and not n.startswith("_")}
         cells |= cells.pop("meta", None) or {} if isinstance(cells.get("meta"), dict) else {}
         cells.pop("score", None)
-    return {str(name): value for name, value in cells.items() if _is_cell(value)}
-
-
-def _is_cell(value: Any) -> bool:
-    vector = isinstance(value, list) and value and all(type(v) in (int, float) for v in value)
-    return bool(vector) or value is None or isinstance(value, (str, int, float, bool))
+    plain = (str, int, float, type(None))
+    return {
+        str(name): value
+        for name, value in cells.items()
+        if isinstance(value, plain)
+        or (isinstance(value, list) and value and {*map(type, value)} <= {int, float})
+    }
 
 
 def _labels(value: Any) -> list[str]:
@@ -255,8 +245,7 @@ def _read_label_studio(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
                     str(result.get("from_name")),
                     {n: result[n] for n in ("from_name", "to_name", "type") if n in result},
                 )
-                who = None if by is None else str(by)
-                yield item, base, who, str(result.get("from_name")), labels
+                yield item, base, by, str(result.get("from_name")), labels
 
 
 def _read_argilla(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
@@ -267,9 +256,8 @@ def _read_argilla(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
         for question, given in (record.get("responses") or {}).items():
             for response in given or []:
                 if response.get("status") != "discarded":
-                    who = response.get("user_id")
                     labels = _labels(response.get("value"))
-                    yield item, base, None if who is None else str(who), question, labels
+                    yield item, base, response.get("user_id"), question, labels
 
 
 def _read_prodigy(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
@@ -287,7 +275,7 @@ def _read_prodigy(records: Iterable[Any], _: Any) -> Iterator[_Answer]:
             labels = []
         if "accept" not in record and record.get("label") is not None:
             base["_binary"] = labels[0].removeprefix("not ") if len(named) == 1 and labels else ""
-        yield item, base, None if who is None else str(who), "", labels
+        yield item, base, who, "", labels
 
 
 def _read_doccano(records: Iterable[Any], people: Any) -> Iterator[_Answer]:
@@ -296,7 +284,7 @@ def _read_doccano(records: Iterable[Any], people: Any) -> Iterator[_Answer]:
         base = {n: v for n, v in record.items() if n not in ("label", "labels", "username")}
         who = record.get("username") or (people[number] if people else None)
         labels = _labels(record["labels" if "labels" in record else "label"])
-        yield item, base, None if who is None else str(who), "", labels
+        yield item, base, who, "", labels
 
 
 _READERS: dict[str, Callable[[Any, Any], Iterator[_Answer]]] = {
@@ -357,15 +345,13 @@ def write_suggestions(
         known = (items or {}).get(str(name))
         base = _blank(tool, name, rows[i] if rows else {}) if known is None else dict(known)
         sure = None if score is None else round(float(score), 6)
-        found.append(_WRITERS[tool](base, name, label, sure, classes, question))
+        found.append(_suggest(tool, base, name, label, sure, classes, question))
     if tool == "crowd-kit":
         from appellate.tables.writing import write_csv  # which reads tables, and so this
 
         stream = io.StringIO()
-        tasks, *added = (
-            {name: [each[name] for each in found]} for name in ("task", "agg_label", "score")
-        )
-        write_csv(tasks, stream, added=added[0] | added[1])
+        columns = {name: [each[name] for each in found] for name in ("task", "agg_label", "score")}
+        write_csv({"task": columns.pop("task")}, stream, added=columns)
         return stream.getvalue()
     if tool in ("label-studio", "argilla"):
         return json.dumps(found, ensure_ascii=False, indent=1, default=str) + "\n"
@@ -388,61 +374,35 @@ def _blank(tool: str, name: Any, row: Mapping[str, Any]) -> dict[str, Any]:
     return {**cells, "id": name}
 
 
-def _to_label_studio(
-    base: dict[str, Any], _: Any, label: Any, score: Any, __: Any, question: str
+def _suggest(
+    tool: str, base: dict[str, Any], name: Any, label: Any, score: Any, classes: Any, question: str
 ) -> dict[str, Any]:
-    controls = base.pop("_control", {})
-    data = base["data"]
-    to = next((name for name in _SOURCES if name in data), next(iter(data), "text"))
-    plain = {"from_name": question or "label", "to_name": to, "type": "choices"}
-    control = {**plain, **controls.get(question, {})}
-    value = {"rating": int(float(label))} if control["type"] == "rating" and label else {
-        "choices": [label]
-    }  # fmt: skip
-    result = [{**control, "value": value}] if label else []
-    return {**base, "predictions": [{"model_version": _BY, "score": score, "result": result}]}
-
-
-def _to_argilla(
-    base: dict[str, Any], _: Any, label: Any, score: Any, __: Any, question: str
-) -> dict[str, Any]:
-    made = {"value": label, "score": score, "agent": _BY}
-    return {**base, "suggestions": {question or "label": made} if label else {}, "responses": {}}
-
-
-def _to_prodigy(
-    base: dict[str, Any], _: Any, label: Any, score: Any, classes: Any, __: str
-) -> dict[str, Any]:
-    only = base.pop("_binary", None)
-    meta = base.get("meta") if isinstance(base.get("meta"), dict) else {}
-    base = {**base, "meta": {**(meta or {}), "score": score}}
-    if only:
-        return {**base, "label": only, "answer": "accept" if label == only else "reject"}
-    if only is not None:
-        return {**base, "label": label}
-    options = [{"id": name, "text": name} for name in classes]
-    return {"options": options, **base, "accept": [label] if label else []}
-
-
-def _to_doccano(
-    base: dict[str, Any], _: Any, label: Any, score: Any, __: Any, ___: str
-) -> dict[str, Any]:
-    return {**base, "label": [label] if label else [], "score": score}
-
-
-def _to_crowd_kit(
-    _: dict[str, Any], name: Any, label: Any, score: Any, __: Any, ___: str
-) -> dict[str, Any]:
+    """Return the record of an item with what is suggested for it."""
+    if tool == "label-studio":
+        controls, data = base.pop("_control", {}), base["data"]
+        to = next((name for name in _SOURCES if name in data), next(iter(data), "text"))
+        plain = {"from_name": question or "label", "to_name": to, "type": "choices"}
+        control = {**plain, **controls.get(question, {})}
+        rated = control["type"] == "rating" and label
+        value = {"rating": int(float(label))} if rated else {"choices": [label]}
+        result = [{**control, "value": value}] if label else []
+        return {**base, "predictions": [{"model_version": _BY, "score": score, "result": result}]}
+    if tool == "argilla":
+        made = {question or "label": {"value": label, "score": score, "agent": _BY}}
+        return {**base, "suggestions": made if label else {}, "responses": {}}
+    if tool == "prodigy":
+        only = base.pop("_binary", None)
+        meta = base["meta"] if isinstance(base.get("meta"), dict) else {}
+        base = {**base, "meta": {**meta, "score": score}}
+        if only:
+            return {**base, "label": only, "answer": "accept" if label == only else "reject"}
+        if only is not None:
+            return {**base, "label": label}
+        options = [{"id": name, "text": name} for name in classes]
+        return {"options": options, **base, "accept": [label] if label else []}
+    if tool == "doccano":
+        return {**base, "label": [label] if label else [], "score": score}
     return {"task": name, "agg_label": label, "score": score}
-
-
-_WRITERS: dict[str, Callable[[dict[str, Any], Any, Any, Any, Any, str], dict[str, Any]]] = {
-    "label-studio": _to_label_studio,
-    "argilla": _to_argilla,
-    "prodigy": _to_prodigy,
-    "doccano": _to_doccano,
-    "crowd-kit": _to_crowd_kit,
-}
 
 
 def name_classes(data: Any, folder: Path) -> Any:
@@ -467,18 +427,14 @@ def name_classes(data: Any, folder: Path) -> Any:
         return data
     for i, name in enumerate(data.column_names):
         kind = kinds.get(name)
-        inner = kind.get("feature", kind) if isinstance(kind, dict) else None
-        if isinstance(kind, list) and kind:
-            inner = kind[0]
-        if not isinstance(inner, dict) or inner.get("_type") != "ClassLabel":
+        kind = kind[0] if isinstance(kind, list) and kind else kind
+        kind = kind.get("feature", kind) if isinstance(kind, dict) else None
+        if not isinstance(kind, dict) or kind.get("_type") != "ClassLabel":
             continue
-        names = np.array([*map(str, inner.get("names") or ()), None], dtype=object)
-
-        def called(code: Any, names: Any = names) -> Any:
-            if isinstance(code, list):
-                return [called(each) for each in code]
-            return names[code] if code is not None and 0 <= code < len(names) - 1 else None
-
-        texts = [called(code) for code in data.column(i).to_pylist()]
+        names = dict(enumerate(map(str, kind.get("names") or ())))
+        texts = [
+            [names.get(each) for each in code] if isinstance(code, list) else names.get(code)
+            for code in data.column(i).to_pylist()
+        ]
         data = data.set_column(i, name, pa.array(texts))
     return data

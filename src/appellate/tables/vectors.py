@@ -1,14 +1,22 @@
-"""Vectors of texts and pictures from a user's model, computed once and kept on disk."""
+"""Vectors of texts and pictures from a user's model, computed once and kept on disk.
+
+Pictures without a model are told apart by colours and edges alone.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import io
 import os
 import sqlite3
-import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._files import user_cache
 from appellate._text import install
 from appellate.tables.cells import TableError
 
@@ -27,6 +36,14 @@ _BATCH = 64
 _SECONDS = 2.0  # between two reports
 
 Step = Callable[[str], object]
+HISTOGRAMS = "histograms"  # the model without a model
+_LARGEST_FILE = 64 << 20
+_MOST_PIXELS = 64_000_000  # that a file may claim to have
+_SIDE = 512  # a model sees no more pixels a side
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+_MEAN, _SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as networks expect
+
+Model = Callable[[list[Any]], Any]
 
 
 def cache_home() -> Path:
@@ -38,13 +55,7 @@ def cache_home() -> Path:
         What the environment variable ``APPELLATE_CACHE_HOME`` names, else ``appellate`` in the
         user's cache.
     """
-    named = os.environ.get(CACHE)
-    if named:
-        return Path(named)
-    if sys.platform == "win32":  # pragma: no cover
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "appellate" / "Cache"
-    base = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return Path(os.environ.get("XDG_CACHE_HOME") or base) / "appellate"
+    return Path(os.environ.get(CACHE) or user_cache())
 
 
 def progress(total: int, what: str, step: Step) -> Callable[[float], None]:
@@ -111,9 +122,12 @@ def embed(
     for i, key in enumerate(keys):
         if key:
             place.setdefault(key, i)
-    store = _Store(model)
-    with closing(store):
-        found = store.get(list(place))
+    found: dict[str, NDArray[np.float32]] = {}
+    with closing(_open_store(model)) as store:
+        with suppress(sqlite3.Error, ValueError, TypeError):  # damaged: computed anew
+            for key in place:
+                for (value,) in store.execute("SELECT value FROM vector WHERE key = ?", (key,)):
+                    found[key] = np.frombuffer(value, dtype="<f4")
         left = [i for key, i in place.items() if key not in found]
         done = progress(len(left), what, step)
         for start in range(0, len(left), _BATCH):
@@ -122,7 +136,9 @@ def embed(
             pairs = zip(rows, block, strict=True)
             made = {keys[i]: vector for i, vector in pairs if np.isfinite(vector).all()}
             found |= made
-            store.put(made)
+            kept = [(key, each.astype("<f4").tobytes()) for key, each in made.items() if model]
+            with suppress(sqlite3.Error), store:  # a full disk is no reason to stop
+                store.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", kept)
             done(start + len(rows))
     widths = {len(vector) for vector in found.values()}
     if len(widths) > 1:
@@ -137,53 +153,55 @@ def embed(
     return out
 
 
-class _Store:
-    """Vectors of one model in a file; without a file if there is none or it cannot be used."""
-
-    def __init__(self, model: str | None) -> None:
-        self.file: sqlite3.Connection | None = None
-        if model is None:
-            return
-        name = hashlib.sha256(model.encode()).hexdigest()[:32]
-        path = cache_home() / "vectors" / f"{name}.sqlite"
-        try:
+def _open_store(model: str | None) -> sqlite3.Connection:
+    """Open the vectors of a model; none, in memory, if there is no file or it cannot be used."""
+    create = "CREATE TABLE IF NOT EXISTS vector (key PRIMARY KEY, value)"
+    if model is not None:
+        path = cache_home() / "vectors" / f"{digest(model.encode())[:32]}.sqlite"
+        with suppress(OSError, sqlite3.Error), ExitStack() as undo:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.file = sqlite3.connect(path, timeout=30)
-            with self.file:
-                self.file.execute("CREATE TABLE IF NOT EXISTS vector (key PRIMARY KEY, value)")
-        except (OSError, sqlite3.Error):
-            self.close()
+            store = undo.enter_context(closing(sqlite3.connect(path, timeout=30)))
+            with store:
+                store.execute(create)
+            undo.pop_all()
+            return store
+    store = sqlite3.connect(":memory:")
+    store.execute(create)
+    return store
 
-    def get(self, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        found: dict[str, NDArray[np.float32]] = {}
-        try:
-            for start in range(0, len(keys) if self.file else 0, 500):
-                some = keys[start : start + 500]
-                marks = ",".join("?" * len(some))
-                assert self.file is not None
-                rows = self.file.execute(
-                    f"SELECT key, value FROM vector WHERE key IN ({marks})", some
-                )
-                found |= {key: np.frombuffer(value, dtype="<f4") for key, value in rows}
-        except (sqlite3.Error, ValueError, TypeError):  # damaged: computed anew
-            self.close()
-            return {}
-        return found
 
-    def put(self, vectors: dict[str, NDArray[np.float32]]) -> None:
-        if self.file is None:
-            return
-        rows = [(key, each.astype("<f4").tobytes()) for key, each in vectors.items()]
-        try:
-            with self.file:
-                self.file.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", rows)
-        except sqlite3.Error:  # a full disk is no reason to stop
-            self.close()
+def run_model(
+    model: Callable[[list[Any]], Any], items: list[Any], option: str, what: str
+) -> NDArray[np.float32]:
+    """Run a user's model and check what it gives.
 
-    def close(self) -> None:
-        if self.file is not None:
-            self.file.close()
-        self.file = None
+    Parameters
+    ----------
+    model : callable
+        Given the items, returns numbers, one row each.
+    items : list
+        Texts or pictures.
+    option, what : str
+        What the model and the items are called in messages.
+
+    Raises
+    ------
+    TableError
+        If it gives something else.
+    """
+    try:
+        vectors = np.asarray(model(items), dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise TableError(
+            f"{option} failed: {str(error).splitlines()[0] if str(error) else repr(error)}. It "
+            f"gets a list of {what} and must give numbers, one row each."
+        ) from error
+    if len(vectors) != len(items) or vectors.ndim < 2 or not vectors.size:
+        raise TableError(
+            f"{option} gave {vectors.shape} for {len(items)} {what}. It must give one row of "
+            "numbers each."
+        )
+    return vectors.reshape(len(vectors), -1)
 
 
 def digest(content: bytes) -> str:
@@ -248,21 +266,10 @@ def embed_texts(
     """
     plain = [(text or "")[:_LONGEST] for text in texts]
     keys = [digest(text.encode("utf-8", "replace")) if text.strip() else "" for text in plain]
-    encoder: Any = None
+    encoder = cache(lambda: _text_encoder(model))
 
     def compute(rows: list[int]) -> Any:
-        nonlocal encoder
-        encoder = encoder or _text_encoder(model)
-        try:
-            vectors = np.asarray(encoder.encode([plain[i] for i in rows]), dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise TableError(f"text_model: {error}. encode(texts) must give numbers.") from error
-        if vectors.ndim != 2 or len(vectors) != len(rows):
-            raise TableError(
-                f"text_model gave {vectors.shape} for {len(rows)} texts. encode(texts) must give "
-                "one vector a text."
-            )
-        return vectors
+        return run_model(encoder().encode, [plain[i] for i in rows], "text_model", "texts")
 
     if not isinstance(model, (str, os.PathLike)) and not hasattr(model, "encode"):
         raise TableError("text_model: give a folder, a name, or an object with encode(texts).")
@@ -295,3 +302,306 @@ def _text_encoder(model: Any) -> Any:
             f"text_model: there is no model {name!r} on this machine ({said}). Name a folder that "
             f"holds one, or write '{DOWNLOAD}{name.removeprefix(DOWNLOAD)}' to fetch it."
         ) from error
+
+
+def embed_pictures(
+    cells: Sequence[str | None],
+    model: Any = None,
+    *,
+    home: Path | str = "",
+    step: Step = lambda text: None,
+) -> tuple[NDArray[np.float32], dict[int, str]]:
+    """Return vectors of pictures, and why some have none.
+
+    Parameters
+    ----------
+    cells : sequence of str, length n
+        Names of files, or pictures in ``data:image/...`` themselves. Addresses on the web are
+        not opened.
+    model : str, path or callable, default=None
+        A function of a list of pictures (of Pillow, in RGB, at most 512 pixels a side) that
+        returns one vector each; a file of TorchScript (``.pt``) or ONNX (``.onnx``), which gets
+        224 x 224 pixels (or what it asks for) normalised as for ImageNet; ``"timm/NAME"`` or
+        ``"torchvision/NAME"`` where the library and the weights are on this machine
+        (``"download:timm/NAME"`` fetches weights). By default histograms of colours and of
+        edges, which tell little.
+    home : path, default=""
+        The folder that names of files are relative to.
+    step : callable, default=no-op
+        Told how far it is.
+
+    Returns
+    -------
+    vectors : ndarray of float32, shape (n, q)
+        NaN for pictures that cannot be read.
+    problems : dict of int to str
+        Why, by row.
+
+    Examples
+    --------
+    >>> dot = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAAAAAAALAAAAAABAAEAAAIBRAA7"
+    >>> vectors, problems = embed_pictures([dot, "gone.png"])
+    >>> vectors.shape, problems
+    ((2, 192), {1: 'no such file'})
+    """
+    folder = Path(home)
+    problems: dict[int, str] = {}
+    keys = []
+    for i, cell in enumerate(cells):
+        try:
+            keys.append(digest(_content(cell, folder)) if cell else "")
+        except ValueError as error:
+            problems[i] = str(error)
+            keys.append("")
+    opened = cache(lambda: open_model(model))
+    bad: dict[str, str] = {}
+
+    def read(row: int) -> Any:
+        try:
+            return open_picture(_content(cells[row] or "", folder))
+        except ValueError as error:
+            bad[keys[row]] = str(error)
+            return None
+
+    def compute(rows: list[int]) -> Any:
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(read, rows))
+        pictures = [each for each in found if each is not None]
+        if not pictures:
+            return np.full((len(rows), 1), np.nan)
+        made = run_model(opened(), pictures, "image_model", "pictures")
+        block = np.full((len(rows), made.shape[1]), np.nan, dtype=np.float32)
+        block[[each is not None for each in found]] = made
+        return block
+
+    plain = model in (None, HISTOGRAMS)
+    key = f"picture {HISTOGRAMS}" if plain else model_key(model, "picture")
+    vectors = embed(keys, compute, model=key, what="pictures", step=step)
+    problems |= {i: bad[key] for i, key in enumerate(keys) if key in bad}
+    return vectors, dict(sorted(problems.items()))
+
+
+def _content(cell: str, home: Path) -> bytes:
+    """Return the bytes of a picture, or say in a ValueError why there are none."""
+    if cell.lower().startswith("data:"):
+        head, _, body = cell.partition(",")
+        if len(body) > _LARGEST_FILE * 4 // 3:
+            raise ValueError(f"larger than {_LARGEST_FILE >> 20} MB")
+        try:
+            return base64.b64decode(body, validate=False) if "base64" in head else body.encode()
+        except (binascii.Error, ValueError):
+            raise ValueError("not in base64") from None
+    if "://" in cell:
+        raise ValueError("an address on the web, which is not opened")
+    try:
+        path = home / cell
+        if not path.is_file():
+            raise ValueError("no such file")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise ValueError(f"larger than {_LARGEST_FILE >> 20} MB")
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(error.strerror or "cannot be read") from None
+
+
+def open_picture(content: bytes) -> Any:
+    """Open a picture from bytes that anybody may have made.
+
+    Parameters
+    ----------
+    content : bytes
+        PNG, JPEG, GIF, WebP, BMP or TIFF.
+
+    Returns
+    -------
+    PIL.Image.Image
+        In RGB, the first frame, upright, at most 512 pixels a side.
+
+    Raises
+    ------
+    ValueError
+        If it is none, is damaged, or claims to have more than 64 million pixels.
+    """
+    library = load("PIL", "Reading pictures", "image")
+    image, operations = import_module("PIL.Image"), import_module("PIL.ImageOps")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sizes, which are checked here, and of metadata
+            with image.open(io.BytesIO(content), formats=_FORMATS) as opened:
+                width, height = opened.size
+                if width * height > _MOST_PIXELS:
+                    raise ValueError(
+                        f"claims {width} x {height} pixels, more than "
+                        f"{_MOST_PIXELS // 10**6} million"
+                    )
+                opened.draft("RGB", (_SIDE, _SIDE))  # decodes a large JPEG smaller
+                picture = operations.exif_transpose(opened).convert("RGB")
+                picture.thumbnail((_SIDE, _SIDE))
+                return picture
+    except ValueError as error:
+        raise ValueError(str(error) or "damaged") from None
+    except image.DecompressionBombError:
+        raise ValueError(f"claims more than {_MOST_PIXELS // 10**6} million pixels") from None
+    except library.UnidentifiedImageError:
+        raise ValueError("no picture that is known (PNG, JPEG, GIF, WebP, BMP, TIFF)") from None
+    except Exception as error:  # decoders raise anything at damaged files
+        raise ValueError(f"damaged ({type(error).__name__})") from None
+
+
+def histograms(pictures: Sequence[Any]) -> NDArray[np.float32]:
+    """Return how often colours occur in pictures, and which way edges run where.
+
+    They tell little: expect far less of them than of a network's vectors.
+
+    Parameters
+    ----------
+    pictures : sequence of PIL.Image.Image
+        In RGB.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, 192)
+        Square roots of the shares of 64 colours, and of edges of 8 directions in 16 fields.
+
+    References
+    ----------
+    Dalal, Triggs. Histograms of oriented gradients for human detection. CVPR, 2005.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> histograms([Image.new("RGB", (9, 5), "red")])[0].nonzero()[0]
+    array([48])
+    """
+    out = np.empty((len(pictures), 64 + 128), dtype=np.float32)
+    for i, picture in enumerate(pictures):
+        pixels = np.asarray(picture.resize((64, 64)), dtype=np.int64)
+        colours = np.bincount((pixels // 64 @ (16, 4, 1)).ravel(), minlength=64) / 64**2
+        down, across = np.gradient(pixels.mean(axis=2))
+        strength = np.hypot(down, across)
+        turned = np.floor((np.arctan2(down, across) % np.pi) / np.pi * 8).astype(np.int64) % 8
+        fields = np.arange(64) // 16
+        places = (fields[:, np.newaxis] * 4 + fields) * 8 + turned
+        edges = np.bincount(places.ravel(), strength.ravel(), minlength=128)
+        out[i] = np.sqrt([*colours, *edges / max(edges.sum(), 1e-9)])
+    return out
+
+
+def open_model(model: Any) -> Model:
+    """Return a function of pictures for what the user named, see `embed_pictures`."""
+    if model is None or model == HISTOGRAMS:
+        return histograms
+    if callable(model):
+        return model
+    name = os.fspath(model)
+    library, slash, plain = name.removeprefix(DOWNLOAD).partition("/")
+    if slash and library in _LIBRARIES and not Path(name).exists():
+        return _network(*_LIBRARIES[library](plain, name.startswith(DOWNLOAD)))
+    if not Path(name).is_file():
+        raise TableError(
+            f"image_model: there is no file {name!r}. Name a file of TorchScript (.pt) or ONNX "
+            "(.onnx), 'timm/NAME', 'torchvision/NAME' or 'histograms'."
+        )
+    try:
+        if name.lower().endswith(".onnx"):
+            return _onnx(name)
+        torch = load("torch", "image_model of TorchScript", "deep")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TorchScript calls itself old
+            return _network(torch.jit.load(name, map_location="cpu"), (224, 224))
+    except (RuntimeError, OSError, ValueError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TableError(
+            f"image_model: {name!r} cannot be opened as "
+            f"{'ONNX' if name.lower().endswith('.onnx') else 'TorchScript'} ({said})."
+        ) from error
+
+
+def _batch(pictures: Sequence[Any], size: tuple[int, int]) -> NDArray[np.float32]:
+    """Return pictures as numbers of one size, (n, 3, height, width), normalised."""
+    height, width = size
+    pixels = np.stack([np.asarray(p.resize((width, height)), dtype=np.float32) for p in pictures])
+    scaled = (pixels / 255 - np.array(_MEAN)) / np.array(_SPREAD)
+    return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2), dtype=np.float32)
+
+
+def _network(network: Any, size: tuple[int, int]) -> Model:
+    """Return a network of torch as a function of pictures, on a graphics card if there is one."""
+    torch = load("torch", "image_model", "deep")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network = network.to(device).eval()
+
+    def run(pictures: list[Any]) -> Any:
+        with torch.inference_mode():
+            found = network(torch.from_numpy(_batch(pictures, size)).to(device))
+            found = found[0] if isinstance(found, (tuple, list)) else found
+            return found.flatten(1).float().cpu().numpy()
+
+    return run
+
+
+def _onnx(name: str) -> Model:
+    runtime = load("onnxruntime", "image_model of ONNX", "image")
+    wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
+    providers = [each for each in wanted if each in runtime.get_available_providers()]
+    try:
+        session = runtime.InferenceSession(name, providers=providers)
+    except Exception as error:  # of types of its own
+        raise ValueError(str(error)) from error
+    first = session.get_inputs()[0]
+    sides = [side for side in first.shape[2:4] if isinstance(side, int)]
+    size = (sides[0], sides[1]) if len(sides) == 2 else (224, 224)
+    return lambda pictures: session.run(None, {first.name: _batch(pictures, size)})[0]
+
+
+def _timm(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
+    timm = load("timm", f"image_model='timm/{name}'", "image")
+    if not fetch:
+        hub = load("huggingface_hub", f"image_model='timm/{name}'", "image")
+        setting = timm.get_pretrained_cfg(name)
+        file = None if setting is None else hub.try_to_load_from_cache(
+            setting.hf_hub_id or f"timm/{name}", "model.safetensors"
+        )  # fmt: skip
+        if not isinstance(file, str):
+            raise _absent("timm", name)
+    network = timm.create_model(name, pretrained=True, num_classes=0)
+    return network, tuple(timm.data.resolve_model_data_config(network)["input_size"][1:])
+
+
+def _torchvision(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
+    models = load("torchvision", f"image_model='torchvision/{name}'", "image").models
+    torch = load("torch", f"image_model='torchvision/{name}'", "deep")
+    if name not in models.list_models(models):
+        raise TableError(f"image_model: torchvision has no model {name!r}.")
+    weights = models.get_model_weights(name).DEFAULT
+    file = Path(torch.hub.get_dir()) / "checkpoints" / weights.url.rpartition("/")[2]
+    if not fetch and not file.exists():
+        raise _absent("torchvision", name)
+    network = models.get_model(name, weights=weights)
+    for head in ("fc", "classifier", "head", "heads"):  # the classes of ImageNet are not ours
+        if hasattr(network, head):
+            setattr(network, head, torch.nn.Identity())
+            break
+    return network, (224, 224)
+
+
+def _absent(library: str, name: str) -> TableError:
+    return TableError(
+        f"image_model: the weights of {library}/{name} are not on this machine. Write "
+        f"'{DOWNLOAD}{library}/{name}' to fetch them."
+    )
+
+
+_LIBRARIES = {"timm": _timm, "torchvision": _torchvision}
+
+
+def name_problems(problems: dict[int, str], cells: Sequence[str | None]) -> Iterator[str]:
+    """Say which pictures could not be read, the first of every kind of trouble."""
+    kinds: dict[str, list[int]] = {}
+    for row, reason in problems.items():
+        kinds.setdefault(reason, []).append(row)
+    for reason, rows in sorted(kinds.items(), key=lambda pair: -len(pair[1]))[:5]:
+        first = cells[rows[0]] or ""
+        shown = first if len(first) <= 60 else first[:59] + "…"
+        some = f"{len(rows)} of {len(cells)} pictures"
+        yield f"{some} are not learned from, e.g. {shown!r}: {reason}."

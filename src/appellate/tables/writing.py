@@ -7,13 +7,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from appellate._files import whole_file
-from appellate.tables.cells import TableError, _is_text, as_text, neutralize
+from appellate.tables.cells import TableError, as_text, is_text, neutralize
 from appellate.tables.reading import Table, read_table
 
 _KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
@@ -21,19 +22,6 @@ _KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
 
 class _Stream(Protocol):
     def write(self, text: str, /) -> Any: ...
-
-
-class _Lines:
-    """End lines with a line feed, yet let csv quote carriage returns: some Pythons do not.
-
-    NUL, which no text file may hold, is written as its picture.
-    """
-
-    def __init__(self, stream: _Stream) -> None:
-        self.stream = stream
-
-    def write(self, line: str) -> None:
-        self.stream.write(line[:-2].replace("\0", "␀") + "\n")
 
 
 def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
@@ -59,18 +47,17 @@ def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
     >>> join(table, {"label": ["a", "b"], "confidence": [0.9, 1.0]}).column_names
     ['label', 'appeal_label', 'confidence']
     """
-    names = free_names(table.names, added)
     if table.native is not None and not isinstance(table.native, (list, Mapping)):
         frame = nw.from_native(table.native)
         frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
         series = [
             nw.new_series(name, list(values), backend=frame.implementation)
-            for name, values in zip(names, added.values(), strict=True)
+            for name, values in _beside(table, added).items()
         ]
         if frame.implementation.is_pandas_like():  # rows are known by their index
             series = [nw.maybe_set_index(s, index=nw.maybe_get_index(frame)) for s in series]
         return frame.with_columns(series).to_native()
-    data = _append(table.data, names, added)
+    data = _append(table, added)
     try:
         return data.to_pandas()
     except ImportError:  # pragma: no cover
@@ -85,6 +72,18 @@ def free_names(taken: Iterable[str], names: Iterable[str]) -> list[str]:
         free.append(next(each for each in spellings if each not in used))
         used.add(free[-1])
     return free
+
+
+def _beside(table: Table, added: Mapping[str, Sequence[Any]] | None) -> dict[str, Sequence[Any]]:
+    names = free_names(table.names, added or {})
+    return dict(zip(names, (added or {}).values(), strict=True))
+
+
+def _append(table: Table, added: Mapping[str, Sequence[Any]] | None) -> Any:
+    data = table.data
+    for name, values in _beside(table, added).items():
+        data = data.append_column(name, pa.array(_rounded(values, None), from_pandas=True))
+    return data
 
 
 def write_table(
@@ -130,20 +129,28 @@ def write_table(
     b,2
     """
     kind = check_ending(path)
+    table = read_table(data)
     with whole_file(path) as stage:
         if kind == ".parquet":
             import pyarrow.parquet
 
-            table = read_table(data)
-            names = free_names(table.names, added or {})
-            pyarrow.parquet.write_table(_append(table.data, names, added or {}), stage)
+            pyarrow.parquet.write_table(_append(table, added), stage)
             return Path(path)
         with stage.open("w", encoding="utf-8", newline="") as stream:
             if kind in (".csv", ".tsv"):
                 delimiter = "\t" if kind == ".tsv" else None
-                write_csv(data, stream, added=added, digits=digits, delimiter=delimiter)
+                write_csv(table, stream, added=added, digits=digits, delimiter=delimiter)
+                return Path(path)
+            columns = {name: table.data.column(name).to_pylist() for name in table.names}
+            for name, values in _beside(table, added).items():
+                columns[name] = _rounded(values, digits)
+            rows = ({n: None if v != v else v for n, v in zip(columns, row, strict=True)}
+                    for row in zip(*columns.values(), strict=True))  # fmt: skip
+            lines = (json.dumps(row, ensure_ascii=False, default=as_text) for row in rows)
+            if kind == ".json":
+                stream.write("[" + ",\n".join(lines) + "]\n")
             else:
-                _write_json(data, stream, added or {}, digits, as_array=kind == ".json")
+                stream.writelines(f"{line}\n" for line in lines)
     return Path(path)
 
 
@@ -207,24 +214,28 @@ def write_csv(
     a,'=1+1,cat
     """
     table = read_table(data)
-    names = free_names(table.names, added or {})
-    columns = [_cells(table.data.column(i)) for i in range(len(table.names))]
-    for values in (added or {}).values():
-        texts = (as_text(value) for value in _rounded(values, digits))
+    columns = {name: _cells(table.data.column(name)) for name in table.names}
+    beside = _beside(table, added)
+    for name, values in beside.items():
+        texts = map(as_text, _rounded(values, digits))
         comma = table.decimal == "," and all(isinstance(v, (float, int)) for v in values)
-        columns.append([t.replace(".", ",") if comma else neutralize(t) for t in texts])
-    writer = csv.writer(
-        _Lines(stream), delimiter=delimiter or table.delimiter, lineterminator="\r\n"
+        columns[name] = [t.replace(".", ",") if comma else neutralize(t) for t in texts]
+    # Lines end with a line feed, yet csv quotes carriage returns: some Pythons would not. NUL,
+    # which no text file may hold, is written as its picture.
+    lines: Any = SimpleNamespace(
+        write=lambda line: stream.write(line[:-2].replace("\0", "␀") + "\n")
     )
-    writer.writerow([neutralize(name) for name in [*table.names, *names]])
-    writer.writerows(zip(*columns, strict=True))
-    return names
+    mark = delimiter or table.delimiter
+    writer = csv.writer(lines, delimiter=mark, lineterminator="\r\n")
+    writer.writerow([neutralize(name) for name in columns])
+    writer.writerows(zip(*columns.values(), strict=True))
+    return list(beside)
 
 
 def _cells(column: Any) -> list[str]:
     """Write a column as texts that are safe in a spreadsheet."""
     values = column.to_pylist()
-    if _is_text(column.type):
+    if is_text(column.type):
         return [neutralize(value) if value else "" for value in values]
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return [as_text(value) for value in values]
@@ -239,29 +250,3 @@ def _rounded(values: Iterable[Any], digits: int | None) -> list[Any]:
     if digits is None:
         return plain
     return [float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in plain]
-
-
-def _append(data: Any, names: Sequence[str], added: Mapping[str, Sequence[Any]]) -> Any:
-    for name, values in zip(names, added.values(), strict=True):
-        data = data.append_column(name, pa.array(_rounded(values, None), from_pandas=True))
-    return data
-
-
-def _write_json(
-    data: Any,
-    stream: _Stream,
-    added: Mapping[str, Sequence[Any]],
-    digits: int | None,
-    *,
-    as_array: bool,
-) -> None:
-    table = read_table(data)
-    names = [*table.names, *free_names(table.names, added)]
-    columns = [column.to_pylist() for column in table.data.columns]
-    columns += [_rounded(values, digits) for values in added.values()]
-    for i, row in enumerate(zip(*columns, strict=True)):
-        record = {n: None if v != v else v for n, v in zip(names, row, strict=True)}
-        line = json.dumps(record, ensure_ascii=False, default=as_text)
-        stream.write((("[" if not i else ",\n") if as_array else "") + line)
-        stream.write("" if as_array else "\n")
-    stream.write("]\n" if as_array else "")
