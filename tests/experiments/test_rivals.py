@@ -18,7 +18,8 @@ from appellate.experiments import methods as registry
 from appellate.experiments.curves import CURVES, curve_problems
 from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, deep, read_methods
 from appellate.experiments.protocol import Run, execute, split_rows
-from appellate.experiments.results import Results
+from appellate.experiments.reports import report_table
+from appellate.experiments.results import Results, fill
 from appellate.experiments.rivals import (
     critical_difference,
     mean_ranks,
@@ -28,7 +29,7 @@ from appellate.experiments.rivals import (
 )
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
-from appellate.experiments.tables import make_comparison, plan
+from appellate.experiments.tables import Column, make_comparison, plan
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +148,8 @@ def test_networks_are_run_stored_and_ranked_beside_the_rest(problem, tmp_path):
     table = make_comparison(problem, methods)[0]
     assert table.lines[2].compared == (methods[2], methods[1])
     assert "over 5 splits" in rank_sheet(table, results).title
+    filled = fill(table, results, [Column("small", "small")])
+    assert any("the first 5 splits" in note for note in report_table(filled, results, {}).notes)
 
 
 def test_settings_and_code_of_a_network_are_in_its_key():

@@ -119,7 +119,7 @@ def execute(run: Run, problem: Problem) -> Outcome:
     """
     try:
         if run.method.kind == "deep":
-            import appellate.deep  # noqa: F401  # first: only what is loaded can be limited
+            import appellate.deep.settings  # noqa: F401  # torch: what is loaded can be limited
         with threadpool_limits(limits=1):
             return _execute(run, problem)
     except Exception as error:
