@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, Field, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -175,7 +175,9 @@ Selection, default="last"
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Write out the parts of the docstring that all have in common."""
+        """Add what parameters of its own may be, and the parts of the docstring that all share."""
+        own = {k: v.metadata["values"] for k, v in vars(cls).items() if isinstance(v, Field)}
+        cls._parameter_constraints = own
         super().__init_subclass__(**more)
         shared = inspect.cleandoc(DeepClassifier.__doc__ or "").split("\n----------\n")
         told = {"parameters": shared[1].removesuffix("\n\nAttributes"), "attributes": shared[2]}

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, Field, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import datetime, timedelta
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -471,15 +471,6 @@ class Parameters:
     }
     _image_views: ClassVar[tuple[str, ...]] = ("none",)
     _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        """Collect what the parameters of a class may be, before these become its fields."""
-        cls._parameter_constraints = {
-            name: value.metadata["values"]
-            for name, value in vars(cls).items()
-            if isinstance(value, Field)
-        }
-        super().__init_subclass__(**more)
 
     def _settled(self, shape: tuple[int, ...] = ()) -> Any:
         """Copy, with objects for all settings, checked, and nothing open for rows of a shape."""
