@@ -33,6 +33,7 @@ from appellate.testimony import (
     reported_posterior,
     sample_opinions,
     set_rates,
+    shared_by_answers,
     suspicion,
     vote_shares,
 )
@@ -660,4 +661,47 @@ def test_features_say_whether_errors_are_shared(shared, most):
         assert model.shared_errors_ >= 0.2
     else:
         assert abs(sure.mean() - right.mean()) < 0.03
-    assert TestimonyClassifier().fit(None, answers).shared_errors_ == 0.4
+    few = make_crowd(truth, **options | {"n_answers": 3}).answers
+    assert TestimonyClassifier().fit(None, few).shared_errors_ == 0.4
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.5])
+def test_many_answers_say_whether_errors_are_shared(shared):
+    """Without features: rows of ten answers have two camps where people err together."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=600)
+    options = {"n_answers": 10, "accuracy": 0.6, "shared_errors": shared, "random_state": 0}
+    model = TestimonyClassifier().fit(None, make_crowd(truth, **options).answers)
+    if shared:
+        assert model.shared_errors_ >= 0.1
+    else:
+        assert model.shared_errors_ <= 0.1
+        right, sure = model.transduction_ == truth, model.confidence_.max(axis=1)
+        assert abs(sure.mean() - right.mean()) < 0.05
+    assert TestimonyClassifier().fit(None, as_answers([["a", "b"] * 3] * 9)).shared_errors_ == 0.4
+
+
+def test_shared_errors_by_answers_against_a_literal_computation():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(3, size=200)
+    answers = make_crowd(truth, n_answers=8, n_people=8, accuracy=0.6, random_state=1).answers
+    theta = np.tile(np.full((3, 3), 0.2) + np.eye(3) * 0.4, (8, 1, 1))
+    theta += 0.05 * rng.random((8, 3, 3))
+    theta /= theta.sum(axis=2, keepdims=True)
+    rates = np.full(8, 0.5)
+    L = log_likelihoods(answers, incidence(answers), theta, rates)
+    found = shared_by_answers(L, np.full(200, 8.0), sample_opinions(answers, theta, rates))
+    table, explained = answers.table(), {}
+    for s in (0.0, 0.05, 0.1, 0.2, 0.4):
+        explained[s] = np.zeros(200)
+        for i in range(200):
+            people = np.flatnonzero(table[i] >= 0)
+            for j in people:
+                q = np.ones(3)
+                for k in people[people != j]:
+                    q *= theta[k, :, table[i, k]] ** (1 / (1 + 6 * s))
+                explained[s][i] += np.log(q / q.sum() @ theta[j, :, table[i, j]])
+    best = max(explained.values(), key=np.mean)
+    gaps = {s: best - each for s, each in explained.items()}
+    assert found == max(s for s, g in gaps.items() if g.mean() <= 3 * g.std() / np.sqrt(200))
+    assert found < 0.4

@@ -456,6 +456,12 @@ class Scale:
         The larger, the flatter.
     shift : ndarray of shape (l,) or float
         What every label's score is raised by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Scale(0.5, np.array([0.0, 1.0])).soften(np.array([[1.0, 0.0]])).round(2)
+    array([[0.5, 0.5]])
     """
 
     temperature: float

@@ -51,6 +51,7 @@ Matrix = NDArray[np.float64]
 ROUNDS, ALIKE = 8, 4  # rounds; after so many it is asked how alike people are
 STRENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 RIDGES = (0.05, 0.5, 5.0)
+MODEL_RIDGES = (0.05, 0.5, 1.5, 5.0)  # of the regression for new rows
 SHARED_ERRORS = (0.0, 0.05, 0.1, 0.2, 0.4)  # of a further answer; the last if nothing objects
 SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
 _SAMPLE = 50_000  # opinions that beta is found from
@@ -58,6 +59,7 @@ _TRIED_ROWS = 4_000  # that the ridge is chosen on
 _WITNESSED = 20_000  # rows whose features say how far errors are shared
 _GAIN = 5.0  # nats by which features must predict the answers better, to be heard at all
 _FEW_PAIRS, _AUDITED = 50, 20
+_CAMPS = 5  # answers to a row from which on two camps can be seen
 _EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 
 
@@ -326,8 +328,8 @@ def _repeated(n_answers: Matrix, shared: float) -> Matrix:
 def find_shared_errors(output: Matrix, L: Matrix, n_answers: Matrix) -> float:
     """How much of a further answer repeats the errors of the others, by the features.
 
-    Answers cannot tell: errors that people share look like truth. The features are a witness who
-    did not hear them. With ``q = softmax(L / (1 + s (m - 1)))`` by the answers alone and
+    Few answers cannot tell: errors that people share look like truth. The features are a witness
+    who did not hear them. With ``q = softmax(L / (1 + s (m - 1)))`` by the answers alone and
     ``p = softmax(b f)`` by the features alone, both are explained by
 
         mean over rows of log(.999 sum_c q[i, c] p[i, c] / mean p[., c] + .001)
@@ -347,9 +349,40 @@ def find_shared_errors(output: Matrix, L: Matrix, n_answers: Matrix) -> float:
 
         return rows(_least(lambda log_b: -rows(log_b).mean()).x)
 
+    return _largest_shared(explained)
+
+
+def shared_by_answers(L: Matrix, n_answers: Matrix, opinions: Opinions) -> float:
+    """How much of a further answer repeats the errors of the others, by the answers alone.
+
+    Where people err together the answers to a row fall into two camps, and each answer is then
+    foretold too surely by the others. Rows of fewer than five answers have no two camps: there
+    shared errors look like truth. In all others every answer is predicted from the rest,
+    ``softmax(L / (1 + s (m - 2)))`` without its own share in L; the result is the largest s that
+    is not worse than the best by more than three standard errors, as in `find_shared_errors`; .4
+    with fewer than 50 such rows.
+    """
+    heard = n_answers[opinions.rows] >= _CAMPS
+    names, place = np.unique(opinions.rows[heard], return_inverse=True)
+    if len(names) < _FEW_PAIRS:
+        return SHARED_ERRORS[-1]
+    rows, weights = opinions.rows[heard], opinions.weights[heard]
+    evidence = opinions.evidence[heard]
+    others = L[rows] - np.minimum(weights, 1.0)[:, None] * evidence
+
+    def explained(shared: float) -> Matrix:
+        believed = log_softmax(others / _repeated(n_answers[rows] - 1, shared), axis=1)
+        each = weights * logsumexp(believed + evidence, axis=1)
+        return np.bincount(place, each).astype(np.float64)
+
+    return _largest_shared(explained)
+
+
+def _largest_shared(explained: Callable[[float], Matrix]) -> float:
+    """The largest of `SHARED_ERRORS` that explains rows as well as the best does, nearly."""
     found = {shared: explained(shared) for shared in SHARED_ERRORS}
     most = max(found.values(), key=np.mean)
-    error = {shared: (most - rows).std() / np.sqrt(len(f)) for shared, rows in found.items()}
+    error = {shared: (most - rows).std() / np.sqrt(len(rows)) for shared, rows in found.items()}
     return max(s for s, rows in found.items() if (most - rows).mean() <= 3 * error[s])
 
 
@@ -432,7 +465,8 @@ class Regressions:
         New rows have ``softmax(b f(x))``, b by `scale_of` on the leave-one-out output.
         """
         some = targets[self.sample]
-        ridge = min(self.ridges, key=lambda r: scale_of(self.leave_one_out(some, r), some)[1])
+        tried = MODEL_RIDGES if self.ridges == RIDGES else self.ridges
+        ridge = min(tried, key=lambda r: scale_of(self.leave_one_out(some, r), some)[1])
         scale = scale_of(self.leave_one_out(targets, ridge), targets)[0]
         smoother = self._all.smoother(self.kernel, ridge)
         output, regressor = smoother.regress(self._all.entries, targets.ravel())
@@ -537,7 +571,10 @@ def hear(
             else:
                 scores = beta * output + L
         q = certain(softmax(scores, axis=1), decided)
-    shared = SHARED_ERRORS[-1] if output is None else find_shared_errors(output, L, n_answers)
+    if output is not None:
+        shared = find_shared_errors(output, L, n_answers)
+    else:
+        shared = shared_by_answers(L, n_answers, sample_opinions(answers, theta, rates))
     posterior = reported_posterior(scores, n_answers, shared)
     share = credit(answers, posterior)
     posterior = share * posterior + (1 - share) / posterior.shape[1]
@@ -675,7 +712,7 @@ class TestimonyClassifier(AppealClassifier):
         Features are z-scored.
     regularization : float or "auto", default="auto"
         Ridge of the regression; ``"auto"``: .5, or .05 or 5 where that predicts the answers
-        clearly better; for new rows the one of them that predicts the posterior best.
+        clearly better; for new rows the one of them and 1.5 that predicts the posterior best.
     within_answers : bool, default=False
         Choose labels of training rows among the answers only; by default among all labels.
     ordered : bool, default=False
@@ -708,8 +745,8 @@ class TestimonyClassifier(AppealClassifier):
     regularization_ : float or None
         The ridge by which the answers were weighed.
     shared_errors_ : float
-        How much of a further answer repeats the errors of the others; .4 unless the features
-        say that people err on their own.
+        How much of a further answer repeats the errors of the others; .4 unless the features,
+        or without them rows of five answers or more, say that people err on their own.
     trust_ : float
         How far the features were trusted, beta; 0: they were not heard.
     temperature_ : float

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from importlib.util import find_spec
 
 import pyarrow as pa
 import pytest
 
-from appellate.tables import Table, TableError, find_roles, read_table
+import appellate
+from appellate.cli.app import run as main
+from appellate.tables import Table, TableError, find_roles, read_table, write_table
 from appellate.tables.tools import TOOLS, find_tool, name_classes, open_export, write_suggestions
 
 
@@ -403,6 +406,61 @@ def test_a_data_set_of_hugging_face_on_disk(tmp_path):
     data.save_to_disk(str(tmp_path / "saved"))
     table = read_table(tmp_path / "saved")
     assert table.texts("mood").to_pylist() == ["good", "bad"]
+
+
+@pytest.mark.filterwarnings("ignore")  # its own
+def test_a_run_as_a_data_set_of_hugging_face(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    columns = {"x": [0.0, 0.1, 5.0, 5.1] * 5, "maybe": ["cat|dog", "cat", "dog", "dog"] * 5}
+    run = appellate.rectify(columns, candidates="maybe")
+    assert run.export(tmp_path / "set", tool="hugging-face") == tmp_path / "set"
+    found = datasets.load_from_disk(str(tmp_path / "set"))
+    assert found.features["label"].names == ["cat", "dog"]
+    assert found.features["label"].int2str(found["label"][:4]) == ["cat", "cat", "dog", "dog"]
+    assert found["x"][:4] == columns["x"][:4]
+    assert min(found["score"]) > 0.5
+    table = read_table(tmp_path / "set")  # and back
+    assert table.texts("label").to_pylist() == run.labels["label"].tolist()
+    again = run.decide({"0": "ape", "1": None}).export(tmp_path / "set", tool="hugging-face")
+    found = datasets.load_from_disk(str(again))
+    assert found.features["label"].names == ["cat", "dog", "ape"]
+    assert found["label"][:3] == [2, None, 1]
+    run.save(tmp_path / "out", tool="hugging-face")
+    assert datasets.load_from_disk(str(tmp_path / "out" / "suggestions")).num_rows == 20
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "letter.txt").write_text("dear")
+    with pytest.raises(TableError, match="is no data set"):
+        run.export(tmp_path / "own", tool="hugging-face")
+
+
+def test_without_the_library_of_hugging_face_the_extra_is_named(tmp_path, capsys):
+    if find_spec("datasets"):
+        pytest.skip("datasets is installed")
+    write_table({"x": [0.0, 1.0], "maybe": ["a|b", "b"]}, tmp_path / "t.csv")
+    arguments = ["rectify", str(tmp_path / "t.csv"), "--tool", "hugging-face"]
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 2
+    assert "needs datasets: pip install 'appellate[tools]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_of_several_questions(tmp_path):
+    tasks = label_studio()
+    tasks[1]["annotations"] = [{"completed_by": 10, "result": [choice("long", "length")]}]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    run = appellate.rectify(tmp_path / "export.json", question="length")
+    assert run.labels["label"].tolist() == ["short", "long"]
+    run.export(tmp_path / "back.json")
+    (result,) = json.loads((tmp_path / "back.json").read_text())[0]["predictions"][0]["result"]
+    assert result["from_name"] == "length"
+    with pytest.raises(TableError, match="asks no question 'size'"):
+        read_table(tmp_path / "export.json", question="size")
+    with pytest.raises(TableError, match="no export of a labelling tool"):
+        read_table({"x": [1]}, question="length")
+    halves = tmp_path / "halves"
+    halves.mkdir()
+    for i, task in enumerate(tasks):
+        (halves / f"{i}.json").write_text(json.dumps([task]))
+    assert read_table(halves, question="length").texts("label").to_pylist() == ["short", "long"]
 
 
 def test_the_layout_of_a_saved_data_set_without_the_library(tmp_path):

@@ -149,6 +149,24 @@ def test_names_of_models_go_to_the_library_unless_they_are_to_be_fetched(monkeyp
     assert asked == [("small", True), ("small", False)]
 
 
+@pytest.mark.filterwarnings("ignore")  # its own
+def test_a_model_of_sentence_transformers_from_its_folder(tmp_path, cache):
+    library = pytest.importorskip("sentence_transformers")
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "red": 1, "bird": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    model = library.SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=4)])
+    model.save(str(tmp_path / "model"))
+    texts = ["red bird", "", "bird", "bird red"]
+    found = embed_texts(texts, tmp_path / "model")
+    assert found.shape == (4, 4)
+    np.testing.assert_allclose(found[2], model.encode(["bird"])[0], rtol=1e-5)
+    np.testing.assert_allclose(found[0], found[3], rtol=1e-5)
+    assert np.isnan(found[1]).all()
+
+
 def test_a_folder_is_known_by_what_is_in_it(tmp_path, monkeypatch):
     from appellate.tables import vectors
 

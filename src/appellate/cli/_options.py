@@ -53,9 +53,10 @@ _TABLE = {
     "encoding": ("NAME", "How letters are stored, such as latin-1."),
     "decimal": ("[.|,]", "Of numbers in texts; found by default."),
     "sheet": ("NAME", "Of an Excel file; the first if not given."),
+    "question": ("NAME", "Of a labelling tool's export; else the most answered."),
 }
 _SEVERAL = ("candidates", "annotators", "counts", "text", "features", "ignore", "missing")
-READING = ("delimiter", "encoding", "decimal", "sheet")
+READING = ("delimiter", "encoding", "decimal", "sheet", "question")
 
 
 def _together(options: Iterable[Any]) -> Callable[[Command], Command]:

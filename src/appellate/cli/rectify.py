@@ -60,7 +60,9 @@ Examples:
 )
 @click.option(
     "--tool",
-    type=click.Choice(["label-studio", "argilla", "prodigy", "doccano", "crowd-kit"]),
+    type=click.Choice(
+        ["label-studio", "argilla", "prodigy", "doccano", "crowd-kit", "hugging-face"]
+    ),
     help="Write suggestions for this labelling tool too; by default if DATA is its export.",
 )
 @random_state_option
@@ -80,8 +82,11 @@ def rectify(
     with user_errors():
         from appellate.rectification.case import understand
         from appellate.rectification.run import check_folder, hear
+        from appellate.tables.tools import HUGGING_FACE, open_datasets
 
         check_folder(out)
+        if tool == HUGGING_FACE:
+            open_datasets()  # whose absence is said before the work
         case = understand(data, step=lambda text: say(text, err=True), **given)
         say(case.describe(), err=as_json)
         for note in case.notes:

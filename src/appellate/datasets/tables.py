@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-_READING = ("delimiter", "encoding", "decimal", "sheet")
+_READING = ("delimiter", "encoding", "decimal", "sheet", "question")
 
 
 def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **options: Any) -> Any:
@@ -24,7 +24,7 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     return_X_candidates_y : bool, default=False
         Return ``(X, candidates, y_true)`` alone.
     **options
-        How to read it (`delimiter`, `encoding`, `decimal`, `sheet`, see
+        How to read it (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, see
         `appellate.tables.read_table`) and what its columns are (`candidates`, `annotators`,
         `long`, `counts`, `id`, `truth`, `image`, `text`, `features`, `ignore`, `separator`,
         `missing`, see `appellate.tables.find_roles`).

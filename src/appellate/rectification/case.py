@@ -193,6 +193,7 @@ def understand(
     encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | int | None = None,
+    question: str | None = None,
     method: str = "auto",
     base: Any = None,
     cost: Any = None,
@@ -211,7 +212,8 @@ def understand(
         raise ValueError(
             "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
         )
-    table = read_table(data, delimiter=delimiter, encoding=encoding, decimal=decimal, sheet=sheet)
+    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    table = read_table(data, **reading, sheet=sheet, question=question)
     named = {name: value for name, value in columns.items() if value is not None}
     if groups is not None:
         (groups,) = table.find([groups], "groups")

@@ -39,12 +39,12 @@ from appellate.review.page import render_page
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
 from appellate.tables.encoding import column_places, contributions, encode
-from appellate.tables.tools import ENDINGS, write_suggestions
+from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
 from appellate.tables.writing import free_names
 
 #: Files of a run; others in its folder are never touched.
 FILES = (
-    "rectified.csv", "rectified.parquet", "suggestions.csv", "suggestions.json",
+    "rectified.csv", "rectified.parquet", "suggestions", "suggestions.csv", "suggestions.json",
     "suggestions.jsonl", "docket.csv", "docket.parquet", "docket.html", "suggested.csv",
     "annotators.csv", "model", "run.json",
 )  # fmt: skip
@@ -80,6 +80,7 @@ def rectify(
     encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | int | None = None,
+    question: str | None = None,
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
@@ -123,7 +124,7 @@ def rectify(
         Column of groups, such as the photograph that a face is from.
     separator, missing : str, default=None
         What parts the labels in a cell, and what stands for no label.
-    delimiter, encoding, decimal, sheet : str, default=None
+    delimiter, encoding, decimal, sheet, question : str, default=None
         How to read a file, see `appellate.tables.read_table`; found by default.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
@@ -369,9 +370,11 @@ class Rectification:
         ----------
         path : path
             The file; JSON for Label Studio and Argilla, JSON lines for Prodigy and doccano, CSV
-            for crowd-kit.
-        tool : {"label-studio", "argilla", "prodigy", "doccano", "crowd-kit"}, default=None
-            By default the tool that the table was exported from.
+            for crowd-kit. For Hugging Face a folder, which ``datasets.load_from_disk`` opens.
+        tool : str, default=None
+            One of ``"label-studio"``, ``"argilla"``, ``"prodigy"``, ``"doccano"``,
+            ``"crowd-kit"``, ``"hugging-face"``; by default the tool that the table was exported
+            from.
 
         Returns
         -------
@@ -380,7 +383,7 @@ class Rectification:
         """
         if self._hearing is None:
             raise ValueError("this run was loaded. Call rectify again to export its labels.")
-        return write_file(path, suggestions(self._hearing, tool))
+        return suggestions(self._hearing, tool, path)
 
     def save(
         self,
@@ -427,7 +430,7 @@ class Rectification:
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:
                 file = stage / f"suggestions{ENDINGS.get(chosen, '')}"
-                write_file(file, suggestions(hearing, chosen))
+                suggestions(hearing, chosen, file)
             self.importance()
             for name, frame in frames.items():
                 columns = _columns(frame, 6)
@@ -624,27 +627,30 @@ def _make_run(
     )
 
 
-def suggestions(hearing: Hearing, tool: str | None) -> str:
+def suggestions(hearing: Hearing, tool: str | None, path: str | os.PathLike[str]) -> Path:
     """Write the labels of a hearing for a labelling tool."""
     case = hearing.case
     made = case.table.export
     if tool is None and made is None:
         raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
     same = made is not None and tool in (None, made.tool)
-    rows = None
-    if not same:
-        names = [n for n in case.table.names if n not in case.roles.labels]
-        rows = case.table.data.select(names).take(case.labels.first).to_pylist()
-    return write_suggestions(
+    names = [n for n in case.table.names if n not in case.roles.labels]
+    items = case.table.data.select(names).take(case.labels.first)
+    labels, sure = hearing.columns["appeal"], hearing.columns["appeal_confidence"]
+    classes = case.classes.tolist()
+    if tool == HUGGING_FACE:
+        return write_dataset(items, path, labels, sure, classes)
+    text = write_suggestions(
         tool or (made.tool if made else ""),
         case.names,
-        hearing.columns["appeal"],
-        hearing.columns["appeal_confidence"],
-        case.classes.tolist(),
+        labels,
+        sure,
+        classes,
         items=made.items if made and same else None,
-        rows=rows,
+        rows=None if same else items.to_pylist(),
         question=made.question if made else "",
     )
+    return write_file(path, text)
 
 
 def _with_numbers(table: Table, kinds: Mapping[str, str]) -> Table:

@@ -194,6 +194,7 @@ def read_table(
     encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | int | None = None,
+    question: str | None = None,
 ) -> Table:
     r"""Read a table from a file, several files, or a data frame.
 
@@ -215,6 +216,9 @@ def read_table(
         where a comma does not part the cells.
     sheet : str or int, default=None
         Sheet of an Excel file; by default the first.
+    question : str, default=None
+        What people were asked, in the export of a labelling tool; by default the question with
+        the most answers.
 
     Returns
     -------
@@ -244,10 +248,16 @@ def read_table(
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal={decimal!r} is neither '.' nor ','.")
     given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
+    given["question"] = question
     if isinstance(source, (str, os.PathLike)):
         table = _read_path(os.fspath(source), given)
     else:
         table = _read_frame(source)
+    if question is not None and table.export is None:
+        raise TableError(
+            f"{table.source} is no export of a labelling tool, and asks no question "
+            f"{question!r}. Leave question out."
+        )
     options = {name: value for name, value in given.items() if value is not None}
     table = replace(table, data=_check(table), options=options)
     if decimal == "." or (decimal is None and table.delimiter == ","):
@@ -293,15 +303,14 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
         stream = io.BytesIO(sys.stdin.buffer.read())
         return _read_stream("the standard input", path, stream, options)
     files, note = _list_files(path)
+    own = options if len(files) == 1 else {**options, "question": None}
     tables: list[Table] = []
     try:
         for file in files:
             with file.open("rb") as opened:
                 source = f"'{cells.printable(str(file))}'"
-                table = _read_stream(source, str(file), opened, options)
-            if (file.parent / "dataset_info.json").is_file():  # of Hugging Face
-                table = replace(table, data=name_classes(table.data, file.parent))
-            tables.append(table)
+                table = _read_stream(source, str(file), opened, own)
+            tables.append(replace(table, data=name_classes(table.data, file.parent)))
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it does not fit into memory"
         raise TableError(f"cannot read '{path}': {reason}.") from error
@@ -312,7 +321,8 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if len(exports) == len(tables):  # a file a person, as doccano writes them, or parts of one
         people = [f.stem for f, each in zip(files, exports, strict=True) for _ in each.records]
         records = [record for each in exports for record in each.records]
-        together = open_export(records, exports[0].tool, source=f"'{path}'", people=people)
+        asked = {"question": options["question"], "people": people}
+        together = open_export(records, exports[0].tool, source=f"'{path}'", **asked)
         note = (f"{len(tables)} files are read as one export.",)
         first = replace(tables[0], source=f"'{path}'", path=path, digest=digest, notes=note)
         return _with_export(first, together)
@@ -389,7 +399,7 @@ def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]
     text, encoding, notes = _decode(source, content, options["encoding"])
     table = replace(table, encoding=encoding, notes=notes)
     if kind == "json":
-        return _read_json(table, text)
+        return _read_json(table, text, options["question"])
     return _read_csv(table, text, options["delimiter"])
 
 
@@ -511,7 +521,7 @@ def _find_delimiter(text: str, newline: str) -> str:
     return found
 
 
-def _read_json(table: Table, text: str) -> Table:
+def _read_json(table: Table, text: str, question: str | None) -> Table:
     """Read one array of objects, one object of columns, or one object a line."""
     source, whole = table.source, None
     if text.lstrip().startswith("["):
@@ -530,7 +540,8 @@ def _read_json(table: Table, text: str) -> Table:
     tool = find_tool([record for _, record in records])
     if tool is None:
         return replace(table, data=_from_records(source, records))
-    return _with_export(table, open_export([each for _, each in records], tool, source=source))
+    plain = [record for _, record in records]
+    return _with_export(table, open_export(plain, tool, source=source, question=question))
 
 
 def _with_export(table: Table, export: Export) -> Table:

@@ -2,13 +2,14 @@
 
 Label Studio (JSON), Argilla (records as JSON), Prodigy and doccano (JSON lines) are read to their
 documentation; crowd-kit's tables of task, worker and label are ordinary tables, as are data sets
-of Hugging Face, whose class names are put back by `name_classes`.
+of Hugging Face, whose class names are put back by `name_classes` (`write_dataset` writes one).
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from appellate._files import whole_folder
 from appellate.tables.cells import TableError, as_label, name_some
+from appellate.tables.vectors import load
 
+HUGGING_FACE = "hugging-face"
 ENDINGS = {"label-studio": ".json", "argilla": ".json", "prodigy": ".jsonl", "doccano": ".jsonl",
-           "crowd-kit": ".csv"}  # fmt: skip
-TOOLS = tuple(ENDINGS)
+           "crowd-kit": ".csv", HUGGING_FACE: ""}  # fmt: skip
+TOOLS = tuple(tool for tool, ending in ENDINGS.items() if ending)
 _BY = "appellate"  # whose the suggestions are
 _PRODIGY = ("answer", "accept", "label", "_task_hash", "_annotator_id", "_session_id",
             "_timestamp", "_view_id", "_is_binary")  # fmt: skip
@@ -403,6 +407,66 @@ def _suggest(
     if tool == "doccano":
         return {**base, "label": [label] if label else [], "score": score}
     return {"task": name, "agg_label": label, "score": score}
+
+
+def open_datasets() -> Any:
+    """Return the library ``datasets``, or raise an ImportError that says how to get it."""
+    return load("datasets", f"tool={HUGGING_FACE!r}", "tools")
+
+
+def write_dataset(
+    data: Any, path: str | os.PathLike[str], labels: Sequence[str | None],
+    scores: Sequence[float | None], classes: Sequence[str],
+) -> Path:  # fmt: skip
+    """Write items and their labels as a data set of Hugging Face, as ``save_to_disk`` does.
+
+    Parameters
+    ----------
+    data : pyarrow.Table
+        The items.
+    path : path
+        A folder that ``datasets.load_from_disk`` opens; an earlier data set is replaced.
+    labels, scores : sequence of str, of float
+        Further columns ``label``, of classes, and ``score``; None for an item without a label.
+    classes : sequence of str
+        All labels, in their order.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    ImportError
+        If the library ``datasets`` is not installed.
+    TableError
+        If there is a folder of something else.
+    """
+    library, folder = open_datasets(), Path(path)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "dataset_info.json").exists():
+        raise TableError(f"'{path}' is there, and is no data set. Name another folder.")
+    names = list(dict.fromkeys(name for name in (*classes, *labels) if name is not None))
+    place = {name: code for code, name in enumerate(names)}
+    taken = data.column_names
+    label, score = (f"_{name}" if name in taken else name for name in ("label", "score"))
+    codes = [None if name is None else place[name] for name in labels]
+    data = data.append_column(label, pa.array(codes, pa.int64()))
+    data = data.append_column(score, pa.array(scores, pa.float64()))
+    kinds = library.Features.from_arrow_schema(data.schema)
+    kinds[label] = library.ClassLabel(names=names)
+    made = library.Dataset(
+        library.table.InMemoryTable(data), info=library.DatasetInfo(features=kinds)
+    )
+    shown = library.is_progress_bar_enabled()
+    library.disable_progress_bars()
+    try:
+        with whole_folder(folder) as stage:
+            made.save_to_disk(str(stage))
+    finally:
+        if shown:
+            library.enable_progress_bars()
+    return folder
 
 
 def name_classes(data: Any, folder: Path) -> Any:
