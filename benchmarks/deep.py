@@ -10,11 +10,13 @@ import time
 
 import numpy as np
 import torch
+from sklearn.base import clone
 from torch.nn import functional as F
 
 from appellate.deep import Network, Optimizer, PiCOClassifier, PRODENClassifier
 from appellate.deep.augment import make_augmentation
 from appellate.deep.data import ArrayInputs, Scaling
+from appellate.deep.methods import Plan
 from appellate.deep.streams import Streams
 from appellate.deep.trainer import Trainer
 
@@ -25,12 +27,13 @@ def make_trainer(model, X, candidates, batch_size):
     """Prepare a trainer as `fit` does, to run single steps of it."""
     start = torch.from_numpy(candidates / candidates.sum(axis=1, keepdims=True)).float()
     inputs, streams = ArrayInputs(X), Streams(0)
-    optimizer = Optimizer("sgd", batch_size=batch_size).settled(model._usual, inputs.row_shape)
+    shape, sgd = inputs.row_shape, Optimizer("sgd", batch_size=batch_size)
+    settled = clone(model).set_params(optimizer=sgd)._settled(shape)
     trainer = Trainer(
-        model._plan(inputs.row_shape).make(start, streams),
+        Plan.of(settled, shape).make(start, streams),
         inputs,
         torch.from_numpy(candidates),
-        optimizer,
+        settled.optimizer,
         model.n_epochs,
         streams=streams,
         views=[make_augmentation("none") for _ in model._image_views],

@@ -61,7 +61,7 @@ PROBLEMS = {
         "method": "PRODEN",
         "settings": {
             "network": "mlp",
-            "network_options": {"hidden": (256, 128)},
+            "hidden": (256, 128),
             "n_epochs": 20,
             "optimizer": "sgd",
             "batch_size": 128,
@@ -99,7 +99,8 @@ PROBLEMS["cifar10n"] = PROBLEMS["cifar10"]
 TABLES = ("lost", "msrcv2", "fgnet")
 TABLE_SETTINGS = {
     "network": "mlp",
-    "network_options": {"hidden": (300, 300, 300), "norm": "after"},
+    "hidden": (300, 300, 300),
+    "norm": "after",
     "n_epochs": 200,
     "batch_size": 256,
     "optimizer": "adam",

@@ -222,9 +222,11 @@ def test_ties_are_counted():
     candidates = np.array([[1, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 0]], dtype=bool)
     values = np.array([0.5, 0.5, 0.5, 0.5, 0.2, 0.2, 0.6, 1.0])
     problem = Problem(X, as_candidates(candidates), cost=cost_matrix("absolute", range(3)))
-    entries, ranking = problem.entries, Result(*[values] * 3, 1, Mock()).rank(problem)
-    np.testing.assert_array_equal(entries.argmax(ranking), [0, 0, 2, 1])
-    assert entries.count_ties(ranking) == 2
+    model = SUREClassifier()
+    result = Result(*[values] * 3, 1, lambda: Mock(training_output=np.zeros((4, 3))))
+    model._keep(problem, result)
+    np.testing.assert_array_equal(model.transduction_, [0, 0, 2, 1])
+    assert model.n_ties_ == 2
 
 
 @pytest.mark.parametrize("block", [1, 7, 20, 10**6])

@@ -237,6 +237,18 @@ def test_killed_before_any_change_the_old_or_the_new_folder_is_there(tmp_path, w
     raise AssertionError("never came to an end")
 
 
+@pytest.mark.parametrize("plan", ['["../other", "..", "here"]', "[[1]]", "{", "7"])
+def test_a_plan_of_a_strangers_folder_removes_nothing_elsewhere(tmp_path, plan):
+    commit = tmp_path / "folder" / _files._COMMIT
+    commit.mkdir(parents=True)
+    (commit / _files._PLAN).write_text(plan)
+    for place in (tmp_path / "other", tmp_path / "folder" / "here"):
+        place.write_text("")
+    finish_folder(tmp_path / "folder")
+    assert (tmp_path / "other").exists()
+    assert (tmp_path / "folder" / "here").exists() == ("here" not in plan)
+
+
 def test_litter_of_a_living_process_is_left_alone(tmp_path):
     living = tmp_path / f".appellate-{_files._HOST}-{os.getpid()}-00000000"
     dead = tmp_path / f".appellate-{_files._HOST}-{2**22 + 1}-00000000"

@@ -471,7 +471,10 @@ def test_network_learns_and_leaves_no_trace(data):
 
     X, candidates, truth = data
     evidence, before = Evidence.of_sets(candidates), torch.random.get_rng_state()
-    one, two = (NetworkExpert("network").fit(X, evidence, np.eye(4)[truth], 0) for _ in range(2))
+    one, two = (
+        NetworkExpert("network", X, None, None).fit(X, evidence, np.eye(4)[truth], 0)
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     assert torch.equal(before, torch.random.get_rng_state())
     assert np.mean(one.predict(X).argmax(axis=1) == truth) > 0.9

@@ -235,7 +235,7 @@ def test_svm_on_rows_that_all_coincide():
 def test_svm_keeps_its_features_once(on_disk, coupled, tmp_path, monkeypatch):
     monkeypatch.setattr("appellate.numerics.blocks._BLOCK_BYTES", 2**18)
     monkeypatch.setattr("appellate.numerics.blocks._PIECE_BYTES", 2**18)
-    monkeypatch.setattr("appellate.numerics.nystroem.SAMPLE_ROWS", 256)
+    monkeypatch.setattr("appellate.numerics.smoothers.SAMPLE_ROWS", 256)
     X, candidates, _ = make_problem(20_000, n_labels=3, dtype=np.float32)
     kernel = nystroem(256, bandwidth=0.3, cache_dir=tmp_path if on_disk else None)
     model = PLSVMClassifier(n_epochs=1, kernel=kernel, random_state=0)

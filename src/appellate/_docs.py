@@ -1,4 +1,44 @@
-"""Parts of docstrings that many classifiers share, written once."""
+"""Parts of docstrings that many classifiers share, written once: here.
+
+A line ``<name>`` of a class's docstring stands for the part of that name.
+
+<kernel>
+    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
+        Gaussian, as wide as the mean distance of all pairs of training rows, or linear. A
+        `GaussianKernel` says another width, or Nystroem features for many rows.
+
+<neighbors>
+    neighbors : object or None, default=None
+        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or
+        one of scikit-learn's neighbour transformers; None: exactly. The logger
+        ``"appellate"`` tells its recall on a sample.
+
+<cost>
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
+
+<classes>
+    classes_ : ndarray, shape (l,)
+        Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
+    candidates_ : ndarray of bool, shape (n, l)
+        Candidate sets of the training rows.
+    n_ties_ : int
+        Training rows whose label was not the only best candidate.
+
+<regression>
+    confidence_ : ndarray, shape (n, l)
+        Final confidence, rows on the simplex over the candidates.
+    training_output_ : ndarray, shape (n, l)
+        Output of the final regression on the training rows.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: the largest training output among its candidates.
+    n_iter_ : int
+        Turns taken.
+"""
 
 from __future__ import annotations
 
@@ -8,45 +48,7 @@ from typing import TypeVar
 
 Documented = TypeVar("Documented", bound=type)
 
-_PARTS = {
-    "kernel": """
-        kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
-            Gaussian, as wide as the mean distance of all pairs of training rows, or linear. A
-            `GaussianKernel` says another width, or Nystroem features for many rows.
-        """,
-    "neighbors": """
-        neighbors : object or None, default=None
-            How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or
-            one of scikit-learn's neighbour transformers; None: exactly. The logger
-            ``"appellate"`` tells its recall on a sample.
-        """,
-    "cost": """
-        cost : None, str, dict or (l, l) matrix, default=None
-            What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
-            ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
-            training row among its candidates. None: the most likely one.
-        """,
-    "classes": """
-        classes_ : ndarray, shape (l,)
-            Class names.
-        cost_ : ndarray, shape (l, l), or None
-            Cost of every predicted label (column) where another (row) is true.
-        candidates_ : ndarray of bool, shape (n, l)
-            Candidate sets of the training rows.
-        n_ties_ : int
-            Training rows whose label was not the only best candidate.
-        """,
-    "regression": """
-        confidence_ : ndarray, shape (n, l)
-            Final confidence, rows on the simplex over the candidates.
-        training_output_ : ndarray, shape (n, l)
-            Output of the final regression on the training rows.
-        transduction_ : ndarray, shape (n,)
-            Label of every training row: the largest training output among its candidates.
-        n_iter_ : int
-            Turns taken.
-        """,
-}
+_PARTS = dict(re.findall(r"^<(\w+)>\n((?:    .*\n)+)", __doc__ or "", flags=re.M))
 
 
 def share_docs(documented: Documented) -> Documented:

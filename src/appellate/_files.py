@@ -158,12 +158,9 @@ def finish_folder(path: str | os.PathLike[str]) -> None:
         The folder; it need not be there.
     """
     target = Path(path).resolve()
-    if not target.is_dir():
-        return
-    commit = target / _COMMIT
-    with contextlib.suppress(OSError):
-        if commit.is_dir():
-            _move_up(commit, target)
+    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
+        if (target / _COMMIT).is_dir():
+            _move_up(target / _COMMIT, target)
     _sweep(target)
 
 
@@ -208,9 +205,9 @@ def _cleanly(path: str | os.PathLike[str], target: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent)
         yield stage
+    except WriteError:
+        raise
     except OSError as error:
-        if isinstance(error, WriteError):
-            raise
         raise _unwritable(path, error) from error
     finally:
         _remove(stage)
@@ -259,8 +256,7 @@ def _exchange(one: Path, other: Path) -> bool:
     if not hasattr(libc, "renameat2"):
         return False
     here = -100  # AT_FDCWD
-    failed = libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), _EXCHANGE)
-    return not failed
+    return not libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), _EXCHANGE)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -280,14 +276,14 @@ def _move_up(commit: Path, target: Path) -> None:
             _set_aside(place, only_folders=True)
             os.replace(entry, place)
     if plan.exists():
-        for name in json.loads(plan.read_text(encoding="utf-8")):
+        gone = json.loads(plan.read_text(encoding="utf-8"))
+        for name in set(os.listdir(target)).intersection(gone):  # what lies elsewhere stays
             _set_aside(target / name)
     _remove(commit)
 
 
 def _set_aside(place: Path, *, only_folders: bool = False) -> None:
-    folder = place.is_dir() and not place.is_symlink()
-    if folder:
+    if place.is_dir() and not place.is_symlink():
         aside = place.parent / _hidden()
         os.rename(place, aside)
         _remove(aside)
@@ -313,10 +309,8 @@ def _sweep(folder: Path) -> None:
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        return True
+    except OSError as error:  # otherwise it is another user's
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -330,11 +324,8 @@ def _remove(place: Path) -> None:
 
 def _settle(file: Path) -> None:
     """Make sure that a file is on the disk before its name is."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
 
 
 def _unwritable(path: str | os.PathLike[str], error: OSError) -> WriteError:

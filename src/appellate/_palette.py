@@ -9,42 +9,27 @@ the same hues, of a middle lightness.
 
 from __future__ import annotations
 
+_COLOURS = {
+    "ground": ("#f6f5f1", "#15171c"),
+    "paper": ("#ffffff", "#1d2027"),
+    "ink": ("#1f2228", "#eceae5"),
+    "soft": ("#595d68", "#a9adb8"),
+    "line": ("#dedcd4", "#333741"),
+    "edge": ("#83868f", "#7d828e"),
+    "mark": ("#e5eff8", "#233449"),
+    "verdict": ("#b04a00", "#ffb580"),
+    "appeal": ("#00518f", "#62aef0"),
+    "overturned": ("#00518f", "#62aef0"),
+    "upheld": ("#595d68", "#a9adb8"),
+    "truth": ("#00644a", "#5cc6a5"),
+    "good": ("#0f6b3f", "#62c793"),
+    "bad": ("#b3201a", "#ff9a90"),
+    "warn": ("#fdf0d5", "#3a2f17"),
+}
 #: On white paper, for pages, plots and pictures.
-LIGHT = {
-    "ground": "#f6f5f1",
-    "paper": "#ffffff",
-    "ink": "#1f2228",
-    "soft": "#595d68",
-    "line": "#dedcd4",
-    "edge": "#83868f",
-    "mark": "#e5eff8",
-    "verdict": "#b04a00",
-    "appeal": "#00518f",
-    "overturned": "#00518f",
-    "upheld": "#595d68",
-    "truth": "#00644a",
-    "good": "#0f6b3f",
-    "bad": "#b3201a",
-    "warn": "#fdf0d5",
-}
+LIGHT = {word: light for word, (light, _) in _COLOURS.items()}
 #: The same on a dark screen.
-DARK = {
-    "ground": "#15171c",
-    "paper": "#1d2027",
-    "ink": "#eceae5",
-    "soft": "#a9adb8",
-    "line": "#333741",
-    "edge": "#7d828e",
-    "mark": "#233449",
-    "verdict": "#ffb580",
-    "appeal": "#62aef0",
-    "overturned": "#62aef0",
-    "upheld": "#a9adb8",
-    "truth": "#5cc6a5",
-    "good": "#62c793",
-    "bad": "#ff9a90",
-    "warn": "#3a2f17",
-}
+DARK = {word: dark for word, (_, dark) in _COLOURS.items()}
 #: For plots that may stand on white or on black: Okabe and Ito's colours, told apart with any
 #: colour vision.
 BOTH = {
@@ -57,18 +42,6 @@ BOTH = {
 }
 
 
-def contrast(first: str, second: str) -> float:
-    """Return the contrast ratio of two colours, from 1 to 21 (WCAG 2.2).
-
-    Examples
-    --------
-    >>> round(contrast("#000000", "#ffffff"), 1)
-    21.0
-    """
-    high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
 def as_css(colours: dict[str, str]) -> str:
     """Write a palette as custom properties of a style sheet.
 
@@ -78,9 +51,3 @@ def as_css(colours: dict[str, str]) -> str:
     '--ink: #000000;'
     """
     return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
-
-
-def _luminance(colour: str) -> float:
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return sum(weight * p for weight, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -27,16 +27,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
+from appellate.candidates.containers import row_index
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
-from appellate.docket import Docket, frame_backend, row_index
-from appellate.numerics.blocks import (
-    Blocks,
-    check_features,
-    is_lazy,
-    open_blocks,
-    predict_lazily,
-    remember_features,
-)
+from appellate.docket import Docket, frame_backend
+from appellate.numerics.blocks import Blocks, check_features, is_lazy, open_blocks, predict_lazily
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT, LinearKernel
 from appellate.numerics.simplex import project_entries, project_rows
@@ -184,6 +178,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     # Every wrong label costs the same, for a subclass without the parameter.
     cost: Any = None
     label_history_: NDArray[np.intp]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Add the constraints of the classes above to those that a class states."""
+        super().__init_subclass__(**options)
+        stated = (vars(each).get("_parameter_constraints", {}) for each in reversed(cls.__mro__))
+        cls._parameter_constraints = {name: c for each in stated for name, c in each.items()}
 
     # -- what a method implements -------------------------------------------------------
 
@@ -369,7 +369,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.classes_, self.candidates_ = problem.classes, problem.candidates
         self.ids_, self.cost_, self._backend = problem.ids, problem.cost, problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
-        self.n_ties_, self.n_iter_ = entries.count_ties(ranking), result.n_iter
+        is_best = (ranking == entries.spread(entries.row_max(ranking))).astype(np.intp)
+        self.n_ties_ = int(np.count_nonzero(entries.row_sum(is_best) > 1))
+        self.n_iter_ = result.n_iter
         self._cost_followed = self.cost  # which `set_params` may change
         for name, value in {**problem.features, **result.details}.items():
             setattr(self, name, value)
@@ -447,10 +449,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             )
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        if reset:
-            remember_features(self, rows)
-        else:
-            check_features(self, rows.shape[1], getattr(rows, "feature_names", None))
+        check_features(self, rows, rows.feature_names, reset=reset)
         return rows
 
 

@@ -78,7 +78,12 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
         return None
     names = np.asarray(classes).tolist()
     if isinstance(cost, Mapping):
-        return _tree_distances([_path(_look_up(cost, name)) for name in names])
+        for name in names:
+            if name not in cost and str(name) not in cost:
+                raise ValueError(
+                    f"the tree of costs has no path for the class {name!r}: give every class one."
+                )
+        return _tree_distances([cost[n] if n in cost else cost[str(n)] for n in names])
     if not isinstance(cost, str):
         return _check_matrix(cost, names)
     word, _, number = cost.partition(":")
@@ -88,7 +93,7 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
                 "cost='tree' needs class names that are paths, such as 'animal/dog/poodle', but "
                 f"no class has a '/', as {names[0]!r}. Give a mapping of names to paths instead."
             )
-        return _tree_distances([_path(name) for name in names])
+        return _tree_distances(names)
     size = _size(cost, word, number)
     numbers = as_numbers(names)
     values = np.arange(float(len(names))) if numbers is None else numbers
@@ -210,24 +215,12 @@ def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
     return np.asarray(matrix - matrix.min(initial=np.inf))
 
 
-def _look_up(paths: Mapping[Any, Any], name: Any) -> Any:
-    for key in (name, str(name)):
-        if key in paths:
-            return paths[key]
-    raise ValueError(
-        f"the tree of costs has no path for the class {name!r}: give every class one."
-    )
-
-
-def _path(path: Any) -> list[str]:
-    steps = [step.strip() for step in str(path).split("/")]
-    if not all(steps):
-        raise ValueError(f"{str(path)!r} is no path in a tree: nothing before or after '/'.")
-    return steps
-
-
-def _tree_distances(paths: list[list[str]]) -> NDArray[np.float64]:
-    """Steps from each to each: both depths less twice the depth of where they part."""
+def _tree_distances(names: list[Any]) -> NDArray[np.float64]:
+    """Steps from each path to each: both depths less twice the depth of where they part."""
+    paths = [[step.strip() for step in str(name).split("/")] for name in names]
+    for name, path in zip(names, paths, strict=True):
+        if not all(path):
+            raise ValueError(f"{str(name)!r} is no path in a tree: nothing before or after '/'.")
     depth = np.array([len(path) for path in paths])
     shared = np.zeros((len(paths), len(paths)))
     together = np.ones_like(shared, dtype=bool)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import compress
 from pathlib import Path
 from typing import Any, cast
 
@@ -226,11 +227,10 @@ class Docket:
         )
 
     def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
-        names = np.array([str(name) for name in self.class_names.tolist()], dtype=object)
-        glue = free_separator(names.tolist(), separator)
-        rows, labels = np.nonzero(self.candidates)
-        sets = np.split(names[labels], np.searchsorted(rows, np.arange(1, len(self.candidates))))
-        return np.array([glue.join(each) for each in sets], dtype=object)
+        names = list(map(str, self.class_names.tolist()))
+        glue = free_separator(names, separator)
+        sets = (glue.join(compress(names, row)) for row in self.candidates.tolist())
+        return np.array(list(sets), dtype=object)
 
 
 def free_separator(labels: Sequence[Any], first: str = "|") -> str:
@@ -256,15 +256,6 @@ def frame_backend(*objects: Any) -> str | None:
     return None
 
 
-def row_index(frame: Any) -> NDArray[Any] | None:
-    """Return the index of a pandas object, unless it merely counts the rows."""
-    index = getattr(frame, "index", None)
-    if index is None or callable(index) or not hasattr(index, "to_numpy"):
-        return None
-    values: NDArray[Any] = index.to_numpy()
-    return None if np.array_equal(values, np.arange(len(values))) else values
-
-
 def _check_truth(truth: Any, class_names: NDArray[Any]) -> None:
     """Refuse class numbers beside class names: they never agree, as if all were wrong."""
     known = [value for value in np.asarray(truth).tolist() if not is_missing(value)]
@@ -285,9 +276,8 @@ def _plain(column: NDArray[Any]) -> Any:
     if column.dtype.kind not in "OUST":
         return column
     values = column.tolist()
-    if len({type(v) for v in values} - {type(None)}) <= 1:
-        return values
-    return [None if v is None else str(v) for v in values]
+    several = len({type(v) for v in values} - {type(None)}) > 1
+    return [str(v) if several and v is not None else v for v in values]
 
 
 def _short(cell: Any) -> str:

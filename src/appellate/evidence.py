@@ -151,9 +151,8 @@ class Evidence:
 
     def take(self, rows: NDArray[Any]) -> Evidence:
         """Return the evidence of some rows."""
-        chosen = np.zeros(self.shape, dtype=bool)
-        chosen[self.entries.rows, self.entries.labels] = True
-        entries = CandidateEntries(chosen[rows])
+        possible = self.entries.scatter(np.ones(len(self.entries), dtype=bool))
+        entries = CandidateEntries(possible[rows])
         return Evidence(entries, entries.gather(self.entries.scatter(self.likelihood)[rows]))
 
     def normalize(self, values: Values) -> Values:
@@ -457,6 +456,12 @@ class Scale:
         The larger, the flatter.
     shift : ndarray of shape (l,) or float
         What every label's score is raised by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Scale(0.5, np.array([0.0, 1.0])).soften(np.array([[1.0, 0.0]])).round(2)
+    array([[0.5, 0.5]])
     """
 
     temperature: float

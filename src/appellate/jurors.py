@@ -183,14 +183,33 @@ class Expert:
     ----------
     model : estimator or str
         What learns from soft targets.
+    X : ndarray, shape (n, q)
+        All rows.
+    replicas : Replicas
+        Which rows each replica has.
+    n_jobs : int or None
+        Fits at a time.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
         self.name, self.model = model if isinstance(model, str) else type(model).__name__, model
+        self.X, self.replicas, self.n_jobs = X, replicas, n_jobs
 
     @abstractmethod
     def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
         """Return an object with `predict`, scores of new rows, trained on (n, l) targets."""
+
+    def testify(self, targets: Sequence[Values], seed: int) -> tuple[list[Any], Scores]:
+        """Models of every replica that lacks a fold, and what each says of the fold, (n, l)."""
+        own, said = self.replicas.own, np.empty(self.replicas.evidence.shape)
+        jobs = (
+            delayed(self.fit)(self.X[rest], own[k], own[k].entries.scatter(targets[k]), seed + k)
+            for k, rest, _ in self.replicas.held_out()
+        )
+        models = Parallel(self.n_jobs)(jobs)
+        for model, (_, _, fold) in zip(models, self.replicas.held_out(), strict=True):
+            said[fold] = model.predict(self.X[fold])
+        return models, said
 
     def _seeded(self, seed: int) -> Any:
         """A clone of the model; every random part of it is given the seed."""
@@ -205,22 +224,7 @@ class Juror(Expert):
     """A member that sits in the rounds: it can judge rows of its own replica honestly.
 
     Cost: K + 1 fits a hearing.
-
-    Parameters
-    ----------
-    model : estimator
-        What learns from soft targets.
-    X : ndarray, shape (n, q)
-        All rows.
-    replicas : Replicas
-        Which rows each replica has.
-    n_jobs : int or None
-        Fits at a time.
     """
-
-    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
-        super().__init__(model)
-        self.X, self.replicas, self.n_jobs = X, replicas, n_jobs
 
     def listen(self, targets: Scores, seed: int) -> Scores:
         """Judge all rows by the targets of every replica, (n, K + 1, l) both."""
@@ -263,12 +267,12 @@ class RegressorExpert(Expert):
         return LogShares(self._seeded(seed).fit(X.astype(np.float32), targets))
 
 
-class ForestJuror(Juror):
+class ForestJuror(Juror, RegressorExpert):
     """A forest of scikit-learn with ``bootstrap=True``, judging its own rows out of bag."""
 
     def _hear(self, targets: Scores, k: int, seed: int) -> tuple[Any, Scores]:
         (n, l), rows, X = targets.shape, self.replicas.rows[k], self.X.astype(np.float32)
-        forest = self._seeded(seed + k).fit(X[rows], targets[rows])
+        forest = self.fit(X[rows], None, targets[rows], seed + k).regressor
         total, votes = np.zeros((n, l)), np.zeros(n)
         strangers = np.setdiff1d(np.arange(n), rows)
         for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
@@ -488,20 +492,20 @@ def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Exper
         If it cannot learn from soft targets.
     """
     if member == "network":
-        return NetworkExpert(member)
-    if isinstance(member, type) or not callable(getattr(member, "fit", None)):
+        kind: type[Expert] = NetworkExpert
+    elif isinstance(member, type) or not callable(getattr(member, "fit", None)):
         raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
-    if has_fit_parameter(member, "supervision"):
-        if isinstance(member, KernelClassifier) or getattr(member, "head", "") == "partner":
-            return LeaveOneOutJuror(member, X, replicas, n_jobs)
-        return SupervisedExpert(member)
-    if is_classifier(member):
+    elif has_fit_parameter(member, "supervision"):
+        honest = isinstance(member, KernelClassifier) or getattr(member, "head", "") == "partner"
+        kind = LeaveOneOutJuror if honest else SupervisedExpert
+    elif is_classifier(member):
         if not has_fit_parameter(member, "sample_weight") or not hasattr(member, "predict_proba"):
             raise TypeError(
                 f"{member!r} cannot be a member of a jury: a classifier needs predict_proba, and "
                 "a parameter 'sample_weight' in its fit method."
             )
-        return PairsExpert(member)
-    if getattr(member, "bootstrap", False) and hasattr(type(member), "estimators_samples_"):
-        return ForestJuror(member, X, replicas, n_jobs)
-    return RegressorExpert(member)
+        kind = PairsExpert
+    else:
+        bags = getattr(member, "bootstrap", False) and hasattr(type(member), "estimators_samples_")
+        kind = ForestJuror if bags else RegressorExpert
+    return kind(member, X, replicas, n_jobs)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from importlib.util import find_spec
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
@@ -17,13 +16,7 @@ from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
-from appellate.base import (
-    AppealClassifier,
-    Model,
-    PartialLabelClassifier,
-    Result,
-    check_supervision,
-)
+from appellate.base import COUNT, SHARE, AppealClassifier, Model, Result, check_supervision
 from appellate.costs import candidate_costs
 from appellate.evidence import (
     TAUS,
@@ -214,9 +207,9 @@ def deliberate(
     bench: Bench,
     replicas: Replicas,
     start: list[Values],
-    taus: Sequence[float] = TAUS,
-    max_rounds: int = 8,
-    on_round: Callable[[int], object] | None = None,
+    taus: Sequence[float],
+    max_rounds: int,
+    on_round: Callable[[int], object] | None,
 ) -> Deliberation:
     """Run the rounds of a jury and choose tau and round by the criterion.
 
@@ -285,36 +278,6 @@ class Seat:
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
-    """All that a jury leaves behind.
-
-    Attributes
-    ----------
-    ambiguity : float
-        The tau that was chosen.
-    criteria : dict
-        Criterion of every round by tau, and of the rounds with further members by ``"panel"``.
-    history : list of ndarray
-        Posterior of all rows, as entries of the evidence: label-first after one round, then
-        round by round.
-    honest, output : ndarray, shape (n, l)
-        Probabilities by members that never saw the row, and that did not see its target.
-    suspicion : ndarray, shape (n,)
-        Honest mass outside the possible labels, by the kernel members.
-    seats : list of Seat
-        The members that predict.
-    """
-
-    ambiguity: float
-    criteria: dict[Any, list[float]]
-    history: list[Values]
-    honest: NDArray[Any]
-    output: NDArray[Any]
-    suspicion: Values
-    seats: list[Seat]
-
-
-@dataclass(frozen=True, eq=False)
 class Session:
     """One round with all that was said in it, and the members' models for new rows."""
 
@@ -334,14 +297,8 @@ class Session:
 
 
 def convene(
-    bench: Bench,
-    replicas: Replicas,
-    found: Deliberation,
-    members: Sequence[Expert] = (),
-    X: Any = None,
-    rng: Any = None,
-    n_jobs: Any = None,
-) -> Judgement:
+    bench: Bench, replicas: Replicas, found: Deliberation, members: Sequence[Expert], rng: Any
+) -> tuple[list[Values], NDArray[Any], NDArray[Any], list[Seat], dict[str, Any]]:
     """Let further members hear what the kernel members found, and conclude.
 
     Jurors sit in up to two panel rounds; experts are heard once, on the targets of the round
@@ -349,6 +306,18 @@ def convene(
     Where an earlier round of the kernel members had a better criterion, by more than chance,
     their output after it is half of everything: sets whose false labels look like the true one
     are learned too well in the end.
+
+    Returns
+    -------
+    history : list of ndarray
+        Posterior of all rows, as entries of the evidence: label-first after one round, then
+        round by round.
+    honest, output : ndarray, shape (n, l)
+        Probabilities by members that never saw the row, and that did not see its target.
+    seats : list of Seat
+        The members.
+    details : dict
+        Further fitted attributes, by name.
     """
     session, evidence = Session.again(bench, found.round), replicas.evidence
     honest, output = session.everywhere()
@@ -365,7 +334,7 @@ def convene(
     voices, scales = list(session.hearing.honest), list(last.scales)
     weights, shares = last.weights, _label_shares(replicas, last.targets)
     for expert in (each for each in members if not isinstance(each, Juror)):
-        fitted, said = _hear(expert, X, replicas, last.targets, rng.randint(_SEEDS), n_jobs)
+        fitted, said = expert.testify(last.targets, rng.randint(_SEEDS))
         names.append(expert.name)
         models.append(fitted)
         voices.append(said)
@@ -385,7 +354,8 @@ def convene(
         seats += map(Seat, names, *known, beside.models)
         seats = [replace(each, weight=each.weight / 2) for each in seats]
         history.append(estep(output, evidence, found.tau, groups=replicas.covering[0]))
-    return Judgement(found.tau, proven, history, honest, output, doubt, seats)
+    details = {"ambiguity_": found.tau, "criterion_": proven, "suspicion_": doubt}
+    return history, honest, output, seats, details
 
 
 def _panel(
@@ -414,27 +384,8 @@ def _panel(
     return sessions, proven
 
 
-def _hear(
-    expert: Expert,
-    X: NDArray[Any],
-    replicas: Replicas,
-    targets: Sequence[Values],
-    seed: int,
-    n_jobs: Any,
-) -> tuple[list[Any], Scores]:
-    """Models of an expert on every replica that lacks a fold, and what each says of the fold."""
-    own, said = replicas.own, np.empty(replicas.evidence.shape)
-    jobs = (
-        delayed(expert.fit)(X[rest], own[k], own[k].entries.scatter(targets[k]), seed + k)
-        for k, rest, _ in replicas.held_out()
-    )
-    models = Parallel(n_jobs)(jobs)
-    for model, (_, _, fold) in zip(models, replicas.held_out(), strict=True):
-        said[fold] = model.predict(X[fold])
-    return models, said
-
-
 @share_docs
+@dataclass(eq=False, repr=False)
 class JuryClassifier(AppealClassifier):
     """Partial-label learning by a jury that judges no row by its own label.
 
@@ -551,40 +502,27 @@ class JuryClassifier(AppealClassifier):
     array([[1., 0., 0.]])
     """
 
+    members: Any = "auto"
+    _: KW_ONLY
+    ambiguity: Any = "auto"
+    n_folds: int = 5
+    max_rounds: int = 8
+    covering: Any = False
+    cost: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    kernel: Any = "rbf"
+
     _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
+        **AppealClassifier._parameter_constraints,
         "members": [StrOptions({"auto", "kernel"}), list, tuple],
-        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), Interval(Real, 0, 1, closed="both")],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), SHARE],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "max_rounds": [COUNT],
         "covering": ["boolean", StrOptions({"auto"})],
         "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
         "kernel": [StrOptions({"rbf"}), GaussianKernel],
     }
-
-    def __init__(
-        self,
-        members: Any = "auto",
-        *,
-        ambiguity: Any = "auto",
-        n_folds: int = 5,
-        max_rounds: int = 8,
-        covering: Any = False,
-        cost: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        kernel: Any = "rbf",
-    ) -> None:
-        self.members = members
-        self.ambiguity = ambiguity
-        self.n_folds = n_folds
-        self.max_rounds = max_rounds
-        self.covering = covering
-        self.cost = cost
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.kernel = kernel
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -636,38 +574,36 @@ class JuryClassifier(AppealClassifier):
         evidence = Evidence.of_sets(problem.candidates)
         evidence = evidence if logs is None else evidence.times(logs)
         first = None if start is None else entries.scatter(start)
-        judgement, covered = self._judge(problem, evidence, first, groups, rng)
+        bench, replicas, found = self._judge(problem, evidence, first, groups, rng)
+        members = [] if isinstance(bench, LandmarkBench) else self._further(problem, replicas)
+        posteriors, honest, output, seats, details = convene(bench, replicas, found, members, rng)
         history = [
-            entries.gather(evidence.entries.scatter(values)).astype(dtype)
-            for values in judgement.history
+            entries.gather(evidence.entries.scatter(values)).astype(dtype) for values in posteriors
         ]
-        costs = problem.cost
+        costs, output = problem.cost, output.astype(dtype)
         ranks = [v if costs is None else -candidate_costs(v, entries, costs) for v in history]
-        output = judgement.output.astype(dtype)
-        seats = [each for each in judgement.seats if each.weight >= _UNHEARD]
+        heard = [each for each in seats if each.weight >= _UNHEARD]
         return Result(
             initial=entries.uniform(dtype),
             confidence=history[-1],
             output=entries.gather(output),
             n_iter=len(history) - 1,
-            model=lambda: JuryModel(output, seats),
+            model=lambda: JuryModel(output, heard),
             ranking=history[-1],
             details={
-                "ambiguity_": judgement.ambiguity,
-                "covering_": covered,
-                "criterion_": judgement.criteria,
-                "honest_output_": judgement.honest.astype(dtype),
+                **details,
+                "covering_": replicas.covering[0] is not None,
+                "honest_output_": honest.astype(dtype),
                 "label_history_": np.array([entries.argmax(rank) for rank in ranks]),
-                "suspicion_": judgement.suspicion,
                 "verdict_confidence_": entries.scatter(history[0]),
-                "weights_": [(s.name, s.weight, s.scale.temperature) for s in judgement.seats],
+                "weights_": [(s.name, s.weight, s.scale.temperature) for s in seats],
             },
         )
 
     def _judge(
         self, problem: Problem, evidence: Evidence, start: Any, groups: Any, rng: Any
-    ) -> tuple[Judgement, bool]:
-        """Run the jury; this is all of the method."""
+    ) -> tuple[Bench, Replicas, Deliberation]:
+        """Run the rounds of the kernel members; where it is not said, covering or not."""
         if self.covering is not False and groups is None:
             raise ValueError(f"covering={self.covering!r} needs groups: fit(X, y, groups=...).")
         n = problem.n_rows
@@ -678,21 +614,17 @@ class JuryClassifier(AppealClassifier):
         fold = make_folds(n, self.n_folds, groups, rng)
         ways = {False: [None], True: [groups]}.get(self.covering, [None, groups])
         divided = [Replicas.split(evidence, fold, covered) for covered in ways]
-        bench = self._bench(problem, divided[0])
-        tau = AMBIGUITIES.get(self.ambiguity, self.ambiguity)
-        taus = TAUS if tau == "auto" else (float(tau),)
+        bench, tau = self._bench(problem, divided[0]), self.ambiguity
+        taus = TAUS if tau == "auto" else (float(AMBIGUITIES.get(tau, tau)),)
         tried = []
-        for covered, replicas in zip(ways, divided, strict=True):
+        for replicas in divided:
             first = [own.prior for own in replicas.own]
             if start is not None:
                 pairs = zip(replicas.rows, replicas.own, strict=True)
                 first = [own.normalize(own.entries.gather(start[rows])) for rows, own in pairs]
             found = deliberate(bench, replicas, first, taus, self.max_rounds, self._on_round)
-            tried.append((found, replicas, covered is not None))
-        found, replicas, is_covered = max(tried, key=lambda each: each[0].round.criterion)
-        members = [] if isinstance(bench, LandmarkBench) else self._further(problem, replicas)
-        X = problem.matrix if members else None
-        return convene(bench, replicas, found, members, X, rng, self.n_jobs), is_covered
+            tried.append((bench, replicas, found))
+        return max(tried, key=lambda each: each[2].round.criterion)
 
     def _bench(self, problem: Problem, replicas: Replicas) -> Bench:
         names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]

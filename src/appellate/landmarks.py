@@ -1,6 +1,6 @@
 """The kernel members of a jury on many rows: Nystroem features, read in blocks.
 
-In the features Z of `appellate.numerics.nystroem` a ridge regression has r coefficients a label,
+In the features Z of `appellate.numerics.smoothers` a ridge regression has r coefficients a label,
 and a replica that lacks fold f is a correction of the small system,
 
     (I - Z_f'Z_f - m m'/n_a + ridge diag(1/s)) c = Z_a'Q_a - m mean(Q_a)',   m = Z_a'1,
@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from appellate.evidence import Scale
 from appellate.jurors import Replicas, Scores
 from appellate.numerics.entries import Values
-from appellate.numerics.nystroem import Basis
-from appellate.numerics.smoothers import NystroemSmoother
+from appellate.numerics.smoothers import Basis, NystroemSmoother
 
 _SAMPLE = 20_000
 _PIECE = 2**21  # outputs of all replicas that are under way in a block
@@ -64,7 +63,8 @@ class Width:
         """``Q'Z`` of every replica, (K + 1, l, r), of its targets at the candidates."""
         _, n_replicas, l = self.replicas.shape
         total = np.zeros((n_replicas * l, self.features.shape[1]))
-        for part in self.features.map(_gather_block, self._parts(told), l):
+        parts = ((own, told[s]) for own, s in zip(self.placed, self.spots, strict=True))
+        for part in self.features.map(_gather_block, parts, l):
             total += part
         return total.reshape(n_replicas, l, -1)
 
@@ -72,16 +72,11 @@ class Width:
         self, function: Callable[..., Any], told: _Singles, diagonal: Values, *common: Any
     ) -> Iterator[tuple[slice, slice, Any]]:
         """Rows, candidate entries and what a function makes of the outputs of every block."""
-        sizes = np.array([len(rows) for rows in self.replicas.rows])
-        common = (len(diagonal) / sizes, *common)
-        parts = self._parts(told, diagonal)
-        made = self.features.map(_softened, parts, function, *common)
+        growth = len(diagonal) / np.array([len(rows) for rows in self.replicas.rows])
+        own = zip(self.placed, self.spots, self.features.slices, strict=True)
+        parts = ((placed, told[spots], diagonal[rows]) for placed, spots, rows in own)
+        made = self.features.map(_softened, parts, function, growth, *common)
         return zip(self.features.slices, self.spots, made, strict=True)
-
-    def _parts(self, told: _Singles, diagonal: Values | None = None) -> Iterator[_Part]:
-        own = zip(self.features.slices, self.spots, self.placed, strict=True)
-        for rows, spots, placed in own:
-            yield (placed, told[spots], *(() if diagonal is None else (diagonal[rows],)))
 
 
 def _fold_moments(

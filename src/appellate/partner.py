@@ -13,7 +13,7 @@ from appellate._docs import share_docs
 from appellate.base import Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
-from appellate.numerics.quadratic import minimize_quadratic
+from appellate.numerics.simplex import minimize_quadratic
 from appellate.problem import Kernel, Problem
 
 

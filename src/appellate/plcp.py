@@ -206,7 +206,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     cost: Any = None
 
     _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
         "smoothing": [Interval(Real, 0, 1, closed="left")],
         "blur": [Interval(Real, None, None, closed="neither"), None],
         "max_rounds": [COUNT],

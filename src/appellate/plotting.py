@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import zip_longest
 from os import PathLike
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_trajectories", "save_trajectories"]
 
-_COLORS = {role: BOTH[role] for role in ("verdict", "appeal", "truth", "rival")}
 _ROLES = {
     "verdict": "label of the verdict",
     "appeal": "label of the appeal",
@@ -36,38 +34,12 @@ _ROLES = {
     "rival": "next candidate",
 }
 _BASE: dict[str, Any] = {"linestyle": "-", "marker": "o", "markersize": 4.5}
-_HOLLOW = {"markerfacecolor": "white"}
-_PARTNER: dict[str, Any] = {**_BASE, **_HOLLOW, "linestyle": (0, (4, 2)), "marker": "D"}
+_HOLLOW = {"markerfacecolor": "white", "marker": "D"}
+_PARTNER: dict[str, Any] = {**_BASE, **_HOLLOW, "linestyle": (0, (4, 2))}
 _ALONE: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.2}
 _INK, _MUTED = "#222222", "#6B6B6B"
 _PANEL = (3.35, 2.55)  # inches
 _NAME_WIDTH = 16  # characters of a label in a title
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """Confidence of one label of one sample over the rounds.
-
-    Attributes
-    ----------
-    name : object
-        The label.
-    role : {"verdict", "appeal", "truth", "rival"}
-        Why it is drawn.
-    is_true : bool
-        Whether it is the true label.
-    base, partner : ndarray, shape (rounds + 1,)
-        Confidence of the base and of the partner: at the start, then after each round.
-    alone : float
-        Confidence of the base without a partner.
-    """
-
-    name: Any
-    role: str
-    is_true: bool
-    base: NDArray[Any]
-    partner: NDArray[Any]
-    alone: float
 
 
 def plot_trajectories(
@@ -116,19 +88,21 @@ def plot_trajectories(
     >>> panels.shape
     (2,)
     """
-    _require_matplotlib()
     rows = _check_samples(model, samples)
     n = len(model.candidates_)
     names = _column(model.ids_ if ids is None else ids, n, "ids", default=np.arange(n))
     true = _column(truth, n, "truth", default=np.full(n, None))
-    drawn = [_trajectories(model, row, true[row]) for row in rows]
+    if figure is None:
+        from matplotlib import pyplot
 
-    panels = _make_panels(figure or _new_figure(len(rows)), len(rows))
-    for panel, row, lines in zip(panels, rows, drawn, strict=True):
-        _draw_panel(panel, lines)
-        _entitle(panel, f"sample {names[row]}", lines)
+        figure = pyplot.figure(figsize=_size(len(rows)), layout="constrained")
+    panels = _make_panels(figure, len(rows))
+    roles = [_roles(model, row, true[row]) for row in rows]
+    for panel, row, drawn in zip(panels, rows, roles, strict=True):
+        _draw_panel(panel, model, row, drawn)
+        _entitle(panel, f"sample {names[row]}", model.classes_.tolist(), drawn, true[row])
     panels[0].set_ylim(bottom=0)  # shared, so only when every curve is there
-    _draw_legend(panels[0].figure, {line.role for lines in drawn for line in lines})
+    _draw_legend(panels[0].figure, {role for drawn in roles for role in drawn.values()})
     return panels
 
 
@@ -154,28 +128,15 @@ def save_trajectories(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_trajectories(f"{folder}/figure.png", model, [0, 5])
     """
-    _require_matplotlib()
+    rows = _check_samples(model, samples)
     from matplotlib.figure import Figure
 
-    rows = _check_samples(model, samples)
     figure = Figure(figsize=_size(len(rows)), layout="constrained", facecolor="white")
     plot_trajectories(model, rows, figure=figure, **options)
     figure.savefig(path, dpi=160)
 
 
 # -- what to draw -----------------------------------------------------------------------
-
-
-def _trajectories(model: PLCPClassifier, row: int, truth: Any) -> list[Trajectory]:
-    """Trajectories of the labels that matter for one sample, the contested first."""
-    start = model.initial_confidence_[row]
-    base = _shares(start, [each.base_confidence for each in model.history_], row)
-    partner = _shares(start, [each.partner_confidence for each in model.history_], row)
-    names, alone = model.classes_.tolist(), model.verdict_confidence_[row].tolist()
-    return [
-        Trajectory(names[j], role, bool(names[j] == truth), base[:, j], partner[:, j], alone[j])
-        for j, role in _roles(model, row, truth).items()
-    ]
 
 
 def _roles(model: PLCPClassifier, row: int, truth: Any) -> dict[int, str]:
@@ -192,18 +153,12 @@ def _roles(model: PLCPClassifier, row: int, truth: Any) -> dict[int, str]:
     return roles
 
 
-def _shares(start: NDArray[Any], rounds: list[Any], row: int) -> NDArray[Any]:
-    """Confidences of one sample, each divided by its sum; rows of zeros stay."""
-    return normalize_rows(np.stack([start, *(each[row] for each in rounds)]), otherwise=0)
-
-
 # -- how to draw it ---------------------------------------------------------------------
 
 
 def _make_panels(figure: Figure, n_panels: int) -> NDArray[Any]:
     """Lay out empty panels; axes are labelled on the left and where nothing is below."""
-    n_columns = _n_columns(n_panels)
-    n_rows = -(-n_panels // n_columns)
+    n_rows, n_columns = _grid(n_panels)
     grid = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
     for spare in grid[n_panels:]:
         spare.remove()
@@ -217,16 +172,20 @@ def _make_panels(figure: Figure, n_panels: int) -> NDArray[Any]:
     return np.asarray(grid[:n_panels])
 
 
-def _draw_panel(panel: Axes, lines: list[Trajectory]) -> None:
-    last = len(lines[0].base) - 1
-    rounds = np.arange(last + 1)
-    for line in lines:
-        color = _COLORS[line.role]
-        panel.axhline(line.alone, color=color, zorder=1, **_ALONE)
-        panel.plot(rounds, line.partner, color=color, zorder=2, linewidth=1.4, **_PARTNER)
-        panel.plot(rounds, line.base, color=color, zorder=3, linewidth=1.8, **_BASE)
+def _draw_panel(panel: Axes, model: PLCPClassifier, row: int, roles: dict[int, str]) -> None:
+    rounds, shares = np.arange(len(model.history_) + 1), {}
+    for voice in ("partner_confidence", "base_confidence"):
+        said = [getattr(each, voice)[row] for each in model.history_]
+        shares[voice] = normalize_rows(
+            np.stack([model.initial_confidence_[row], *said]), otherwise=0
+        )
+    for j, role in roles.items():
+        partner, base = (said[:, j] for said in shares.values())
+        panel.axhline(model.verdict_confidence_[row, j], color=BOTH[role], zorder=1, **_ALONE)
+        panel.plot(rounds, partner, color=BOTH[role], zorder=2, linewidth=1.4, **_PARTNER)
+        panel.plot(rounds, base, color=BOTH[role], zorder=3, linewidth=1.8, **_BASE)
     panel.set_xticks(rounds, ["start", *map(str, rounds[1:])])
-    panel.set_xlim(-0.25, last + 0.25)
+    panel.set_xlim(-0.25, len(rounds) - 0.75)
     panel.grid(axis="y", color="#E3E3E3", linewidth=0.7)
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)
@@ -234,14 +193,16 @@ def _draw_panel(panel: Axes, lines: list[Trajectory]) -> None:
     panel.tick_params(colors=_MUTED, labelcolor=_INK, labelsize=8.5)
 
 
-def _entitle(panel: Axes, name: str, lines: list[Trajectory]) -> None:
+def _entitle(panel: Axes, name: str, names: list[Any], roles: dict[int, str], truth: Any) -> None:
     """Write the sample above a panel, and its labels in the colours of their lines."""
     from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea, VPacker
 
-    labels: list[Artist] = [
-        TextArea(_describe(line), textprops={"color": _COLORS[line.role], "size": 9})
-        for line in lines
-    ]
+    labels: list[Artist] = []
+    for j, role in roles.items():
+        text = str(names[j])
+        text = f"{role} {shorten(text, _NAME_WIDTH, placeholder='...') or text[:_NAME_WIDTH]}"
+        text += " (true)" if names[j] == truth and role != "truth" else ""
+        labels.append(TextArea(text, textprops={"color": BOTH[role], "size": 9}))
     title = TextArea(name, textprops={"color": _INK, "size": 9.5, "weight": "bold"})
     row = HPacker(children=labels, align="baseline", pad=0, sep=9)
     panel.add_artist(
@@ -257,16 +218,11 @@ def _entitle(panel: Axes, name: str, lines: list[Trajectory]) -> None:
     )
 
 
-def _describe(line: Trajectory) -> str:
-    name = shorten(str(line.name), _NAME_WIDTH, placeholder="...") or str(line.name)[:_NAME_WIDTH]
-    return f"{line.role} {name}{' (true)' if line.is_true and line.role != 'truth' else ''}"
-
-
 def _draw_legend(figure: Figure, roles: set[str]) -> None:
     from matplotlib.lines import Line2D
 
     above = [
-        Line2D([], [], color=_COLORS[role], linewidth=3, label=_ROLES[role])
+        Line2D([], [], color=BOTH[role], linewidth=3, label=_ROLES[role])
         for role in sorted(roles, key=list(_ROLES).index)
     ]
     voices = (("base", _BASE), ("partner", _PARTNER), ("base without partner", _ALONE))
@@ -286,32 +242,23 @@ def _draw_legend(figure: Figure, roles: set[str]) -> None:
     )
 
 
-def _n_columns(n_panels: int) -> int:
-    return min(n_panels, 2 if n_panels <= 4 else 3)
+def _grid(n_panels: int) -> tuple[int, int]:
+    n_columns = min(n_panels, 2 if n_panels <= 4 else 3)
+    return -(-n_panels // n_columns), n_columns
 
 
 def _size(n_panels: int) -> tuple[float, float]:
-    n_columns = _n_columns(n_panels)
-    width, height = _PANEL
-    return max(5.4, width * n_columns), height * -(-n_panels // n_columns) + 0.6
-
-
-def _new_figure(n_panels: int) -> Figure:
-    from matplotlib import pyplot
-
-    return pyplot.figure(figsize=_size(n_panels), layout="constrained")
+    n_rows, n_columns = _grid(n_panels)
+    return max(5.4, _PANEL[0] * n_columns), _PANEL[1] * n_rows + 0.6
 
 
 # -- what can be wrong ------------------------------------------------------------------
 
 
-def _require_matplotlib() -> None:
-    if find_spec("matplotlib") is None:
-        raise ImportError(f"Figures need matplotlib: {install('plot')}")
-
-
 def _check_samples(model: PLCPClassifier, samples: ArrayLike) -> NDArray[np.intp]:
     """Return the row numbers, after checking that the model has something to draw."""
+    if find_spec("matplotlib") is None:
+        raise ImportError(f"Figures need matplotlib: {install('plot')}")
     check_is_fitted(model, "history_")
     if model.history_[0].base_confidence is None:
         raise ValueError(

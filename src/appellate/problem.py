@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Self
+from functools import cached_property, wraps
+from numbers import Real
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,15 +17,38 @@ from appellate.candidates import CandidateSets
 from appellate.numerics import kernels, memory, smoothers
 from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.graph import NeighborGraph, normalized_laplacian, restrict_graph
+from appellate.numerics.graph import (
+    Found,
+    NeighborGraph,
+    find_neighbors,
+    normalized_laplacian,
+    restrict_graph,
+)
 from appellate.numerics.kernels import KernelSetting, LinearKernel, read_kernel
-from appellate.numerics.neighbors import Found, find_neighbors
-from appellate.numerics.nystroem import Basis, choose_landmarks, nystroem_basis
+from appellate.numerics.smoothers import Basis, choose_landmarks, nystroem_basis
 
 logger = logging.getLogger("appellate")
 
 Kernel = str | KernelSetting
-Gram = tuple[kernels.Kernel, NDArray[Any]]
+Gram = tuple[kernels.Gaussian, NDArray[Any]]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _once(method: Method) -> Method:
+    """Keep what a method of a problem computes for its arguments, unless told ``keep=False``."""
+
+    @wraps(method)
+    def ask(self: Problem, *args: Any, keep: bool = True) -> Any:
+        values = [repr(vars(read_kernel(a))) if isinstance(a, Kernel) else a for a in args]
+        key = method.__name__, *(a if isinstance(a, str | Real) else id(a) for a in values)
+        if key in self._made:
+            return self._made[key]
+        made = method(self, *args)
+        if keep:
+            self._made[key] = made
+        return made
+
+    return cast(Method, ask)
 
 
 class Problem:
@@ -135,26 +159,18 @@ class Problem:
 
     # -- regressions --------------------------------------------------------------------
 
+    @_once
     def smoother(self, kernel: Kernel, ridge: float, *, keep: bool = True) -> smoothers.Smoother:
         """Return the ridge smoother of the rows; factored at the first call only."""
-        setting = read_kernel(kernel)
-        key = ("smoother", repr(vars(setting)), ridge)
-        made: smoothers.Smoother | None = self._made.get(key)
-        if made is not None:
-            return made
-        how, (n, q) = self.representation(kernel), self.X.shape
-        if isinstance(setting, LinearKernel) and q < n:
-            made = smoothers.FeatureSmoother(self._blocks(), ridge, setting.cache_dir)
-        elif isinstance(setting, LinearKernel):
-            made = smoothers.LinearSmoother(self.matrix, ridge)
-        elif how.kind == "nystroem":
-            made = smoothers.NystroemSmoother(self.basis(kernel), ridge, self.dtype)
-        else:
-            function, gram = self.gram(kernel, keep=False)
-            made = smoothers.KernelSmoother(gram, ridge, self.matrix, function)
-        if keep:
-            self._made[key] = made
-        return made
+        setting, how, (n, q) = read_kernel(kernel), self.representation(kernel), self.X.shape
+        if isinstance(setting, LinearKernel):
+            if q < n:
+                return smoothers.FeatureSmoother(self._blocks(), ridge, setting.cache_dir)
+            return smoothers.LinearSmoother(self.matrix, ridge)
+        if how.kind == "nystroem":
+            return smoothers.NystroemSmoother(self.basis(kernel), ridge, self.dtype)
+        function, gram = self.gram(kernel, keep=False)
+        return smoothers.KernelSmoother(gram, ridge, self.matrix, function)
 
     def on_candidates(
         self, kernel: Kernel, ridge: float, *, keep: bool = True
@@ -195,22 +211,20 @@ class Problem:
             self._made[key] = made
         return made
 
+    @_once
     def basis(self, kernel: Kernel) -> Basis:
         """Return the Nystroem features that stand for a Gaussian kernel."""
         setting: Any = read_kernel(kernel)
-        key, m = ("basis", repr(vars(setting))), self.representation(kernel).n_landmarks
-        made: Basis | None = self._made.get(key)
-        if made is None:
-            if self.keeps_distances:
-                self._forget("basis")
-            if ("landmarks", m) not in self._made:
-                self._made["landmarks", m] = choose_landmarks(self._blocks(), m)
-            landmarks, distance = self._made["landmarks", m]
-            function = kernels.Gaussian(setting.bandwidth * distance)
-            made = nystroem_basis(self._blocks(), landmarks, function, setting.cache_dir)
-            self._made[key] = made
-        return made
+        m = self.representation(kernel).n_landmarks
+        if self.keeps_distances:
+            self._forget("basis")
+        if ("landmarks", m) not in self._made:
+            self._made["landmarks", m] = choose_landmarks(self._blocks(), m)
+        landmarks, distance = self._made["landmarks", m]
+        function = kernels.Gaussian(setting.bandwidth * distance)
+        return nystroem_basis(self._blocks(), landmarks, function, setting.cache_dir)
 
+    @_once
     def representation(self, kernel: Kernel) -> memory.Representation:
         """Whether a kernel is the matrix itself or Nystroem features; decided once, and said.
 
@@ -218,29 +232,24 @@ class Problem:
         was chosen that nobody asked for, which Python shows by default.
         """
         setting = read_kernel(kernel)
-        key = ("how", repr(vars(setting)))
-        made: memory.Representation | None = self._made.get(key)
-        if made is not None:
-            return made
-        made = memory.Representation()
         plain = kernel == "rbf" and isinstance(self.X, np.ndarray)
-        if not plain or self.n_rows > memory.SMALL_ROWS:
-            asked = [(read_kernel(each), ridge) for each, ridge in self._kernels()]
-            alike = {repr(vars(each)) for each, _ in asked if type(each) is type(setting)}
-            n_smoothers = len({(repr(vars(each)), ridge) for each, ridge in asked})
-            made = memory.represent(
-                setting,
-                self.X.shape,
-                self.entries.shape[1],
-                self.dtype,
-                local=getattr(self.X, "local", True),
-                n_matrices=2 + max(1, n_smoothers) + self.keeps_distances,
-                n_widths=max(1, len(alike)),
-                at_hand=any(ridge is None for _, ridge in asked),
-            )
-            unasked = made.kind == "nystroem" and getattr(setting, "approximation", "") == "auto"
-            logger.log(logging.WARNING if unasked else logging.INFO, "%s", made.message)
-        self._made[key] = made
+        if plain and self.n_rows <= memory.SMALL_ROWS:
+            return memory.Representation()
+        asked = [(read_kernel(each), ridge) for each, ridge in self._kernels()]
+        alike = {repr(vars(each)) for each, _ in asked if type(each) is type(setting)}
+        n_smoothers = len({(repr(vars(each)), ridge) for each, ridge in asked})
+        made = memory.represent(
+            setting,
+            self.X.shape,
+            self.entries.shape[1],
+            self.dtype,
+            local=getattr(self.X, "local", True),
+            n_matrices=2 + max(1, n_smoothers) + self.keeps_distances,
+            n_widths=max(1, len(alike)),
+            at_hand=any(ridge is None for _, ridge in asked),
+        )
+        unasked = made.kind == "nystroem" and getattr(setting, "approximation", "") == "auto"
+        logger.log(logging.WARNING if unasked else logging.INFO, "%s", made.message)
         return made
 
     def forget_smoothers(self) -> None:
@@ -256,30 +265,21 @@ class Problem:
 
     # -- neighbours ---------------------------------------------------------------------
 
+    @_once
     def neighbors(self, n_neighbors: int, search: Any = None) -> Found:
         """Distances and indices, (n, k) each, of every row's nearest other rows."""
-        k = min(n_neighbors, self.n_rows - 1)
-        key = ("neighbors", k, id(search))
-        if key not in self._made:
-            self._made[key] = find_neighbors(search, self.matrix, k)
-        found: Found = self._made[key]
-        return found
+        return find_neighbors(search, self.matrix, min(n_neighbors, self.n_rows - 1))
 
+    @_once
     def graph(self, n_neighbors: int, search: Any = None) -> NeighborGraph:
         """Neighbour graph of the rows scaled to unit length (PL-AGGD, PL-CL)."""
         k = min(n_neighbors, self.n_rows - 1)
-        key = ("graph", k, id(search))
-        if key not in self._made:
-            self._made[key] = NeighborGraph(self.matrix, k, self.entries, search)
-        found: NeighborGraph = self._made[key]
-        return found
+        return NeighborGraph(self.matrix, k, self.entries, search)
 
+    @_once
     def laplacian(self, n_neighbors: int, search: Any = None) -> sp.csr_array:
         """Laplacian of the neighbour graph, at the candidate entries (LALO)."""
         distances, neighbors = self.neighbors(n_neighbors, search)
-        key = ("laplacian", neighbors.shape[1], id(search))
-        if key not in self._made:
-            width = float(distances.mean()) if distances.any() else 1.0
-            full = normalized_laplacian(distances, neighbors, width)
-            self._made[key] = restrict_graph(full.astype(self.dtype), self.entries)
-        return self._made[key]
+        width = float(distances.mean()) if distances.any() else 1.0
+        full = normalized_laplacian(distances, neighbors, width)
+        return restrict_graph(full.astype(self.dtype), self.entries)

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Self, cast
 
 import numpy as np
@@ -33,15 +32,15 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln, log_softmax, logit, logsumexp, softmax
 from scipy.stats import beta as beta_distribution
 
-from appellate._compat import Interval, StrOptions, fit_context
+from appellate._compat import StrOptions, fit_context
 from appellate._docs import share_docs
-from appellate.base import AppealClassifier, Model, ravel_column
+from appellate.base import POSITIVE, AppealClassifier, Model, ravel_column
 from appellate.candidates import Answers, CandidateSets, as_answers, check_length
+from appellate.candidates.containers import row_index
 from appellate.candidates.names import encode, name_array, place_columns, scalars
 from appellate.confidence import normalize_rows
 from appellate.costs import cost_matrix, expected_costs
-from appellate.docket import Docket, frame_backend, free_separator, row_index
-from appellate.numerics.kernels import KERNEL_CONSTRAINT
+from appellate.docket import Docket, frame_backend, free_separator
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
 
@@ -711,6 +710,7 @@ def crowd_posterior(answers: Any, *, ordered: bool = False) -> Matrix:
 
 
 @share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
 class TestimonyClassifier(AppealClassifier):
     """Labels of rows that several people answered for, and a model for new rows.
 
@@ -796,30 +796,18 @@ class TestimonyClassifier(AppealClassifier):
     """
 
     __test__ = False  # for pytest: no test, despite its name
-    audit_: dict[str, Any] | None
+    kernel: Kernel = "rbf"
+    regularization: float | str = "auto"
+    within_answers: bool = False
+    ordered: bool = False
+    cost: Any = None
 
     _parameter_constraints = {
         **AppealClassifier._parameter_constraints,
-        "kernel": KERNEL_CONSTRAINT,
-        "regularization": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "regularization": [POSITIVE, StrOptions({"auto"})],
         "within_answers": ["boolean"],
         "ordered": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel: Kernel = "rbf",
-        regularization: float | str = "auto",
-        within_answers: bool = False,
-        ordered: bool = False,
-        cost: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.regularization = regularization
-        self.within_answers = within_answers
-        self.ordered = ordered
-        self.cost = cost
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, *, decisions: Any = None, audited: Any = None) -> Self:
@@ -854,7 +842,8 @@ class TestimonyClassifier(AppealClassifier):
             check_length(answers, len(rows))
             ridges = RIDGES if isinstance(self.regularization, str) else (self.regularization,)
             regressions = Regressions(rows[known], len(self.classes_), self.kernel, ridges)
-        self.temperature_, self.audit_ = 1.0, None
+        self.temperature_ = 1.0
+        self.audit_: dict[str, Any] | None = None
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
             before = hear(heard, regressions, decided=blind, ordered=self.ordered).posterior
@@ -862,7 +851,11 @@ class TestimonyClassifier(AppealClassifier):
         crowd = hearing = hear(heard, decided=certainly, ordered=self.ordered)
         if regressions is not None:
             hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
-        posterior = certain(_tempered(hearing.posterior, self.temperature_), certainly)
+        posterior = hearing.posterior
+        if self.audit_ is not None:
+            logs = np.log(np.maximum(posterior, _EDGE)) / self.temperature_
+            posterior = np.asarray(softmax(logs, axis=1))
+        posterior = certain(posterior, certainly)
         self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
         self.training_output_ = posterior
         unheard = None if rows is None else rows[~known]
@@ -960,12 +953,6 @@ class TestimonyClassifier(AppealClassifier):
         scores = posterior if self.cost_ is None else -expected_costs(posterior, self.cost_)
         shut = (allowed == 0) & (allowed > 0).any(axis=1, keepdims=True)
         return np.argmax(np.where(shut, -np.inf, scores), axis=1)
-
-
-def _tempered(posterior: Matrix, temperature: float) -> Matrix:
-    if temperature == 1:
-        return posterior
-    return np.asarray(softmax(np.log(np.maximum(posterior, _EDGE)) / temperature, axis=1))
 
 
 def share_interval(right: Any, total: Any) -> Any:

@@ -280,21 +280,15 @@ def check_one_class(estimator: Any) -> None:
     np.testing.assert_allclose(fitted.predict_proba(X), 1)
 
 
-def check_few_rows(estimator: Any) -> None:
-    """Fewer rows than neighbours, down to two, are no reason to fail."""
-    for n in (2, 3, 5):
-        fitted, X, _, _ = _solve(estimator, n_samples=n)
-        assert np.isfinite(fitted.predict_proba(X)).all()
-
-
 def check_degenerate_rows(estimator: Any) -> None:
-    """Repeated rows, constant features and full candidate sets give finite answers."""
+    """Few or repeated rows, constant features, full candidate sets: the answers are finite."""
     X, candidates, _ = make_clusters()
     cases = {
         "repeated rows": (np.repeat(X[:10], 6, axis=0), candidates),
         "constant features": (np.ones_like(X), candidates),
         "every label a candidate": (X, np.ones_like(candidates)),
         "huge features": (X * 1e6 + 1e9, candidates),
+        **{f"{n} rows": make_clusters(n_samples=n)[:2] for n in (2, 3, 5)},
     }
     for case, (features, sets) in cases.items():
         fitted = _fit(estimator, features, sets)

@@ -28,15 +28,6 @@ def test_version(capsys, monkeypatch):
     assert capsys.readouterr().out == "appellate 1.2.3 of appellate\n"
 
 
-def test_version_without_an_installed_package(capsys, monkeypatch):
-    def nowhere(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", nowhere)
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out == "appellate unknown (not installed as a package)\n"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

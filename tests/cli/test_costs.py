@@ -9,8 +9,7 @@ import pytest
 
 from appellate.cli.app import run
 from appellate.io import load_model
-from appellate.review.data import unpack
-from appellate.review.page import read_page
+from appellate.review.page import read_page, unpack
 from tests.cli.tables import read_rows, write_rows
 
 pytest.importorskip("skops")

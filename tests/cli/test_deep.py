@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -19,8 +18,8 @@ from appellate.cli.app import run
 from appellate.deep import runs, sources
 from appellate.io import load_model
 
-SMALL = ["--set", "network=mlp", "--set", "network_options.hidden=[8]", "--set", "batch_size=16"]
-COUPLED = ["--config", "proden-plcp-cifar10", *SMALL, "--epochs", "4"]
+SMALL = ["--set", "network=mlp", "--set", "hidden=[8]", "--set", "batch_size=16"]
+COUPLED = ["--config", "proden-plcp-cifar10", *SMALL, "--set", "n_epochs=4"]
 
 
 def make_arrays(n=60, n_test=30, seed=0):
@@ -88,7 +87,7 @@ def test_the_folder_of_a_run(whole):
         path.name for path in whole.iterdir()
     }
     record = read(whole)
-    assert record["settings"]["network_options"] == {"hidden": [8]}
+    assert record["settings"]["hidden"] == [8]
     assert record["settings"]["momentum"] == 0.9
     assert record["candidates"]["truth_coverage"] == 1
     assert len(record["candidates"]["sha256"]) == 64
@@ -108,31 +107,13 @@ def test_the_folder_of_a_run(whole):
     assert {row["truth"] for row in rows} == {"ant", "bee", "cow"}
 
 
-def test_results_can_be_recomputed(whole, capsys, npz, tmp_path):
+def test_results_can_be_recomputed(whole, capsys):
     assert run(["deep", "evaluate", str(whole), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == read(whole)
     assert run(["deep", "evaluate", str(whole)]) == 0
     said = capsys.readouterr().out
     for part in ("base", "partner", "(predicts)", "appeals:", "covering rate", "epoch 4 of 4"):
         assert part in said
-    other = tmp_path / "other.npz"
-    arrays = make_arrays(seed=1)
-    np.savez(other, X=arrays["X"], candidates=arrays["candidates"], y_true=arrays["y_true"])
-    assert run(["deep", "evaluate", str(whole), "--data", str(other)]) == 0
-    unnamed = capsys.readouterr().out
-    assert "accuracy on other.npz, 60 rows:" in unnamed
-    turned = {  # the same classes in another order
-        "X": arrays["X"],
-        "candidates": arrays["candidates"][:, ::-1],
-        "y_true": 2 - arrays["y_true"],
-        "class_names": arrays["class_names"][::-1],
-    }
-    np.savez(other, **turned)
-    assert run(["deep", "evaluate", str(whole), "--data", str(other)]) == 0
-    assert capsys.readouterr().out == unnamed
-    np.savez(other, **turned | {"class_names": np.array(["cow", "bee", "dog"])})
-    assert run(["deep", "evaluate", str(whole), "--data", str(other)]) == 2
-    assert "cow, bee, dog" in capsys.readouterr().err
 
 
 def test_a_finished_run_says_so(whole, capsys, npz):
@@ -149,15 +130,14 @@ class Killed(BaseException):
 
 
 def stop_at(monkeypatch, epoch, how):
-    @contextmanager
-    def epochs(total, done):
+    def listener(total):
         def listen(record):
             if record["epoch"] == epoch:
                 how()
 
-        yield listen
+        return listen
 
-    monkeypatch.setattr(deep, "_progress", epochs)
+    monkeypatch.setattr(deep, "_listener", listener)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
@@ -229,7 +209,7 @@ def test_without_truth(tmp_path, capsys):
     arrays = make_arrays()
     path = tmp_path / "plain.npz"
     np.savez(path, X=arrays["X"], candidates=arrays["candidates"])
-    arguments = ["--config", "proden-cifar10", *SMALL, "--epochs", "1", "--data", str(path)]
+    arguments = ["--config", "proden-cifar10", *SMALL, "--set", "n_epochs=1", "--data", str(path)]
     assert run(["deep", "train", *arguments, "--out", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().out
     assert "no test rows" in said
@@ -238,7 +218,7 @@ def test_without_truth(tmp_path, capsys):
 
 
 def test_smoke_with_base_and_coupled_on_the_same_candidates(images, tmp_path, capsys):
-    more = ["--smoke", "--epochs", "1", "--set", "network_options.width=0.02", "--flip", "0.3"]
+    more = ["--smoke", "--set", "n_epochs=1", "--set", "width=0.02", "--flip", "0.3"]
     records = {}
     for name in ("pico-cifar10", "pico-plcp-cifar10"):
         assert run(["deep", "train", "--config", name, *more, "--out", str(tmp_path / name)]) == 0
@@ -262,7 +242,7 @@ def test_smoke_with_base_and_coupled_on_the_same_candidates(images, tmp_path, ca
 def test_candidate_sets_of_people_and_flips(images, tmp_path, capsys):
     def sets(*more):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        small = ["--smoke", "--epochs", "1", "--set", "network=linear", "--out", str(folder)]
+        small = ["--smoke", "--set", "n_epochs=1", "--set", "network=linear", "--out", str(folder)]
         assert run(["deep", "train", "--config", "proden-cifar10", *small, *more]) == 0
         return read(folder)
 
@@ -271,7 +251,7 @@ def test_candidate_sets_of_people_and_flips(images, tmp_path, capsys):
     first, other = sets(), sets("--seed", "1")
     assert first["data"]["flip"] == 0.1  # the least of the configuration
     assert first["candidates"]["sha256"] != other["candidates"]["sha256"]
-    supervised = sets("--flip", "0", "--partner", "independent")
+    supervised = sets("--flip", "0", "--set", "partner=independent")
     assert supervised["candidates"]["mean_size"] == 1
     assert supervised["paper"]["mean"] == 90.03
     assert 'partner = "independent"' in supervised["changes"]
@@ -282,7 +262,7 @@ def test_two_processes(npz, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "appellate", "deep", "train", *COUPLED, "--epochs", "2"]
+    command = [sys.executable, "-m", "appellate", "deep", "train", *COUPLED, "--set", "n_epochs=2"]
     processes = [
         subprocess.Popen(
             [*command, "--data", str(npz), "--out", str(tmp_path / "run")],
@@ -310,7 +290,7 @@ def test_two_processes(npz, tmp_path):
         (["--config", "proden-cifar"], "Did you mean 'proden-cifar10'?"),
         (["--config", "none.toml"], "cannot read 'none.toml'"),
         (["--set", "learning_rte=1"], "Did you mean 'learning_rate'?"),
-        (["--set", "learning_rate"], "not of the form key=value"),
+        (["--set", "learning_rate"], "is not NAME=VALUE"),
         (["--set", "learning_rate=-1"], "learning_rate"),
         (["--set", "network=resnet19"], "no network named 'resnet19'"),
         (["--set", "network=convnet"], "The rows are vectors"),
@@ -319,7 +299,7 @@ def test_two_processes(npz, tmp_path):
         (["--flip", "0.1"], "has candidate sets of its own"),
         (["--flip", "nan", "--data", "cifar10"], "no probability"),
         (["--device", "warp"], "warp"),
-        (["--partner", "both"], "'both' is not one of"),
+        (["--set", "partner=both"], "'partner' parameter of Coupling must be"),
         (["--data", "cifar10", "--data-home", "/nowhere"], "cifar"),
     ],
 )
@@ -345,7 +325,7 @@ def missing_files(*_, **__):
         ({"candidates": None}, "has no array 'candidates'"),
         ({"X": np.zeros((59, 4))}, "X has 59 rows, but candidates 60"),
         ({"X": np.zeros(60)}, "has shape (60,)"),
-        ({"X": np.full((60, 4), np.nan)}, "NaN or infinite values in rows 0, 1"),
+        ({"X": np.full((60, 4), np.nan)}, "NaN or infinite features in rows 0, 1"),
         ({"X": np.full((60, 4), "a")}, "not numbers"),
         ({"X": np.full((60, 4), None)}, "cannot be read"),
         ({"candidates": np.zeros((60, 3))}, "candidates"),

@@ -39,7 +39,7 @@ def home(tmp_path_factory):
 
 
 def train(home, name, arguments, seed, code):
-    given = [*arguments, *SMALL, "--epochs", "2", "--seed", str(seed)]
+    given = [*arguments, *SMALL, "--set", "n_epochs=2", "--seed", str(seed)]
     given += ["--data", str(home / "small.npz"), "--out", str(home / f"{name}-{seed}")]
     assert run(["deep", "train", *given]) == code
     return home / f"{name}-{seed}"
@@ -121,7 +121,7 @@ def test_smaller_runs_are_not_set_beside_the_paper(tmp_path, capsys, monkeypatch
         return sources.RunData(X, None, np.arange(10).astype(str), y, X[:20], y[:20])
 
     monkeypatch.setattr(sources, "_load_images", load)
-    small = ["--smoke", "--epochs", "1", "--set", "network=linear"]
+    small = ["--smoke", "--set", "n_epochs=1", "--set", "network=linear"]
     given = ["--config", "proden-cifar10", *small, "--out", str(tmp_path / "run")]
     assert run(["deep", "train", *given]) == 0
     capsys.readouterr()

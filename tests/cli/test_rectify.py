@@ -53,11 +53,11 @@ def ran(tmp_path_factory):
 
 
 def test_long_work_says_how_fast_it_is_and_when_it_ends(tmp_path, monkeypatch, capsys):
-    from appellate.cli import _progress
+    from appellate.cli import _terminal
     from appellate.tables import vectors
 
     monkeypatch.setattr(vectors, "_SECONDS", -1.0)
-    monkeypatch.setattr(_progress, "_WITHIN", -1.0)
+    monkeypatch.setattr(_terminal, "_WITHIN", -1.0)
     prose = ["a red bird sings", "a blue fish swims"]
     lines = [f"{i},{prose[i % 2]} number {i},{['bird', 'fish|bird'][i % 2]}" for i in range(30)]
     (tmp_path / "t.csv").write_text("\n".join(["n,said,maybe", *lines]))

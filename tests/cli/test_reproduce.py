@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 
 from appellate.bases import available_bases
 from appellate.cli.app import run
-from appellate.experiments import curves, deep_methods, problems, reproduction, store
+from appellate.experiments import curves, methods, problems, reproduction, store
 from appellate.experiments.reproduction import file_names
 from appellate.experiments.tables import TABLES
 from appellate.tables import write_table
@@ -159,7 +159,7 @@ def test_a_store_in_a_folder_that_is_a_file(tmp_path, capsys):
     (tmp_path / "file").touch()
     where = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "file" / "s.sqlite")]
     assert run(["reproduce", "all", *where]) == 2
-    assert "cannot write the store" in capsys.readouterr().err
+    assert "cannot use the store" in capsys.readouterr().err
 
 
 def test_a_store_of_another_version(everything, tmp_path, capsys):
@@ -412,13 +412,13 @@ def test_curves_end_with_a_figure_of_every_panel(tmp_path, capsys, monkeypatch):
 
 def test_rivals_have_networks_beside_the_rest(tmp_path, capsys, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setitem(deep_methods.NETWORK, "n_epochs", 2)
+    monkeypatch.setitem(methods.NETWORK, "n_epochs", 2)
     folder = tmp_path / "out"
     words = ["reproduce", "rivals", "--datasets", "lost", "--bases", "knn", "--out", str(folder)]
     assert run([*words, *QUICK]) == 0, capsys.readouterr().err
     with (folder / "rivals.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["method"]: row for row in csv.DictReader(file) if row["score"] == "test"}
-    assert rows.keys() >= {m.title for m in deep_methods.deep_rivals()} | {"jury", "PL-KNN"}
+    assert rows.keys() >= {m.title for m in methods.deep_rivals()} | {"jury", "PL-KNN"}
     assert all(float(row["seconds"]) > 0 for row in rows.values())
     assert "the first 5 splits at most" in (folder / "rivals.md").read_text(encoding="utf-8")
 
@@ -429,6 +429,6 @@ def test_help_names_all_that_can_be_chosen(capsys):
         words = {*re.findall(r"[\w-]+", capsys.readouterr().out)}
         assert {name for name, at in available_bases().items() if "appellate" in at} <= words
         if command == "compare":
-            assert words >= {*deep_methods.DEEP, "jury", "testimony"}
+            assert words >= {*methods.DEEP, "jury", "testimony"}
         else:
             assert words >= {*problems.DATASETS, *problems.FURTHER, *reproduction.EXPERIMENTS}

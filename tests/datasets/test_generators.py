@@ -254,7 +254,7 @@ def test_a_classifier_confuses_what_looks_alike():
     assert candidates[y == 0].sum() < 55  # setosa is apart, the other two overlap
     assert candidates[y == 1, 2].mean() > 0.3
     assert np.array_equal(candidates, make_partial_labels(y, random_state=0, **options))
-    other = make_partial_labels(y, random_state=0, estimator=GaussianNB(), cv=3, **options)
+    other = make_partial_labels(y, random_state=0, estimator=GaussianNB(), **options)
     assert not np.array_equal(candidates, other)
 
 

@@ -54,12 +54,11 @@ def test_clouds_have_unit_variance_around_their_centres():
     assert np.allclose(rest.std(axis=0), 1, atol=0.05)
 
 
-def test_weights_strategy_and_type():
+def test_strategy_and_type():
     data = make_ambiguous_classification(
         2000,
         3,
         3,
-        weights=[6, 3, 1],
         strategy="fixed",
         n_false=2,
         dtype=np.float32,
@@ -67,7 +66,7 @@ def test_weights_strategy_and_type():
     )
     assert data.X.dtype == np.float32
     assert data.centers.dtype == np.float32
-    assert np.allclose(np.bincount(data.y_true) / 2000, [0.6, 0.3, 0.1], atol=0.05)
+    assert np.allclose(np.bincount(data.y_true) / 2000, 1 / 3, atol=0.05)
     assert data.candidates.all()
     assert data.summary.mean_size == 3
     X, candidates, y_true = make_ambiguous_classification(
@@ -93,8 +92,6 @@ def test_a_classifier_can_learn_from_it():
         ({"class_sep": -1}, "class_sep=-1"),
         ({"class_sep": float("nan")}, "class_sep=nan"),
         ({"dtype": np.int64}, "dtype=.*use numpy.float64"),
-        ({"weights": [1, 2]}, "weights need 5"),
-        ({"weights": [0] * 5}, "all zero"),
         ({"strategy": "instance_dependent"}, "needs features first"),
         ({"n_false": 2}, "'uniform' does not read n_false"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from appellate.deep import Optimizer
-from appellate.deep.configuration import make_classifier
+from appellate.deep.configuration import make_classifier, merge
 from appellate.deep.data import ArrayInputs, Scaling
 from appellate.deep.streams import Streams
 from appellate.deep.trainer import Trainer
@@ -35,20 +35,20 @@ def make_images(n=12, side=8, channels=3, n_labels=3, seed=0):
     return X, random_candidates(rng, n, n_labels, 0.4)
 
 
-USUAL = {"network": "mlp", "network_options": {"hidden": (8,)}, "n_epochs": 4}
+USUAL = {"network": "mlp", "hidden": (8,), "n_epochs": 4}
 USUAL |= {"batch_size": 16, "optimizer": "sgd", "learning_rate": 0.05}
-CONTRAST = {"weak_augmentation": "none", "strong_augmentation": "none"}
+CONTRAST = {"augmentation": ("none", "none")}
 CONTRAST |= {"queue_size": 24, "projection_size": 4, "key_momentum": 0.9}
 OF_RUN = ("random_state", "warm_start", "folder", "resume", "device", "n_workers", "verbose")
 
 
 def proden(**options):
     """Settings of all objects in one row, as configurations have them."""
-    return _make("PRODEN", USUAL | options)
+    return _make("PRODEN", merge(USUAL, options))
 
 
 def pico(**options):
-    return _make("PiCO", USUAL | CONTRAST | options)
+    return _make("PiCO", merge(USUAL | CONTRAST, options))
 
 
 def _make(method, options):
@@ -73,7 +73,7 @@ def make_trainer(method, X, candidates, views=None, **settings):
         n_epochs,
         streams=Streams(0),
         views=views or [lambda x: x],
-        scaling=Scaling.none(),
+        scaling=Scaling(),
         device=CPU,
     )
 

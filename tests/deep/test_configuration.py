@@ -14,7 +14,6 @@ from appellate.deep.configuration import (
     configuration_names,
     make_classifier,
     merge,
-    parse_settings,
     read_configuration,
     shrink,
     try_out,
@@ -183,32 +182,27 @@ def test_mistakes_in_settings(settings, message):
         make_classifier("PRODEN", settings)
 
 
-def test_settings_in_words():
-    assert parse_settings(["blur=none", "decay = 0.5", 'head="base"', "network=mlp"]) == {
-        "blur": "none",
-        "decay": 0.5,
-        "head": "base",
-        "network": "mlp",
-    }
-    for text in ("blur", "=3", "blur=", "a b=3"):
-        with pytest.raises(ConfigurationError, match=text):
-            parse_settings([text])
-
-
 def test_another_network_drops_the_options_of_the_first():
-    below = {"network": "convnet", "network_options": {"width": 0.5}, "n_epochs": 3}
+    below = {"network": "convnet", "width": 0.5, "n_epochs": 3}
     assert merge(below, {"network": "mlp"}) == {"network": "mlp", "n_epochs": 3}
-    assert merge(below, {"network_options": {"depth": 2}})["network_options"] == {
-        "width": 0.5,
-        "depth": 2,
-    }
+    assert merge(below, {"network": "convnet", "n_epochs": 4}) == below | {"n_epochs": 4}
+
+
+def test_a_rival_is_a_method_with_a_loss(tmp_path):
+    text = 'method = "rival"\ndataset = "cifar10"\n[classifier]\nloss = "cr-dpll"\n'
+    found = read_configuration(write(tmp_path, text))
+    model = make_classifier(found.method, found.settings | {"network": "mlp", "hidden": [8]})
+    assert (model.loss, model.network.hidden) == ("cr-dpll", (8,))
+    assert all_settings(model)["augmentation"] == ("simple", "strong")
+    with pytest.raises(ConfigurationError, match="RivalClassifier has no parameter 'queue_size'"):
+        make_classifier("rival", {"queue_size": 1})
 
 
 def test_shrinking_keeps_the_method():
     small = shrink(read_configuration("pico-plcp-cifar100").settings_for(0.1, "cifar100"))
     assert small["n_epochs"] == 3
     assert small["prototype_start"] == 1
-    assert small["network_options"] == {"width": 0.125}
+    assert small["width"] == 0.125
     assert small["partner"] == "non-candidate"
     assert "queue_size" not in shrink({"network": "linear"})
 
@@ -218,7 +212,7 @@ def test_shrinking_keeps_the_method():
     [
         ({"network": "convnett"}, "no network named"),
         ({"network": "convnet"}, "channels, height, width"),
-        ({"network": "mlp", "network_options": {"width": 2}}, "no option 'width'"),
+        ({"network": "mlp", "width": 2}, "no option 'width'"),
         ({"network": "mlp", "augmentation": "strange"}, "strange"),
     ],
 )
@@ -228,8 +222,7 @@ def test_trying_out_finds_what_does_not_fit(settings, message):
         try_out(model, np.zeros((4, 3), dtype=np.float32), 2)
 
 
-def test_trying_out_names_the_device():
-    model = make_classifier("PRODEN", {}, device="cpu")
-    assert try_out(model, np.zeros((4, 3), dtype=np.float32), 2) == "cpu"
+def test_trying_out_finds_no_device():
+    try_out(make_classifier("PRODEN", {}, device="cpu"), np.zeros((4, 3), dtype=np.float32), 2)
     with pytest.raises(ConfigurationError, match="warp"):
         try_out(make_classifier("PRODEN", {}, device="warp"), np.zeros((4, 3)), 2)

@@ -24,9 +24,8 @@ from appellate.deep import (  # noqa: E402
     PRODENClassifier,
     Run,
     data,
-    hearing,
 )
-from appellate.deep.methods import Plan  # noqa: E402
+from appellate.deep.methods import Method, Plan  # noqa: E402
 from appellate.deep.trainer import Trainer  # noqa: E402
 from appellate.model_selection import CandidateKFold  # noqa: E402
 from appellate.testing import make_clusters, parametrize_with_pll_checks  # noqa: E402
@@ -42,7 +41,7 @@ from tests.deep.small import (  # noqa: E402
 )
 
 KINDS = list(MAKERS)
-QUICK = {"network_options": {"hidden": (16,)}, "n_epochs": 12, "batch_size": 64}
+QUICK = {"hidden": (16,), "n_epochs": 12, "batch_size": 64}
 QUICK |= {"learning_rate": 0.2}
 ESTIMATORS = [
     proden(**QUICK, partner="non-candidate"),
@@ -208,7 +207,7 @@ def test_user_network():
 
     X, candidates, _ = make_table()
     for make in (proden, pico):
-        options = {"network": factory, "network_options": None, "partner": "non-candidate"}
+        options = {"network": factory, "partner": "non-candidate"}
         model = make(**options).fit(X, candidates)
         assert any(isinstance(m, nn.Tanh) for m in model._model.method.modules())
         assert model.predict_proba(X).shape == (40, 4)
@@ -227,7 +226,7 @@ def test_tied_weights_survive_a_checkpoint(tmp_path):
             return self.last(torch.tanh(self.again(torch.tanh(self.first(x)))))
 
     X, candidates, _ = make_table()
-    options = {"network": Tied, "network_options": None, "folder": tmp_path}
+    options = {"network": Tied, "folder": tmp_path}
     model = proden(**options).fit(X, candidates)
     assert_same_run(proden(**options, resume=True).fit(X, candidates), model, X)
 
@@ -238,7 +237,7 @@ def test_tied_weights_survive_a_checkpoint(tmp_path):
 def test_supervision_is_the_first_target():
     """One batch, hardly a step: the loss is that against the supervision."""
     X, candidates, truth = make_table()
-    model = proden(network="linear", network_options=None, n_epochs=1, batch_size=40)
+    model = proden(network="linear", n_epochs=1, batch_size=40)
     model.set_params(optimizer__learning_rate=1e-12)
     sure = np.eye(4)[truth]
     logs = np.log(model.fit(X, candidates, supervision=sure).predict_proba(X))
@@ -276,7 +275,7 @@ def test_warm_start_begins_with_fresh_confidence():
 def test_base_of_plcp(warm, monkeypatch):
     X, candidates, truth = make_clusters()
     starts = []
-    make, take_over = Plan.make, hearing._take_over
+    make, take_over = Plan.make, Method.take_over
 
     def made(self, start, streams):
         starts.append([start.clone(), None])
@@ -287,7 +286,7 @@ def test_base_of_plcp(warm, monkeypatch):
         return take_over(method, before)
 
     monkeypatch.setattr(Plan, "make", made)
-    monkeypatch.setattr(hearing, "_take_over", taken_over)
+    monkeypatch.setattr(Method, "take_over", taken_over)
     base = proden(**QUICK, warm_start=warm)
     model = PLCPClassifier(base, max_rounds=3, random_state=0).fit(X, candidates)
     assert len(starts) == 3
@@ -340,9 +339,9 @@ class Images(Dataset):
 @pytest.mark.parametrize("network", ["linear", "resnet18"])
 def test_layouts_of_images(network):
     X, candidates = make_images(10)
-    options = {"network": network, "network_options": None, "n_epochs": 2, "batch_size": 4}
+    options = {"network": network, "n_epochs": 2, "batch_size": 4}
     if network == "resnet18":
-        options["network_options"] = {"width": 0.05}
+        options["width"] = 0.05
     first = proden(**options).fit(X, candidates)
     assert first.input_shape_ == (3, 8, 8)
     last = np.ascontiguousarray(np.moveaxis(X, 1, -1))
@@ -357,7 +356,7 @@ def test_layouts_of_images(network):
 
 def test_grey_images():
     X, candidates = make_images(10, channels=1)
-    options = {"network": "resnet32", "network_options": {"width": 0.2}, "n_epochs": 2}
+    options = {"network": "resnet32", "width": 0.2, "n_epochs": 2}
     with_axis = proden(**options).fit(X, candidates)
     without = proden(**options).fit(X[:, 0], candidates)
     assert with_axis.input_shape_ == without.input_shape_ == (1, 8, 8)
@@ -371,7 +370,7 @@ def test_mapped_array_is_read_by_batches(tmp_path, monkeypatch, dtype):
     path = tmp_path / "images.npy"
     np.save(path, X)
     mapped = np.load(path, mmap_mode="r")
-    options = {"network": "linear", "network_options": None, "batch_size": 4}
+    options = {"network": "linear", "batch_size": 4}
     options |= {"validation_fraction": 0.25}
     model = proden(**options).fit(X, candidates)
     wholes = []
@@ -393,7 +392,7 @@ def test_mapped_array_is_read_by_batches(tmp_path, monkeypatch, dtype):
 @pytest.mark.parametrize("n_workers", [0, 1])
 def test_dataset_equals_the_array(n_workers):
     X, candidates = make_images(10)
-    options = {"network": "linear", "network_options": None, "n_epochs": 1}
+    options = {"network": "linear", "n_epochs": 1}
     array = proden(**options, standardize=False).fit(X, candidates)
     model = proden(**options, n_workers=n_workers).fit(Images(X), candidates)
     assert_same_state(state_of(model), state_of(array))
@@ -404,8 +403,8 @@ def test_dataset_equals_the_array(n_workers):
 
 def test_dataset_of_inputs_alone_with_augmentation(tmp_path):
     X, candidates = make_images(10)
-    options = {"network": "linear", "network_options": None, "partner": "non-candidate"}
-    options |= {"weak_augmentation": "crop_flip", "strong_augmentation": "strong"}
+    options = {"network": "linear", "partner": "non-candidate"}
+    options |= {"augmentation": ("crop_flip", "strong")}
     options |= {"folder": tmp_path, "n_epochs": 2}
     model = pico(**options).fit(Images(X, with_label=False), candidates)
     again = pico(**options, resume=True).fit(Images(X), candidates)
@@ -415,7 +414,7 @@ def test_dataset_of_inputs_alone_with_augmentation(tmp_path):
 def test_standardized_by_channel():
     X, candidates = make_images(10)
     X[:, 1] //= 4
-    model = proden(network="linear", network_options=None).fit(X, candidates)
+    model = proden(network="linear").fit(X, candidates)
     mean, deviation = (X / 255.0).mean(axis=(0, 2, 3)), (X / 255.0).std(axis=(0, 2, 3))
     np.testing.assert_allclose(model._model.scaling.mean.numpy().ravel(), mean, rtol=1e-5)
     np.testing.assert_allclose(
@@ -441,7 +440,7 @@ def test_standardized_by_channel():
         ({"partner": "both"}, "'partner' parameter"),
         ({"batch_size": 1}, "'batch_size' parameter"),
         ({"precision": "int8"}, "'precision' parameter"),
-        ({"network": "convnet", "network_options": None}, "takes images"),
+        ({"network": "convnet"}, "takes images"),
     ],
 )
 def test_wrong_parameters(options, message):
@@ -510,7 +509,7 @@ def test_unknown_device_is_named(device):
 
 def test_other_shape_at_prediction():
     X, candidates = make_images(8)
-    model = proden(network="linear", network_options=None, n_epochs=1).fit(X, candidates)
+    model = proden(network="linear", n_epochs=1).fit(X, candidates)
     for other in (X[:, :1], X[:, :, :4], Images(X[:, :, :4])):
         with pytest.raises(ValueError, match=r"rows of shape .* fitted on rows of shape \(3, 8"):
             model.predict(other)

@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 from appellate.datasets import make_partial_labels  # noqa: E402
 from appellate.deep import Ambiguity, PRODENClassifier  # noqa: E402
 from appellate.deep.configuration import read_configuration  # noqa: E402
-from appellate.deep.evidence import TAUS, Reading  # noqa: E402
 from appellate.deep.methods import Batch, ClassPrior, Coupled, Plan  # noqa: E402
+from appellate.deep.panel import TAUS, Reading  # noqa: E402
 from appellate.deep.runs import RunError, choose_flip  # noqa: E402
 from appellate.deep.settings import Contrast, Coupling, Network  # noqa: E402
 from appellate.deep.sources import RunData  # noqa: E402
@@ -264,16 +264,16 @@ def test_set_first_data(targets):
 
 def test_the_rows_of_a_fold_are_not_seen(monkeypatch):
     """Networks of a round train on all but their fold, the last round on all rows."""
-    from appellate.deep.hearing import Hearing
+    from appellate.deep.panel import Panel
 
     X, Y, _ = make_bags()
-    train, seen = Hearing.train, []
+    train, seen = Panel.train, []
 
     def noted(self, *args, **options):
         seen.append((options.get("place", ""), options.get("rows"), options.get("fixed", False)))
         return train(self, *args, **options)
 
-    monkeypatch.setattr(Hearing, "train", noted)
+    monkeypatch.setattr(Panel, "train", noted)
     proden(**QUICK, ambiguity=1.0, targets="honest", n_rounds=3).fit(X, Y)
     places = [place for place, _, _ in seen]
     rounds = [f"honest-{r}/network-{k}" for r in range(3) for k in (1, 2, 3)]
@@ -357,18 +357,18 @@ DRIVER = """
 import os, signal, sys
 import torch
 torch.set_num_threads(1)
-from appellate.deep import hearing
+from appellate.deep import panel
 from tests.deep.test_evidence import KILLED, make_bags
 from tests.deep.small import proden
 
-close_epoch = hearing.RunFolder.close_epoch
+close_epoch = panel.RunFolder.close_epoch
 
 def killed(self, record, trainer):
     close_epoch(self, record, trainer)
     if str(self.folder).endswith(sys.argv[2]) and record["epoch"] == 2:
         os.kill(os.getpid(), signal.SIGKILL)
 
-hearing.RunFolder.close_epoch = killed
+panel.RunFolder.close_epoch = killed
 X, Y, _ = make_bags()
 proden(**KILLED, folder=sys.argv[1]).fit(X, Y)
 """
@@ -436,15 +436,15 @@ def test_bags_of_images():
     y = rng.choice(5, size=60)
     images = rng.randint(256, size=(60, 3, 8, 8)).astype(np.uint8)
     data = RunData(images, None, np.arange(5), y)
-    bagged = data.bagged(3, 7)
+    bagged = data.with_sets(7, None, bag_size=3)
     sets = bagged.candidates
     assert sets[np.arange(60), y].all()
     assert (sets.sum(axis=1) <= 3).all()
-    np.testing.assert_array_equal(sets, data.bagged(3, 7).candidates)
+    np.testing.assert_array_equal(sets, data.with_sets(7, None, bag_size=3).candidates)
     unions = [set(np.flatnonzero(row)) for row in sets]
     for own in unions:  # every label of a set belongs to some row that has this set
         assert own == {y[i] for i, other in enumerate(unions) if other == own}
-    model = proden(network="linear", network_options={}, n_epochs=1, ambiguity=0.5)
+    model = proden(network="linear", n_epochs=1, ambiguity=0.5)
     assert model.fit(bagged.X, sets).predict(images).shape == (60,)
 
 

@@ -399,11 +399,11 @@ def test_twin_is_proden_with_a_coupling(data, make):
     start = even(candidates)
     settings = Coupling(collaboration=0.0)
     twin = CoupledTwin(Proden(make(0), start), Proden(make(1), start), settings)
-    both = Ensemble(Proden(make(0), start), Proden(make(1), start))
+    both = Ensemble(Proden(make(0), start), Proden(make(1), start), Coupling("independent"))
     alone = [Proden(make(seed), start) for seed in (0, 1)]
     for method in (twin, both, *alone):
         make_trainer(method, X, candidates).train()
-    for halves in ((twin.base, twin.partner), (both.base, both.second)):
+    for halves in ((twin.base, twin.partner), (both.base, both.partner)):
         for half, whole in zip(halves, alone, strict=True):
             assert torch.equal(half.network.classifier.weight, whole.network.classifier.weight)
             assert torch.equal(half.confidence, whole.confidence)

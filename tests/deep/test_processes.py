@@ -20,7 +20,7 @@ from tests.deep.small import MAKERS, make_table, proden, state_of, timeless  # n
 
 ROOT = Path(__file__).parents[2]
 #: One step on all 40 rows with a network without batch normalisation.
-ONE_STEP = {"network": "linear", "network_options": None, "n_epochs": 1, "batch_size": 40}
+ONE_STEP = {"network": "linear", "n_epochs": 1, "batch_size": 40}
 ONE_STEP |= {"partner": "non-candidate"}
 RUNS = {
     "one_step": ("proden", ONE_STEP),
@@ -39,7 +39,7 @@ import torch.distributed as dist
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 from safetensors.torch import save_file
-from appellate.deep import hearing
+from appellate.deep import panel
 from tests.deep.small import MAKERS, make_table, state_of, timeless
 from tests.deep.test_processes import RESUMED, RUNS
 
@@ -62,19 +62,19 @@ options = {**options, "folder": folder / "run"}
 class StoppedError(Exception):
     pass
 
-close_epoch = hearing.RunFolder.close_epoch
+close_epoch = panel.RunFolder.close_epoch
 
 def stopped(self, record, trainer):
     close_epoch(self, record, trainer)
     if record["epoch"] == 2:
         raise StoppedError
 
-hearing.RunFolder.close_epoch = stopped
+panel.RunFolder.close_epoch = stopped
 try:
     MAKERS[kind](**options).fit(X, candidates)
 except StoppedError:
     pass
-hearing.RunFolder.close_epoch = close_epoch
+panel.RunFolder.close_epoch = close_epoch
 dist.barrier()
 keep("resumed", MAKERS[kind](**options, resume=True).fit(X, candidates))
 dist.barrier()

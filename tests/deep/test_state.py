@@ -103,7 +103,7 @@ def _weights(model):
 @pytest.mark.parametrize("way", WAYS)
 def test_networks_of_the_user(kind, way, tmp_path):
     X, candidates, _ = make_table()
-    options = {"network": factory, "network_options": None, "partner": "non-candidate"}
+    options = {"network": factory, "partner": "non-candidate"}
     model = MAKERS[kind](**options, n_epochs=1).fit(X, candidates)
     assert_same_model(model, WAYS[way](model, tmp_path), X)
 
@@ -112,7 +112,7 @@ def test_networks_of_the_user(kind, way, tmp_path):
 def test_images_names_of_features_and_odd_parameters(way, tmp_path):
     pandas = pytest.importorskip("pandas")
     X, candidates = make_images(8)
-    options = {"network": "resnet18", "network_options": {"width": 0.03}, "n_epochs": 1}
+    options = {"network": "resnet18", "width": 0.03, "n_epochs": 1}
     model = proden(**options, validation_fraction=0.25).fit(X, candidates)
     restored = WAYS[way](model, tmp_path)
     assert_same_model(model, restored, X)

@@ -61,9 +61,9 @@ def test_also_with_dropout_and_augmentation():
     X, candidates = make_images(6, side=28)
     for make, augmentation in (
         (proden, {"augmentation": "crop_flip"}),
-        (pico, {"weak_augmentation": "simple", "strong_augmentation": "strong"}),
+        (pico, {"augmentation": ("simple", "strong")}),
     ):
-        options = {"network": "convnet", "network_options": {"width": 0.02}, "n_epochs": 2}
+        options = {"network": "convnet", "width": 0.02, "n_epochs": 2}
         options |= {"batch_size": 3, **augmentation}
         alone = make(**options).fit(X, candidates)
         for partner, weight in (("non-candidate", 0), ("independent", 0.5)):
@@ -119,7 +119,7 @@ def test_options_that_a_partner_does_not_read(kind, partner):
 def test_ensemble_members_differ():
     X, candidates, _ = make_table()
     model = proden(partner="independent").fit(X, candidates)
-    assert changed(state_of(model, "base."), state_of(model, "second."))
+    assert changed(state_of(model, "base."), state_of(model, "partner."))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -240,7 +240,7 @@ def test_views_differ_between_epochs_and_rows_keep_their_numbers():
 def test_loss_that_is_not_finite_is_an_error():
     X, candidates, _ = make_table()
     with pytest.raises(FloatingPointError, match=r"epoch \d+.*learning_rate \(1e\+30\)"):
-        proden(network="linear", network_options=None, learning_rate=1e30).fit(X, candidates)
+        proden(network="linear", learning_rate=1e30).fit(X, candidates)
 
 
 def test_learns(capsys):
@@ -280,16 +280,16 @@ def test_best_epoch_is_kept(selection):
 
 def test_held_out_rows_are_not_trained_on_and_scored_as_said(monkeypatch):
     X, candidates, _ = make_table(40)
-    from appellate.deep import hearing
+    from appellate.deep import panel
 
     kept = []
 
-    class Watched(hearing.HeldOut):
+    class Watched(panel.HeldOut):
         def __init__(self, *args):
             super().__init__(*args)
             kept.append(self)
 
-    monkeypatch.setattr(hearing, "HeldOut", Watched)
+    monkeypatch.setattr(panel, "HeldOut", Watched)
     model = proden(validation_fraction=0.25, partner="non-candidate", head="partner")
     model.fit(X, candidates)
     rows = kept[0].rows

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from appellate.experiments import runner
-from appellate.experiments.cluster import connect, run_on_client
+from appellate.experiments.cluster import connect, run_on_dask
 from appellate.experiments.protocol import execute
 from appellate.experiments.store import Store
 from tests.experiments.small import make_problem, make_runs
@@ -25,7 +25,7 @@ def execute_slowly(key, run, problem):
 def run_and_kill(client, told):
     def hand_out(runs, problems, *_):
         pids = client.run(os.getpid)
-        outcomes = run_on_client(client, runs, problems)
+        outcomes = run_on_dask(runs, problems, 2, client.scheduler.address)
         for number, pair in enumerate(outcomes):
             if number == 2:
                 victim = sorted(pids.values())[0]
@@ -45,7 +45,8 @@ if __name__ == "__main__":
     with Store(Path(sys.argv[1])) as store, connect(2, None) as client:
         client.wait_for_workers(2)
         told["workers"] = len(client.run(os.getpid))
-        runner._hand_out = run_and_kill(client, told)
-        summary = runner.run_all(make_runs(n_splits), {"small": make_problem()}, store)
+        cluster.run_on_dask = run_and_kill(client, told)
+        problems = {"small": make_problem()}
+        summary = runner.run_all(make_runs(n_splits), problems, store, backend="dask")
     told |= {"computed": summary.computed, "failures": list(summary.failures.values())}
     sys.stdout.write(json.dumps(told))

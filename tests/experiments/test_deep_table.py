@@ -130,7 +130,7 @@ def test_the_papers_difference():
     [
         ({"n_epochs": 20}, "n_epochs = 20, not 500"),
         ({"network": "mlp"}, 'network = "mlp", not "convnet"'),
-        ({"network_options": {"width": 0.5}}, 'network_options = {"width": 0.5}, not null'),
+        ({"width": 0.5}, "width = 0.5, not null"),
         ({"precision": "bfloat16"}, 'precision = "bfloat16", not "float32"'),
         ({"head": "base"}, 'head = "base", not "mean"'),
         ({"rows": 2000}, "2000 training rows, not 50000"),

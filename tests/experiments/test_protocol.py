@@ -129,6 +129,7 @@ def test_keys_know_the_code_of_a_third_party(tmp_path, monkeypatch):
 
     def key(base):
         methods._foreign_code.cache_clear()
+        methods._code.cache_clear()
         return Run("small", alone(base), 0, 0).key("data", "1.0")
 
     before, ours = key("theirs"), key("sure")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +14,12 @@ import pytest
 from appellate.bases import available_bases
 from appellate.candidates import as_answers
 from appellate.datasets import make_crowd
-from appellate.experiments import deep_methods
+from appellate.experiments import methods as registry
 from appellate.experiments.curves import CURVES, curve_problems
-from appellate.experiments.deep_methods import deep, read_methods
-from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone
+from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, deep, read_methods
 from appellate.experiments.protocol import Run, execute, split_rows
-from appellate.experiments.results import Results
+from appellate.experiments.reports import report_table
+from appellate.experiments.results import Results, fill
 from appellate.experiments.rivals import (
     critical_difference,
     mean_ranks,
@@ -25,7 +29,7 @@ from appellate.experiments.rivals import (
 )
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
-from appellate.experiments.tables import make_comparison, plan
+from appellate.experiments.tables import Column, make_comparison, plan
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +117,7 @@ def test_networks_are_rivals_where_torch_is(problem, stored, monkeypatch):
     pytest.importorskip("torch")
     titles = {method.title for method in rival_methods([], problem)}
     assert titles >= {"PRODEN", "PRODEN-PLCP", "PRODEN(auto)", "PiCO", "CC", "SoLar", "RECORDS"}
-    monkeypatch.setattr(deep_methods, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     assert not {m for m in rival_methods(["knn"], problem) if m.kind == "deep"}
     with Store(stored) as store:
         results = Results(store, {"small": problem}, range(3))
@@ -144,6 +148,8 @@ def test_networks_are_run_stored_and_ranked_beside_the_rest(problem, tmp_path):
     table = make_comparison(problem, methods)[0]
     assert table.lines[2].compared == (methods[2], methods[1])
     assert "over 5 splits" in rank_sheet(table, results).title
+    filled = fill(table, results, [Column("small", "small")])
+    assert any("the first 5 splits" in note for note in report_table(filled, results, {}).notes)
 
 
 def test_settings_and_code_of_a_network_are_in_its_key():
@@ -156,3 +162,29 @@ def test_settings_and_code_of_a_network_are_in_its_key():
     assert deep("cc").base_code() is not None
     assert alone("knn").base_code() is None
     assert deep("proden").config()["base_settings"]["n_epochs"] == 120
+
+
+PROBE = """
+from appellate.experiments.methods import Method, deep
+from appellate.experiments.protocol import Run, execute
+from tests.experiments.small import make_problem
+
+class Probe(Method):
+    def _build(self, seed):
+        import torch
+        print(torch.get_num_threads())
+        return super()._build(seed)
+
+method = Probe("probe", "deep", "cc", deep("cc").base_settings, (("n_epochs", 1),))
+print(execute(Run("small", method, 0, 0), make_problem()).error)
+"""
+
+
+def test_the_first_network_of_a_process_has_one_thread_too():
+    pytest.importorskip("torch")
+    root = Path(__file__).parents[2]
+    modules = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"OMP_NUM_THREADS": "2", "PYTHONPATH": modules}
+    words = [sys.executable, "-c", PROBE]
+    done = subprocess.run(words, cwd=root, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "None"], done.stderr

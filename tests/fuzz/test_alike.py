@@ -16,7 +16,7 @@ from appellate.cli.app import run
 from appellate.datasets import load_partial_csv
 from appellate.experiments.problems import load_own
 from appellate.rectification.case import understand
-from appellate.rectification.newrows import _new_features
+from appellate.rectification.newrows import new_features
 from appellate.tables import TableError, find_roles, read_labels, read_table
 from tests.fuzz.hostile import generator, make_table
 
@@ -128,7 +128,7 @@ def predicts(path, options, where):
     kinds = [{"name": name, "kind": kind} for name, kind in case.kinds.items()]
     settings = {"roles": case.roles.to_dict(), "features": kinds, "n_embeddings": 0}
     reading = {name: options[name] for name in ("encoding",) if name in options}
-    frame = _new_features(read_table(path, **reading), settings, None, [], [])
+    frame, _ = new_features(settings, read_table(path, **reading), {})
     assert list(frame.columns) == list(case.X.columns), where
     for name in frame.columns:
         one, two = frame[name].to_numpy(), case.X[name].to_numpy()

@@ -83,4 +83,4 @@ def test_a_model_whose_parts_do_not_work():
     known = {"roles": {"features": ["x"], "text": [], "missing": []}, "n_embeddings": 0}
     known["features"] = [{"name": "x", "kind": "number"}]
     with pytest.raises(ValueError, match=r"the model does not work \(AttributeError: no part\)"):
-        label_rows(Broken(), known, read_table({"x": [1.0, 2.0]}))
+        label_rows(Broken(), known, read_table({"x": [1.0, 2.0]}), {})

@@ -15,11 +15,11 @@ from appellate.numerics.graph import (
     NeighborGraph,
     add_confidence_gram,
     difference_gram,
+    find_neighbors,
     normalized_laplacian,
     reconstruction_weights,
     restrict_graph,
 )
-from appellate.numerics.neighbors import find_neighbors
 from tests.problems import random_candidates, random_confidence, solve_qp
 
 

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from appellate.numerics.kernels import (
     Gaussian,
     GaussianKernel,
-    Linear,
     LinearKernel,
     check_magnitude,
     mean_distance,
@@ -37,11 +36,6 @@ def test_gaussian_kernel():
     X, Y = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
     expected = np.exp(-(cdist(X, Y) ** 2) / (2 * 1.7**2))
     np.testing.assert_allclose(Gaussian(1.7)(X, Y), expected, rtol=1e-12)
-
-
-def test_linear_kernel():
-    X = np.arange(6.0).reshape(3, 2)
-    np.testing.assert_array_equal(Linear()(X, X), X @ X.T)
 
 
 def test_float32_is_kept():

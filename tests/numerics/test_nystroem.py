@@ -12,12 +12,13 @@ from appellate.numerics import blocks as blocks_module
 from appellate.numerics.blocks import ArrayBlocks, StoredBlocks, moments, turn
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.kernels import Gaussian
-from appellate.numerics.nystroem import choose_landmarks, nystroem_basis
 from appellate.numerics.smoothers import (
     FeatureSmoother,
     KernelSmoother,
     LinearSmoother,
     NystroemSmoother,
+    choose_landmarks,
+    nystroem_basis,
 )
 from tests.numerics.test_smoothers import output, predict
 from tests.problems import random_candidates, random_confidence
@@ -51,7 +52,7 @@ def make(X, landmarks, **options):
 @pytest.mark.parametrize("block", [1, 7, 4096])
 def test_equals_the_dense_formula_on_sklearns_features(X, block, monkeypatch):
     monkeypatch.setattr(blocks_module, "_BLOCK_ROWS", block)
-    monkeypatch.setattr("appellate.numerics.nystroem._BATCH_BYTES", 8 * Q * 5)
+    monkeypatch.setattr("appellate.numerics.smoothers._BATCH_BYTES", 8 * Q * 5)
     monkeypatch.setattr(blocks_module, "_BLOCK_BYTES", 4 * 30 * block)
     landmarks = X[::4]
     S = dense_smoother(sklearn_features(X, landmarks)[1])

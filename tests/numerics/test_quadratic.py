@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appellate.numerics.entries import CandidateEntries
-from appellate.numerics.quadratic import minimize_quadratic
+from appellate.numerics.simplex import minimize_quadratic
 from tests.problems import random_candidates, solve_qp
 
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 from appellate.numerics.blocks import ArrayBlocks
 from appellate.numerics.entries import CandidateEntries
-from appellate.numerics.kernels import Gaussian, Linear
+from appellate.numerics.kernels import Gaussian
 from appellate.numerics.smoothers import (
     FeatureSmoother,
     KernelSmoother,
@@ -33,10 +33,10 @@ def data():
 
 
 def smoothers(X) -> list[Smoother]:
-    gaussian, linear = Gaussian(1.3), Linear()
+    gaussian = Gaussian(1.3)
     return [
         KernelSmoother(gaussian(X, X), RIDGE, X, gaussian),
-        KernelSmoother(linear(X, X), RIDGE, X, linear),
+        LinearSmoother(X, RIDGE),
         FeatureSmoother(ArrayBlocks(X), RIDGE),
     ]
 
@@ -281,4 +281,4 @@ def test_prediction_in_blocks(data, monkeypatch):
 def test_indefinite_matrix_is_an_error():
     X = np.zeros((2, 1))
     with pytest.raises(np.linalg.LinAlgError, match="larger regularization"):
-        KernelSmoother(np.array([[0.0, 9.0], [9.0, 0.0]]), 0.1, X, Linear())
+        KernelSmoother(np.array([[0.0, 9.0], [9.0, 0.0]]), 0.1, X, None)

@@ -14,12 +14,11 @@ from appellate import (
     SUREClassifier,
     TestimonyClassifier,
     evidence,
-    jury,
     landmarks,
     testimony,
 )
 from appellate.candidates import as_answers
-from appellate.numerics import blocks, graph, kernels, memory, nystroem, smoothers, work
+from appellate.numerics import blocks, graph, kernels, memory, smoothers, work
 
 Q, LABELS = 5, 6
 SPEED = work.Work(3e10, 6e8)  # of some machine
@@ -76,13 +75,12 @@ def counted(monkeypatch):
     watch(la, "eigh", lambda a, out: 9 * len(a[0]) ** 3)
     watch(la.blas, "dsyrk", lambda a, out: a[1].shape[1] * len(out) ** 2)
     watch(la.blas, "dtrsm", lambda a, out: len(a[1]) * out.size)
-    for owner in (kernels, nystroem):
+    for owner in (kernels, smoothers):
         watch(owner, "squared_distances", lambda a, out: 2 * a[0].shape[1] * out.size)
     watch(smoothers, "_apply_blocks", lambda a, out: a[0].size, entries)
     for name in ("_gather", "_evaluate"):
         watch(blocks, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
-    for owner in (evidence, jury):
-        watch(owner, "soften", lambda a, out: 4 * out.size, entries)
+    watch(evidence, "soften", lambda a, out: 4 * out.size, entries)
     watch(landmarks, "_softened", lambda a, out: 4 * len(a[0]) * a[7].size, entries, plain=False)
     watch(graph, "reconstruction_weights", lambda a, out: out.shape[1] * a[0].size, entries)
     watch(graph.NeighborGraph, "propagate", count_steps, entries)

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from appellate import PLCPClassifier, SUREClassifier
-from appellate._palette import DARK, LIGHT, contrast
+from appellate._palette import DARK, LIGHT
 from appellate.review import page_data, write_page
-from appellate.review.data import pack, summarize, unpack
-from appellate.review.page import read_page, render_page
+from appellate.review.page import pack, read_page, render_page, summarize, unpack
 from tests.cli.tables import HOSTILE
 from tests.review.dockets import make_docket
 
@@ -153,6 +152,18 @@ def test_the_first_screen_says_what_changed_and_whether_to_trust_it(docket):
     assert "Please note: little signal" in said
     assert "Review the 3 suggested (1 at random)" in said
     assert "7 suspected: none of these" in said
+
+
+def contrast(first, second):
+    """The contrast ratio of two colours, from 1 to 21 (WCAG 2.2)."""
+    high, low = sorted(map(luminance, (first, second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour):
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(weight * p for weight, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def test_colours_can_be_told_apart():

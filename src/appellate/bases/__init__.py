@@ -11,7 +11,6 @@ Nothing is imported before `make_base` asks for it by name.
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
 from importlib import metadata
 from typing import Any
 
@@ -83,6 +82,8 @@ def make_base(name: str, **params: Any) -> Any:
     >>> make_base("knn", n_neighbors=5)
     PLKNNClassifier(n_neighbors=5)
     """
+    from appellate.base import check_base
+
     registered = _registered()
     if name not in registered:
         near = difflib.get_close_matches(str(name).lower(), registered, n=1, cutoff=0.5)
@@ -99,19 +100,23 @@ def make_base(name: str, **params: Any) -> Any:
             f"loaded from {entry.value!r}: {type(error).__name__}: {error}"
         ) from error
     base = factory(**params)
-    _check(name, entry, base)
+    try:
+        check_base(base)
+    except TypeError as error:
+        raise TypeError(
+            f"{entry.value!r}, registered as {name!r} by the distribution {_giver(entry)}: {error}"
+        ) from error
     return base
 
 
 def _registered() -> dict[str, list[metadata.EntryPoint]]:
     """Everything that claims a name: ours first, then the others sorted by name."""
-    entries: defaultdict[str, list[metadata.EntryPoint]] = defaultdict(list)
-    for name, value in _OURS.items():
-        entries[name].append(metadata.EntryPoint(name, value, ENTRY_POINT_GROUP))
+    ours = (metadata.EntryPoint(*each, ENTRY_POINT_GROUP) for each in _OURS.items())
     theirs = metadata.entry_points(group=ENTRY_POINT_GROUP)
-    for entry in sorted(theirs, key=lambda entry: (entry.name, _giver(entry))):
-        entries[entry.name].append(entry)
-    return dict(entries)
+    entries: dict[str, list[metadata.EntryPoint]] = {}
+    for entry in (*ours, *sorted(theirs, key=lambda entry: (entry.name, _giver(entry)))):
+        entries.setdefault(entry.name, []).append(entry)
+    return entries
 
 
 def _only(name: str, claims: list[metadata.EntryPoint]) -> metadata.EntryPoint:
@@ -128,14 +133,3 @@ def _only(name: str, claims: list[metadata.EntryPoint]) -> metadata.EntryPoint:
 def _giver(entry: metadata.EntryPoint) -> str:
     """Name of the distribution that an entry point belongs to; our own have none."""
     return "appellate" if entry.dist is None else entry.dist.name
-
-
-def _check(name: str, entry: metadata.EntryPoint, base: Any) -> None:
-    from appellate.base import check_base
-
-    try:
-        check_base(base)
-    except TypeError as error:
-        raise TypeError(
-            f"{entry.value!r}, registered as {name!r} by the distribution {_giver(entry)}: {error}"
-        ) from error

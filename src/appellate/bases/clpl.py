@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from appellate._docs import share_docs
 from appellate.base import Model, Result
-from appellate.bases.features import FeatureClassifier
+from appellate.bases.ridge import FeatureClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import Regressor
@@ -113,15 +113,13 @@ class CLPLClassifier(FeatureClassifier):
             )
         model = found.x.reshape(-1, l)
         output = ((1 + rows @ model[:-1] + model[-1]) / 2).astype(problem.dtype)
-        at_candidates = entries.gather(output)
-        return Result(
-            initial=initial,
-            confidence=project_entries(at_candidates, entries),
-            output=at_candidates,
-            n_iter=found.nit,
-            model=lambda: HalvedModel(output, features.regressor(model[:-1], model[-1])),
-            details={"objective_": found.fun * n},
-        )
+        heard, details = entries.gather(output), {"objective_": found.fun * n}
+
+        def make() -> HalvedModel:
+            return HalvedModel(output, features.regressor(model[:-1], model[-1]))
+
+        confidence = project_entries(heard, entries)
+        return Result(initial, confidence, heard, found.nit, make, details=details)
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 
 from appellate._docs import share_docs
-from appellate.base import COUNT, SHARE, Model, PartialLabelClassifier, Result
-from appellate.bases.features import FeatureClassifier
-from appellate.confidence import (
-    normalize_entries,
-    normalize_rows,
-    one_hot,
-    reduce_candidates,
-)
+from appellate.base import COUNT, SHARE, Model, Result
+from appellate.bases.ridge import FeatureClassifier
+from appellate.confidence import normalize_entries, normalize_rows, one_hot, reduce_candidates
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
@@ -98,11 +93,7 @@ class PLECOCClassifier(FeatureClassifier):
     random_state: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "n_columns": [COUNT, None],
-        "min_share": [SHARE],
-    }
+    _parameter_constraints = {"n_columns": [COUNT, None], "min_share": [SHARE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()
@@ -119,15 +110,9 @@ class PLECOCClassifier(FeatureClassifier):
             regressor = features.regressor(coefficients, bias)
             return CodeModel(winners, regressor, code, performance)
 
-        return Result(
-            initial=initial,
-            confidence=normalize_entries(ranking, entries),
-            output=entries.gather(winners),
-            n_iter=code.shape[1],
-            model=make,
-            ranking=ranking,
-            details={"code_": code},
-        )
+        confidence, heard = normalize_entries(ranking, entries), entries.gather(winners)
+        details = {"code_": code}
+        return Result(initial, confidence, heard, code.shape[1], make, ranking, details)
 
     def _draw_code(self, sets: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Columns that most rows have an answer for, (l, columns)."""

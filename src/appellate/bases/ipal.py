@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.utils import gen_batches
@@ -15,8 +14,7 @@ from appellate._docs import share_docs
 from appellate.base import SHARE, Model, PartialLabelClassifier, Result
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values
-from appellate.numerics.graph import restrict_graph
-from appellate.numerics.neighbors import NeighborSearch, found_all
+from appellate.numerics.graph import NeighborSearch, found_all, link_matrix, restrict_graph
 from appellate.problem import Problem
 
 _RIDGE = 1e-8  # of a row's mean squared length: which of equal neighbours counts is no matter
@@ -86,15 +84,14 @@ class IPALClassifier(PartialLabelClassifier):
     neighbors: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "inertia": [SHARE],
-    }
+    _parameter_constraints = {"inertia": [SHARE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial, rows = problem.entries, problem.uniform(start), problem.matrix
         nearest = problem.neighbors(self.n_neighbors, self.neighbors)[1]
-        graph = _share_graph(rebuilding_weights(rows, rows, nearest), nearest)
+        weights = rebuilding_weights(rows, rows, nearest)
+        totals = weights.sum(axis=1, keepdims=True)
+        graph = link_matrix(weights / np.where(totals > 0, totals, 1), nearest, len(rows))  # H
         pass_on = restrict_graph(graph, entries)
         confidence: Values = initial.astype(np.float64)
         for _ in range(self.max_iter):
@@ -170,11 +167,3 @@ def rebuilding_weights(
                 factor.T, np.linalg.solve(factor, towards[i] / size[i]), maxiter=100 * k
             )[0]
     return weights
-
-
-def _share_graph(weights: NDArray[np.float64], nearest: NDArray[np.intp]) -> sp.csr_array:
-    """H, (n, n): the weights of every row divided by their sum."""
-    n, k = weights.shape
-    totals = weights.sum(axis=1, keepdims=True)
-    shares = weights / np.where(totals > 0, totals, 1)
-    return sp.csr_array((shares.ravel(), nearest.ravel(), np.arange(n + 1) * k), shape=(n, n))

@@ -12,14 +12,9 @@ from numpy.typing import NDArray
 from appellate._compat import StrOptions
 from appellate._docs import share_docs
 from appellate.base import Model, PartialLabelClassifier, Result
-from appellate.confidence import (
-    normalize_entries,
-    normalize_rows,
-    one_hot,
-    reduce_candidates,
-)
+from appellate.confidence import normalize_entries, normalize_rows, one_hot, reduce_candidates
 from appellate.numerics.entries import Values
-from appellate.numerics.neighbors import NeighborSearch, found_all
+from appellate.numerics.graph import NeighborSearch, found_all, link_matrix
 from appellate.problem import Problem
 
 
@@ -77,10 +72,7 @@ class PLKNNClassifier(PartialLabelClassifier):
     neighbors: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "weights": [StrOptions({"uniform", "distance"})],
-    }
+    _parameter_constraints = {"weights": [StrOptions({"uniform", "distance"})]}
 
     def __sklearn_tags__(self) -> Any:
         """Take sparse features, as the search for neighbours does."""
@@ -101,14 +93,9 @@ class PLKNNClassifier(PartialLabelClassifier):
             by_distance = self.weights == "distance"
             return VotesModel(winners, search, votes_for, by_distance, honest=votes)
 
-        return Result(
-            initial=initial,
-            confidence=normalize_entries(candidate_votes, entries),
-            output=entries.gather(winners),
-            n_iter=1,
-            model=make,
-            ranking=candidate_votes,
-        )
+        confidence = normalize_entries(candidate_votes, entries)
+        output = entries.gather(winners)
+        return Result(initial, confidence, output, 1, make, ranking=candidate_votes)
 
 
 @dataclass(frozen=True)
@@ -142,8 +129,5 @@ def _vote(
     if by_distance and k > 1:
         totals = distances.sum(axis=1, keepdims=True)
         weights -= distances / np.where(totals > 0, totals, 1)
-    ballots = sp.csr_array(
-        (weights.ravel(), indices.ravel(), np.arange(m + 1) * k),
-        shape=(m, votes_for.shape[0]),
-    )
+    ballots = link_matrix(weights, indices, votes_for.shape[0])
     return np.asarray((ballots @ votes_for).toarray())

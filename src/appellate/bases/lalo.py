@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from appellate._docs import share_docs
-from appellate.base import NOT_NEGATIVE, PartialLabelClassifier, Result
+from appellate.base import NOT_NEGATIVE, Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
-from appellate.numerics.quadratic import minimize_quadratic
+from appellate.numerics.simplex import minimize_quadratic
 from appellate.problem import Kernel, Problem
 
 
@@ -76,10 +76,7 @@ class LALOClassifier(KernelClassifier):
     neighbors: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "laplacian_weight": [NOT_NEGATIVE],
-    }
+    _parameter_constraints = {"laplacian_weight": [NOT_NEGATIVE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)

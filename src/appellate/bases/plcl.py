@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from appellate._docs import share_docs
-from appellate.base import NOT_NEGATIVE, POSITIVE, PartialLabelClassifier, Result
+from appellate.base import NOT_NEGATIVE, POSITIVE, Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.smoothers import CandidateMap
@@ -96,11 +96,7 @@ class PLCLClassifier(KernelClassifier):
     neighbors: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "complementary_weight": [POSITIVE],
-        "agreement": [NOT_NEGATIVE],
-    }
+    _parameter_constraints = {"complementary_weight": [POSITIVE], "agreement": [NOT_NEGATIVE]}
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [*super()._kernels(), (self.kernel, self._complementary_ridge)]

@@ -1,17 +1,23 @@
-"""What the kernel ridge classifiers share: kernel, ridge and the final regression."""
+"""What the kernel classifiers share: ridge and final regression, or features of the kernel."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.base import Model, PartialLabelClassifier, Result
 from appellate.numerics.entries import Values
+from appellate.numerics.kernels import LinearKernel, check_magnitude, read_kernel
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
+
+_JITTER = 1e-6  # of the diagonal: what keeps the factor of repeated rows
 
 
 @dataclass(frozen=True)
@@ -24,16 +30,10 @@ class RidgeModel(Model):
         Scores new rows.
     complement : bool
         Whether it regresses on one minus the confidence, and so do its scores.
-    confidence : ndarray, shape (n, l)
-        The targets.
-    leverage : ndarray, shape (n,)
-        Diagonal of the smoother.
     """
 
     regressor: Regressor
     complement: bool
-    confidence: NDArray[Any]
-    leverage: NDArray[Any]
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by the regression, (m, l)."""
@@ -42,21 +42,9 @@ class RidgeModel(Model):
 
     def leave_one_out(self) -> NDArray[Any]:
         """Score every training row by the regression on all the other rows, (n, l)."""
-        if len(self.leverage) < 2:
+        if self.honest is None:
             raise ValueError("leave-one-out needs two training rows or more; got n_samples = 1.")
-        own = self.leverage[:, np.newaxis]
-        room = np.maximum(1 - own, np.finfo(own.dtype).eps)
-        scores: NDArray[Any] = (self.training_output - own * self.confidence) / room
-        return scores
-
-    def honest_scores(self) -> NDArray[Any]:
-        """Leave-one-out scores; of a single row the training output."""
-        return self.leave_one_out() if len(self.leverage) > 1 else super().honest_scores()
-
-    def light(self) -> RidgeModel:
-        """Return what predicts, alone."""
-        nothing = np.empty(0)
-        return replace(self, training_output=None, confidence=nothing, leverage=nothing)
+        return self.honest
 
 
 class KernelClassifier(PartialLabelClassifier):
@@ -84,16 +72,91 @@ class KernelClassifier(PartialLabelClassifier):
     ) -> Result:
         """Wrap up a disambiguation; the model regresses on the final confidence."""
         smoother, entries = problem.smoother(self.kernel, self.regularization), problem.entries
-        return Result(
-            initial,
-            confidence,
-            output,
-            n_iter,
-            model=lambda: RidgeModel(
-                *smoother.regress(entries, confidence, complement=complement),
-                complement,
-                entries.scatter(confidence),
-                smoother.diagonal,
-            ),
-            details=details,
-        )
+
+        def make() -> RidgeModel:
+            scores, regressor = smoother.regress(entries, confidence, complement=complement)
+            left_out, own = None, smoother.diagonal[:, np.newaxis]
+            if problem.n_rows > 1:
+                room = np.maximum(1 - own, np.finfo(own.dtype).eps)
+                left_out = (scores - own * entries.scatter(confidence)) / room
+            return RidgeModel(scores, regressor, complement, honest=left_out)
+
+        return Result(initial, confidence, output, n_iter, make, details=details)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows whose inner products are a kernel, and the way back to new rows.
+
+    Attributes
+    ----------
+    matrix : ndarray or sparse array, shape (n, r)
+        One row of features a training row.
+    regressor : callable
+        Coefficients (r, m) and bias (m,) of these features -> `Regressor` of the rows.
+    """
+
+    matrix: Any
+    regressor: Callable[[NDArray[Any], NDArray[Any]], Regressor]
+
+
+class FeatureClassifier(KernelClassifier):
+    """Base class of the methods that train linear models on the features of a kernel."""
+
+    def _kernels(self) -> list[tuple[Kernel, Any]]:
+        linear = isinstance(read_kernel(self.kernel), LinearKernel)
+        return [] if linear else [(self.kernel, None)]
+
+    def _features(self, problem: Problem) -> Features:
+        """Features of the kernel, of a size that does not depend on the unit of the rows.
+
+        Linear: the rows, centred (unless sparse) and of mean squared length one. Gaussian: the
+        Cholesky factor of the kernel matrix, or Nystroem features.
+        """
+        if not self._kernels():
+            return _linear(problem)
+        if problem.representation(self.kernel).kind == "nystroem":
+            return _nystroem(problem, self.kernel)
+        return _exact(problem, self.kernel)
+
+
+def _linear(problem: Problem) -> Features:
+    rows, dtype = problem.matrix, problem.dtype
+    check_magnitude(rows)
+    centre = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64)
+    moved = rows.astype(np.float64) if centre is None else rows - centre
+    squares = moved.multiply(moved) if sp.issparse(moved) else moved**2
+    scale = np.sqrt(squares.sum() / problem.n_rows) or 1.0
+
+    def regressor(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+        return Regressor(None, None, coefficients / scale, bias.astype(dtype), centre)
+
+    return Features(moved / scale, regressor)
+
+
+def _exact(problem: Problem, kernel: Kernel) -> Features:
+    function, gram = problem.gram(kernel)
+    raised = gram.copy()
+    if problem.dtype == np.float32:  # whose rounding is larger than the jitter
+        rows = problem.matrix.astype(np.float64)
+        raised = function(rows, rows)
+    raised.flat[:: len(raised) + 1] += _JITTER
+    factor = la.cholesky(raised, lower=True, overwrite_a=True)
+
+    def regressor(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+        dual = la.solve_triangular(factor, coefficients, lower=True, trans="T")
+        return Regressor(function, problem.matrix, dual, bias.astype(problem.dtype))
+
+    return Features(factor, regressor)
+
+
+def _nystroem(problem: Problem, kernel: Kernel) -> Features:
+    basis, dtype = problem.basis(kernel), problem.dtype
+    scale = np.sqrt(basis.strengths)
+
+    def regressor(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+        level = bias - (basis.offset * scale) @ coefficients
+        weights = (basis.turn * scale) @ coefficients
+        return Regressor(basis.kernel, basis.landmarks, weights, level.astype(dtype))
+
+    return Features(basis.features.toarray() * scale, regressor)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import COUNT, Model, PartialLabelClassifier, Result, RoutingClassifier
+from appellate.base import COUNT, Model, Result, RoutingClassifier
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.problem import Problem
@@ -107,7 +107,6 @@ class SoftLabelClassifier(RoutingClassifier):
     cost: Any = None
 
     _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
         "n_rounds": [COUNT],
         "out_of_fold": ["boolean"],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
@@ -135,14 +134,8 @@ class SoftLabelClassifier(RoutingClassifier):
             final = _fit_pairs(prototype, problem, confidence, everyone)
             return replace(final, training_output=output)
 
-        return Result(
-            initial=initial,
-            confidence=confidence,
-            output=entries.gather(output),
-            n_iter=self.n_rounds,
-            model=make,
-            ranking=confidence,
-        )
+        heard = entries.gather(output)
+        return Result(initial, confidence, heard, self.n_rounds, make, ranking=confidence)
 
     def _keep(self, problem: Problem, result: Result) -> None:
         super()._keep(problem, result)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from appellate._docs import share_docs
-from appellate.base import NOT_NEGATIVE, PartialLabelClassifier, Result
+from appellate.base import NOT_NEGATIVE, Result
 from appellate.bases.ridge import KernelClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.simplex import project_entries
@@ -70,10 +70,7 @@ class SUREClassifier(KernelClassifier):
     tol: float = 1e-3
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "maximization": [NOT_NEGATIVE],
-    }
+    _parameter_constraints = {"maximization": [NOT_NEGATIVE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,9 @@ from appellate._compat import StrOptions
 from appellate._docs import share_docs
 from appellate.base import COUNT, Model, PartialLabelClassifier, Result
 from appellate.confidence import one_hot, reduce_candidates
-from appellate.numerics.blocks import ArrayBlocks, product
+from appellate.numerics.blocks import ArrayBlocks, Blocks, product
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.numerics.kernels import LinearKernel, read_kernel
-from appellate.numerics.nystroem import Basis
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
@@ -106,35 +104,26 @@ class PLSVMClassifier(PartialLabelClassifier):
     random_state: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        **PartialLabelClassifier._parameter_constraints,
-        "n_epochs": [COUNT],
-        "output": [StrOptions({"margin", "one-hot"})],
-    }
+    _parameter_constraints = {"n_epochs": [COUNT], "output": [StrOptions({"margin", "one-hot"})]}
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
-        return [] if self._is_linear() else [(self.kernel, None)]
-
-    def _is_linear(self) -> bool:
-        return isinstance(read_kernel(self.kernel), LinearKernel)
+        linear = isinstance(read_kernel(self.kernel), LinearKernel)
+        return [] if linear else [(self.kernel, None)]
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()
         candidates = reduce_candidates(entries, initial, start).toarray() > 0
-        if self._is_linear() or problem.representation(self.kernel).kind == "nystroem":
-            regressor, margins = self._train_on_features(problem, candidates)
-        else:
-            regressor, margins = self._train_on_kernel(problem, candidates)
+        exact = self._kernels() and problem.representation(self.kernel).kind == "exact"
+        train = self._train_on_kernel if exact else self._train_on_features
+        regressor, margins = train(problem, candidates)
         output = margins if self.output == "margin" else one_hot(margins)
-        ranking = entries.gather(margins)
-        return Result(
-            initial=initial,
-            confidence=project_entries(ranking, entries),
-            output=entries.gather(output),
-            n_iter=self.n_epochs,
-            model=lambda: MarginModel(output, regressor, honest=_left_out(margins, regressor)),
-            ranking=ranking,
-        )
+        ranking, heard = entries.gather(margins), entries.gather(output)
+        confidence = project_entries(ranking, entries)
+
+        def make() -> MarginModel:
+            return MarginModel(output, regressor, honest=_left_out(margins, regressor))
+
+        return Result(initial, confidence, heard, self.n_epochs, make, ranking=ranking)
 
     def _train_on_kernel(
         self, problem: Problem, candidates: NDArray[np.bool_]
@@ -144,7 +133,9 @@ class PLSVMClassifier(PartialLabelClassifier):
         X, (kernel, gram) = problem.matrix, problem.gram(self.kernel)
         scores, coefficients = np.zeros((l, n)), np.zeros((n, l))
         labels, ridge = order_of_appearance(candidates), self.regularization
-        for order, step in self._epochs(n):
+        rng = check_random_state(self.random_state)
+        for step in range(0, self.n_epochs * n, n):
+            order = rng.permutation(n)
             _visit_kernel(gram, candidates, labels, order, step, ridge, scores, coefficients)
         scale = 1 / (ridge * self.n_epochs * n)
         margins = (scale * scores.T).astype(X.dtype, order="C")
@@ -155,20 +146,20 @@ class PLSVMClassifier(PartialLabelClassifier):
         self, problem: Problem, candidates: NDArray[np.bool_]
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run the linear version on the rows, or on their Nystroem features as they lie."""
-        basis: Basis | None = None
-        if self._is_linear():
-            features: Any = ArrayBlocks(problem.matrix)
-            q = problem.matrix.shape[1]
-            scale, shift, common = np.ones(q), np.zeros(q), 0.0
+        basis = problem.basis(self.kernel) if self._kernels() else None
+        if basis is None:
+            features: Blocks = ArrayBlocks(problem.matrix)
+            scale, shift, common = np.ones(features.shape[1]), np.zeros(features.shape[1]), 0.0
         else:
-            basis = problem.basis(self.kernel)
             features, scale, common = basis.features, np.sqrt(basis.strengths), basis.common
             shift = basis.offset * scale
         (n, l), dtype = candidates.shape, problem.dtype
         labels, ridge = order_of_appearance(candidates), self.regularization
         space = (features.toarray(), scale, shift, common)
         coefficients, steps = np.zeros((len(shift), l)), np.zeros(l)
-        for order, step in self._epochs(n):
+        rng = check_random_state(self.random_state)
+        for step in range(0, self.n_epochs * n, n):
+            order = rng.permutation(n)
             _visit_linear(space, candidates, labels, order, step, ridge, coefficients, steps)
         coefficients /= ridge * self.n_epochs * n
         steps /= ridge * self.n_epochs * n
@@ -179,12 +170,6 @@ class PLSVMClassifier(PartialLabelClassifier):
             return Regressor(None, None, coefficients.astype(dtype), intercept), margins
         coefficients = basis.turn * scale @ coefficients + np.outer(basis.rest, steps)
         return Regressor(basis.kernel, basis.landmarks, coefficients, intercept), margins
-
-    def _epochs(self, n: int) -> Iterator[tuple[NDArray[np.intp], int]]:
-        """Yield the order of the rows in every epoch and the steps taken before it."""
-        rng = check_random_state(self.random_state)
-        for epoch in range(self.n_epochs):
-            yield rng.permutation(n), epoch * n
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from appellate.candidates.containers import table_columns
+from appellate.candidates.containers import open_labels, table_columns
 from appellate.candidates.names import (
-    Labels,
+    Names,
     distinct_names,
     encode,
     factorize,
@@ -25,7 +25,11 @@ from appellate.candidates.names import (
     scalars,
 )
 
+Columns = Sequence[NDArray[Any]]
 Indices = NDArray[np.int32]
+Roles = dict[str, NDArray[Any]]
+COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+_COLUMNS = ("rows", "people", "labels", "weights", "sizes")
 NAMED_SETS = (list, set, np.ndarray)  # in a cell; tuples and frozensets are labels
 
 
@@ -130,7 +134,7 @@ class Answers:
     def _take(self, kept: NDArray[Any]) -> Answers:
         parts: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[kept]
-            for name in ("rows", "people", "labels", "weights", "sizes")
+            for name in _COLUMNS
         }
         return replace(self, **parts)
 
@@ -171,17 +175,14 @@ class Answers:
         known = [""] if self.person_names is None else scalars(self.person_names)
         if person in known:
             raise ValueError(f"{person!r} is among the people already. Choose another name.")
-        both: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(more, name)])
-            for name in ("rows", "people", "labels")
-        }
-        both["people"][len(self.rows) :] = len(known)
-        for name in ("weights", "sizes"):
-            pair = getattr(self, name), getattr(more, name)
-            if any(part is not None for part in pair):
-                ones = np.ones(len(self.rows)), np.ones(len(more.rows))
-                full = [one if p is None else p for p, one in zip(pair, ones, strict=True)]
-                both[name] = np.concatenate(full).astype(float if name == "weights" else np.int32)
+        more = replace(more, people=more.people + np.int32(len(known)))
+        both: dict[str, Any] = {}
+        for name in _COLUMNS:
+            parts = [getattr(each, name) for each in (self, more)]
+            if any(part is not None for part in parts):
+                once = np.ones(len(self.rows), np.int32), np.ones(len(more.rows), np.int32)
+                pairs = zip(parts, once, strict=True)
+                both[name] = np.concatenate([o if part is None else part for part, o in pairs])
         joined = replace(self, person_names=name_array([*known, person]), **both)
         return joined._take(np.lexsort((joined.people, joined.rows)))
 
@@ -191,53 +192,62 @@ class Answers:
         return replace(self, labels=columns[self.labels], class_names=names)
 
 
-Rule = tuple[Literal["union", "votes", "share"], Fraction]
-
-
-def parse_rule(rule: str) -> Rule:
-    """Read ``"union"``, ``"votes:k"`` or ``"share:p"``.
+def elect(answers: Answers, rule: str, items: Names) -> NDArray[np.bool_]:
+    """Turn votes into candidates, (n, l), by ``"union"``, ``"votes:k"`` or ``"share:p"``.
 
     Raises
     ------
     ValueError
-        If the rule is none of these, k no positive integer or p not in (0, 1].
+        If the rule is none of these, k no positive integer or p not in (0, 1]; if a row, or
+        item, is left without a candidate.
     """
+    votes, wanted = answers.votes(), ""
     kind, colon, text = rule.partition(":") if isinstance(rule, str) else ("", "", "")
-    if kind == "union" and not colon:
-        return "union", Fraction(1)
-    if kind not in ("votes", "share") or not colon:
+    if rule != "union" and (kind not in ("votes", "share") or not colon):
         raise ValueError(f"unknown rule {rule!r}. Use 'union', 'votes:2' or 'share:0.8'.")
     try:
-        threshold = Fraction(text)
+        threshold = Fraction(text or 0)
     except (ValueError, ZeroDivisionError):
         threshold = Fraction(-1)
+    chosen = votes > 0
     if kind == "votes":
         if threshold < 1 or threshold.denominator > 1:
             raise ValueError(f"rule {rule!r}: k must be a positive integer, as in 'votes:2'.")
-        return "votes", threshold
-    if not 0 < threshold <= 1:
-        raise ValueError(f"rule {rule!r}: p must lie in (0, 1], as in 'share:0.8'.")
-    return "share", threshold.limit_denominator(10**6)
+        chosen, wanted = votes >= int(threshold), str(threshold)
+    elif kind == "share":
+        if not 0 < threshold <= 1:
+            raise ValueError(f"rule {rule!r}: p must lie in (0, 1], as in 'share:0.8'.")
+        # The fewest most-voted labels that reach the share, with all that tie with the last.
+        share, descending = threshold.limit_denominator(10**6), -np.sort(-votes, axis=1)
+        needed = votes.sum(axis=1, keepdims=True) * share.numerator  # whole: no rounding
+        last = np.argmax(np.cumsum(descending, axis=1) * share.denominator >= needed, axis=1)
+        chosen &= votes >= np.take_along_axis(descending, last[:, None], axis=1)
+    refuse_empty(chosen, wanted, items)
+    return np.asarray(chosen)
 
 
-def elect(votes: NDArray[np.float64], rule: Rule) -> NDArray[np.bool_]:
-    """Turn votes, (n, l), into candidates by a rule; a row may be left empty."""
-    kind, threshold = rule
-    if kind != "share":
-        return np.asarray(votes >= int(threshold) if kind == "votes" else votes > 0)
-    # The fewest most-voted labels that reach the share, with all that tie with the last.
-    descending = -np.sort(-votes, axis=1)
-    needed = votes.sum(axis=1, keepdims=True) * threshold.numerator  # whole: no rounding
-    last = np.argmax(np.cumsum(descending, axis=1) * threshold.denominator >= needed, axis=1)
-    return (votes >= np.take_along_axis(descending, last[:, None], axis=1)) & (votes > 0)
+def read_answers(
+    y: Any, layout: str, classes: Names, missing: Any, items: Any, separator: str | None
+) -> Answers:
+    """Read answers in one of the layouts of `as_answers`."""
+    if isinstance(y, Answers):
+        return y if classes is None else y.rename(classes)
+    source, ids = open_labels(y)
+    if layout == "counts":
+        return read_counts(source, classes, ids)
+    extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
+    if layout == "labels":
+        column = source if isinstance(source, np.ndarray) else object_array(source)
+        answers = read_wide([column], None, classes, extra, separator)
+        return replace(answers, person_names=None, ids=ids)
+    columns, titles = table_columns(source)
+    if layout == "annotators":
+        return replace(read_wide(columns, titles, classes, extra, separator), ids=ids)
+    return read_long(find_roles(columns, titles), classes, extra, separator, items)
 
 
 def read_wide(
-    columns: Sequence[NDArray[Any]],
-    titles: Sequence[Any] | None,
-    classes: NDArray[Any] | None,
-    missing: Sequence[Any],
-    separator: str | None,
+    columns: Columns, titles: Any, classes: Names, missing: Sequence[Any], separator: str | None
 ) -> Answers:
     """Read one column of answers per person; empty cells are answers not given."""
     n = len(columns[0])
@@ -248,21 +258,18 @@ def read_wide(
 
 
 def read_long(
-    columns: dict[str, NDArray[Any]],
-    classes: NDArray[Any] | None,
-    missing: Sequence[Any],
-    separator: str | None,
-    items: Sequence[Any] | NDArray[Any] | None,
+    columns: Roles, classes: Names, missing: Sequence[Any], separator: str | None, items: Any
 ) -> Answers:
     """Read one answer a line, from columns item, label and perhaps annotator and weight."""
-    rows, ids = _encode_items(columns["item"], items)
+    ids, rows = _factorize_all("item", columns["item"])
+    if items is not None:
+        found, ids = ids, distinct_names(items, "items")
+        rows = place_columns(found, ids, "item")[rows]
     lines, labels = _unpack(columns["label"], separator)
     codes, names = _encode_answers(labels, classes, lines, missing)
     people, who = None, np.zeros(len(rows), dtype=np.intp)
     if "annotator" in columns:
-        found, who = _in_order(columns["annotator"])
-        _refuse_missing("annotator", found, who)
-        people = name_array(found)
+        people, who = _factorize_all("annotator", columns["annotator"])
     weights = None
     if "weight" in columns:
         weights = check_weights(columns["weight"][:, None])[lines, 0]
@@ -271,7 +278,7 @@ def read_long(
     )
 
 
-def read_counts(source: Any, classes: NDArray[Any] | None, ids: NDArray[Any] | None) -> Answers:
+def read_counts(source: Any, classes: Names, ids: Names) -> Answers:
     """Read how often each label was given to each row: one column a label, nobody named."""
     if sp.issparse(source):
         entries, titles = sp.coo_array(source), None
@@ -315,9 +322,7 @@ def check_weights(table: NDArray[Any]) -> NDArray[np.float64]:
     return weights
 
 
-def find_roles(
-    columns: Sequence[NDArray[Any]], titles: Sequence[Any] | None
-) -> dict[str, NDArray[Any]]:
+def find_roles(columns: Columns, titles: Sequence[Any] | None) -> Roles:
     """Find the columns item, label, annotator and weight, by title or else by position.
 
     Raises
@@ -381,9 +386,7 @@ def _collect(
     return Answers(rows, people, labels, n_rows, class_names, person_names, weights, sizes, ids)
 
 
-def answers_of_sets(
-    matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: NDArray[Any] | None
-) -> Answers:
+def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: Names) -> Answers:
     """Take every candidate set as what one unknown person named."""
     rows, labels = (a.astype(np.int32) for a in np.nonzero(matrix))
     sizes = np.count_nonzero(matrix, axis=1).astype(np.int32)[rows]
@@ -391,9 +394,7 @@ def answers_of_sets(
     return Answers(rows, 0 * rows, labels, len(matrix), class_names, sizes=several, ids=ids)
 
 
-def _unpack(
-    cells: NDArray[Any], separator: str | None
-) -> tuple[NDArray[np.intp], NDArray[Any] | list[Any]]:
+def _unpack(cells: NDArray[Any], separator: str | None) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return every label and the cell that it stands in; a cell may name several."""
     if separator is not None and cells.dtype.kind in "OUT":
         texts = cells.tolist()
@@ -408,10 +409,7 @@ def _unpack(
 
 
 def _encode_answers(
-    labels: NDArray[Any] | list[Any],
-    classes: NDArray[Any] | None,
-    rows: NDArray[np.intp],
-    missing: Sequence[Any],
+    labels: NDArray[Any], classes: Names, rows: NDArray[np.intp], missing: Sequence[Any]
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     codes, names = encode(labels, classes, rows, missing)
     if not len(names):
@@ -424,59 +422,25 @@ def _encode_answers(
     return codes, names
 
 
-def _in_order(values: NDArray[Any]) -> tuple[Labels, NDArray[np.intp]]:
+def _factorize_all(word: str, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the distinct values in order of first appearance, and every value's place."""
-    if values.dtype.kind not in "biuf":
-        return factorize(scalars(values))
-    distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return distinct[order], place[codes]
-
-
-def _refuse_missing(word: str, distinct: Labels, codes: NDArray[np.intp]) -> None:
-    gone = [i for i, value in enumerate(distinct) if is_missing(value)]
+    found, codes = factorize(scalars(values))
+    gone = [i for i, value in enumerate(found) if is_missing(value)]
     if gone:
         lines = np.flatnonzero(np.isin(codes, gone))
         raise ValueError(f"{naming('row', lines)}: no {word}. Fill the cells or drop the rows.")
+    return name_array(found), codes
 
 
-def _encode_items(
-    values: NDArray[Any], items: Sequence[Any] | NDArray[Any] | None
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    found, codes = _in_order(values)
-    _refuse_missing("item", found, codes)
-    if items is None:
-        return codes, name_array(found)
-    order = distinct_names(items, "items")
-    place = {item: i for i, item in enumerate(scalars(order))}
-    known = scalars(found) if isinstance(found, np.ndarray) else found
-    strange = [repr(item) for item in known if item not in place]
-    if strange:
-        raise ValueError(
-            f"{naming('item', strange)} of the table not in `items`. "
-            "Add them to `items` or drop their rows."
-        )
-    return np.array([place[item] for item in known], dtype=np.intp)[codes], order
-
-
-def refuse_empty(
-    matrix: NDArray[np.bool_], *, rule: Rule | None = None, items: Sequence[Any] | None = None
-) -> None:
+def refuse_empty(matrix: NDArray[np.bool_], votes: str = "", items: Names = None) -> None:
     """Raise ValueError that names the rows, or items, without a candidate."""
-    empty = np.flatnonzero(~matrix.any(axis=1)).tolist()
-    if not empty:
+    empty = np.flatnonzero(~matrix.any(axis=1))
+    if not empty.size:
         return
-    where = (
-        naming("row", empty) if items is None else naming("item", [repr(items[i]) for i in empty])
-    )
-    if rule is not None and rule[0] == "votes":
-        raise ValueError(
-            f"{where}: no candidate, as no label has {rule[1]} votes. "
-            "Lower k, use the rule 'union', or drop the rows."
-        )
-    raise ValueError(
-        f"{where}: no candidate. Every row needs at least one; "
-        "drop the rows or give them all classes."
-    )
+    where = naming("row", empty)
+    if items is not None:
+        where = naming("item", map(repr, scalars(items[empty])))
+    said = ". Every row needs at least one; drop the rows or give them all classes."
+    if votes:
+        said = f", as no label has {votes} votes. Lower k, use the rule 'union', or drop the rows."
+    raise ValueError(f"{where}: no candidate{said}")

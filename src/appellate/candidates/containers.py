@@ -21,7 +21,7 @@ def open_labels(y: Any) -> tuple[Any, NDArray[Any] | None]:
         raise ValueError("Expected array-like (array or non-string sequence), got None for y.")
     source, ids = _from_frame(y), None
     if isinstance(source, (nw.DataFrame, nw.Series)):
-        ids = _index(source)
+        ids = row_index(y)
         source = source if isinstance(source, nw.DataFrame) else plain_column(source)
     elif not sp.issparse(source):
         source = _array_or_list(y)
@@ -40,12 +40,13 @@ def _from_frame(y: Any) -> Any:
     raise ValueError(f"duplicate {naming('column', twice)}. Give every column its own name.")
 
 
-def _index(source: Any) -> NDArray[Any] | None:
-    index = nw.maybe_get_index(source)
-    if index is None:
+def row_index(frame: Any) -> NDArray[Any] | None:
+    """Return the index of a pandas object, unless it merely counts the rows."""
+    index = getattr(frame, "index", None)
+    if index is None or callable(index) or not hasattr(index, "to_numpy"):
         return None
-    counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
-    return None if counts else np.asarray(index)
+    values: NDArray[Any] = index.to_numpy()
+    return None if np.array_equal(values, np.arange(len(values))) else values
 
 
 def plain_column(series: Any) -> NDArray[Any]:

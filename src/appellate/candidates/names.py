@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Labels = list[Any] | NDArray[Any]
+Names = NDArray[Any] | None
 
 SHOWN = 5  # rows, labels or columns that a message names before it says "and N more"
 
@@ -82,24 +83,17 @@ def factorize(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
             distinct, codes = np.unique(labels, return_inverse=True)
             return distinct, codes.astype(np.intp, copy=False)
         labels = scalars(labels)
+    position: dict[Any, int] = {}
     try:
-        position = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+        for label in labels:
+            position.setdefault(label, len(position))
     except TypeError:
-        raise TypeError(_unhashable(labels)) from None
+        raise TypeError(
+            f"a label is {label!r}, a {type(label).__name__}, which cannot be hashed. "
+            "A label is a number, a string, a tuple or another hashable object."
+        ) from None
     codes = np.fromiter(map(position.__getitem__, labels), dtype=np.intp, count=len(labels))
     return list(position), codes
-
-
-def _unhashable(labels: list[Any]) -> str:
-    for label in labels:
-        try:
-            hash(label)
-        except TypeError:
-            return (
-                f"a label is {label!r}, a {type(label).__name__}, which cannot be hashed. "
-                "A label is a number, a string, a tuple or another hashable object."
-            )
-    raise AssertionError("every label can be hashed")  # pragma: no cover
 
 
 def ordered(distinct: Sequence[Any]) -> list[Any]:
@@ -113,23 +107,9 @@ def ordered(distinct: Sequence[Any]) -> list[Any]:
     return list(distinct)
 
 
-class Coded(NamedTuple):
-    """Labels as column numbers, -1 for a missing label, and the names of the columns."""
-
-    codes: NDArray[np.intp]
-    names: NDArray[Any]
-
-    def missing(self) -> NDArray[np.intp]:
-        """Return the positions without a label."""
-        return np.flatnonzero(self.codes < 0)
-
-
 def encode(
-    labels: Labels,
-    classes: NDArray[Any] | None,
-    rows: NDArray[np.intp],
-    missing: Sequence[Any] = (),
-) -> Coded:
+    labels: Labels, classes: Names, rows: NDArray[np.intp], missing: Sequence[Any] = ()
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Turn every label into its column among the classes.
 
     Parameters
@@ -145,8 +125,10 @@ def encode(
 
     Returns
     -------
-    Coded
-        Column numbers and class names.
+    codes : ndarray of int, shape (n_labels,)
+        Column numbers, -1 for a missing label.
+    names : ndarray
+        Class names.
 
     Raises
     ------
@@ -175,7 +157,7 @@ def encode(
             f"{naming('row', where)}: unknown class {listing(repr(values[i]) for i in unknown)}. "
             "Add it to `classes` or correct the rows."
         )
-    return Coded(place[codes], classes)
+    return place[codes], classes
 
 
 def distinct_names(values: Any, word: str) -> NDArray[Any]:
@@ -202,8 +184,10 @@ def distinct_names(values: Any, word: str) -> NDArray[Any]:
     return name_array(values if isinstance(values, np.ndarray) else entries)
 
 
-def place_columns(titles: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of every title among the names of all classes.
+def place_columns(
+    titles: Sequence[Any] | NDArray[Any], names: NDArray[Any], word: str = "column"
+) -> NDArray[np.intp]:
+    """Return the place of every title among the names of all classes, or items.
 
     Raises
     ------
@@ -211,7 +195,13 @@ def place_columns(titles: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]
         If a title is not among them.
     """
     place = {name: j for j, name in enumerate(scalars(names))}
-    strange = [repr(title) for title in scalars(titles) if title not in place]
+    values = scalars(titles) if isinstance(titles, np.ndarray) else titles
+    strange = [repr(title) for title in values if title not in place]
+    if strange and word == "column":
+        raise ValueError(f"{naming(word, strange)} not in `classes`. Add or rename them.")
     if strange:
-        raise ValueError(f"{naming('column', strange)} not in `classes`. Add or rename them.")
-    return np.array([place[title] for title in scalars(titles)], dtype=np.intp)
+        raise ValueError(
+            f"{naming(word, strange)} of the table not in `{word}s`. Add them to `{word}s` or "
+            "drop their rows."
+        )
+    return np.array([place[title] for title in values], dtype=np.intp)

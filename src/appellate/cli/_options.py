@@ -3,92 +3,64 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from appellate._text import install
-from appellate.cli.errors import UserError, user_errors
+from appellate.cli._terminal import UserError, user_errors
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _settings(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
+def _setting(text: str) -> tuple[str, Any]:
     """Read ``name=value``; a value that is no number, truth value, None or list is a text."""
-    found: dict[str, Any] = {}
-    for each in value:
-        name, equals, text = each.partition("=")
-        if not equals or not name.strip():
-            raise click.BadParameter(f"'{each}' is not NAME=VALUE, as in --set max_rounds=3.")
-        try:
-            found[name.strip()] = ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError):
-            found[name.strip()] = text.strip()
-    return found
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name:
+        raise click.BadParameter(f"'{text}' is not NAME=VALUE, as in --set max_rounds=3.")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
-def _many(name: str, metavar: str, help: str) -> Any:
-    def given(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> list[str] | None:
-        return list(value) or None  # None where an option was not given, as in Python
-
-    return click.option(f"--{name}", multiple=True, callback=given, metavar=metavar, help=help)
-
-
+# What an option of a table takes, and its help.
 _TABLE = {
-    "candidates": _many("candidates", "COL", "Column of candidates ('cat|dog'), or 0/1 columns."),
-    "annotators": _many("annotators", "COL", "One column a person; or 'w*'."),
-    "long": click.option(
-        "--long", metavar="ITEM,LABEL[,WHO]", help="Columns of a table with one answer a row."
+    "candidates": ("COL", "Column of candidates ('cat|dog'), or 0/1 columns."),
+    "annotators": ("COL", "One column a person; or 'w*'."),
+    "long": ("ITEM,LABEL[,WHO]", "Columns of a table with one answer a row."),
+    "counts": ("COL", "One column a label: how many chose it; or 'n_*'."),
+    "id": ("COL", "Column that names the rows."),
+    "truth": ("COL", "True labels, to score with only."),
+    "text": ("COL", "Column of prose, to learn from and to show."),
+    "image": ("COL", "Column of picture files, to show and to learn from."),
+    "features": ("COL", "Columns to learn from; or 'p*'."),
+    "ignore": ("COL", "Columns to leave out; or 'x*'."),
+    "embeddings": ("FILE.npy", "Numbers to learn from, one row an item."),
+    "text_model": ("NAME", "Folder or name of sentence-transformers, to learn from prose by it."),
+    "image_model": (
+        "FILE",
+        "TorchScript or ONNX, timm/NAME, torchvision/NAME, or histograms: learn from pictures by "
+        "it.",
     ),
-    "counts": _many("counts", "COL", "One column a label: how many chose it; or 'n_*'."),
-    "id": click.option("--id", metavar="COL", help="Column that names the rows."),
-    "truth": click.option("--truth", metavar="COL", help="True labels, to score with only."),
-    "text": _many("text", "COL", "Column of prose, to learn from and to show."),
-    "image": click.option(
-        "--image", metavar="COL", help="Column of picture files, to show and to learn from."
-    ),
-    "features": _many("features", "COL", "Columns to learn from; or 'p*'."),
-    "ignore": _many("ignore", "COL", "Columns to leave out; or 'x*'."),
-    "embeddings": click.option(
-        "--embeddings", metavar="FILE.npy", help="Numbers to learn from, one row an item."
-    ),
-    "text_model": click.option(
-        "--text-model",
-        metavar="NAME",
-        help="Folder or name of sentence-transformers, to learn from prose by it.",
-    ),
-    "image_model": click.option(
-        "--image-model",
-        metavar="FILE",
-        help="TorchScript or ONNX, timm/NAME, torchvision/NAME, or histograms: learn from "
-        "pictures by it.",
-    ),
-    "groups": click.option("--groups", metavar="COL", help="Column of groups, such as the page."),
-    "separator": click.option(
-        "--separator", metavar="TEXT", help="Between two labels of a cell; '' if nothing is."
-    ),
-    "missing": _many("missing", "TEXT", "A label not given, such as -1."),
-    "delimiter": click.option(
-        "--delimiter", metavar="CHAR", help="Between two cells of a text file; \\t for a tab."
-    ),
-    "encoding": click.option(
-        "--encoding", metavar="NAME", help="How letters are stored, such as latin-1."
-    ),
-    "decimal": click.option(
-        "--decimal", type=click.Choice([".", ","]), help="Of numbers in texts; found by default."
-    ),
-    "sheet": click.option(
-        "--sheet", metavar="NAME", help="Of an Excel file; the first if not given."
-    ),
-    "question": click.option(
-        "--question", metavar="NAME", help="Of a labelling tool's export; else the most answered."
-    ),
+    "groups": ("COL", "Column of groups, such as the page."),
+    "separator": ("TEXT", "Between two labels of a cell; '' if nothing is."),
+    "missing": ("TEXT", "A label not given, such as -1."),
+    "delimiter": ("CHAR", "Between two cells of a text file; \\t for a tab."),
+    "encoding": ("NAME", "How letters are stored, such as latin-1."),
+    "decimal": ("[.|,]", "Of numbers in texts; found by default."),
+    "sheet": ("NAME", "Of an Excel file; the first if not given."),
+    "question": ("NAME", "Of a labelling tool's export; else the most answered."),
 }
-
-
+_SEVERAL = ("candidates", "annotators", "counts", "text", "features", "ignore", "missing")
 READING = ("delimiter", "encoding", "decimal", "sheet", "question")
+
+
+def _together(options: Iterable[Any]) -> Callable[[Command], Command]:
+    return lambda command: reduce(lambda done, option: option(done), [*options][::-1], command)
 
 
 def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command], Command]:
@@ -97,13 +69,15 @@ def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command],
     They arrive as keyword arguments of the same names that `appellate.rectify` and
     `appellate.tables.find_roles` take; None if not given.
     """
-
-    def decorate(command: Command) -> Command:
-        for name in reversed(names or [name for name in _TABLE if name not in but]):
-            command = _TABLE[name](command)
-        return command
-
-    return decorate
+    options = []
+    for name in names or [name for name in _TABLE if name not in but]:
+        metavar, help = _TABLE[name]
+        more: dict[str, Any] = {"type": click.Choice([".", ","])} if name == "decimal" else {}
+        if name in _SEVERAL:
+            more = {"multiple": True, "callback": lambda _, __, given: list(given) or None}
+        word = name.replace("_", "-")
+        options.append(click.option(f"--{word}", metavar=metavar, help=help, **more))
+    return _together(options)
 
 
 def out_option(help: str, **options: Any) -> Callable[[Command], Command]:
@@ -111,78 +85,56 @@ def out_option(help: str, **options: Any) -> Callable[[Command], Command]:
     return click.option("--out", type=click.Path(path_type=Path), help=help, **options)
 
 
-random_state_option: Callable[[Command], Command] = click.option(
-    "--random-state",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Seed of everything random.",
-)
-set_option: Callable[[Command], Command] = click.option(
+def _number(
+    name: str, least: int, most: int, default: int, help: str
+) -> Callable[[Command], Command]:
+    shown: Any = {"type": click.IntRange(least, most), "default": default, "show_default": True}
+    return click.option(f"--{name}", metavar="N", help=help, **shown)
+
+
+random_state_option = _number("random-state", 0, 2**32 - 1, 0, "Seed of everything random.")
+set_option = click.option(
     "--set",
     "settings",
     multiple=True,
-    callback=_settings,
+    type=_setting,
+    callback=lambda _, __, given: dict(given),
     metavar="NAME=VALUE",
     help="A setting of the method, for experts.",
 )
-json_option: Callable[[Command], Command] = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON, nothing else."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 STORE = "runs.sqlite"
-
-
-def _number(name: str, least: int, most: int, default: int, help: str) -> Any:
-    return click.option(
-        f"--{name}",
-        type=click.IntRange(least, most),
-        metavar="N",
-        default=default,
-        show_default=True,
-        help=help,
-    )
 
 
 def run_options(folder: str) -> Callable[[Command], Command]:
     """Add the options that say how runs are computed and where results are kept."""
-    options = (
-        out_option(
-            "Folder for tables, figures and index.html; made if it does not exist.",
-            metavar="DIR",
-            default=folder,
-            show_default=True,
-        ),
-        _number("splits", 1, 1000, 10, "Number of random 50/50 splits."),
-        _number("seed", 0, 2**31, 0, "Seed of the first split; the next follow it."),
-        _number("n-jobs", 1, 1024, 2, "Worker processes, one thread each."),
-        click.option(
-            "--backend",
-            type=click.Choice(["loky", "dask"]),
-            default="loky",
-            show_default=True,
-            help="Processes of this machine, or a Dask cluster.",
-        ),
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="Dask scheduler to use; without it a local cluster is started.",
-        ),
-        click.option(
-            "--store",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help=f"File that keeps finished runs.  [default: {STORE} in --out]",
-        ),
-        json_option,
+    folder_help = "Folder for tables, figures and index.html; made if it does not exist."
+    backends = click.Choice(["loky", "dask"])
+    store_help = f"File that keeps finished runs.  [default: {STORE} in --out]"
+    return _together(
+        (
+            out_option(folder_help, metavar="DIR", default=folder, show_default=True),
+            _number("splits", 1, 1000, 10, "Number of random 50/50 splits."),
+            _number("seed", 0, 2**31, 0, "Seed of the first split; the next follow it."),
+            _number("n-jobs", 1, 1024, 2, "Worker processes, one thread each."),
+            click.option(
+                "--backend",
+                type=backends,
+                default="loky",
+                show_default=True,
+                help="Processes of this machine, or a Dask cluster.",
+            ),
+            click.option(
+                "--scheduler",
+                metavar="ADDRESS",
+                help="Dask scheduler to use; without it a local cluster is started.",
+            ),
+            click.option(
+                "--store", type=click.Path(path_type=Path), metavar="FILE", help=store_help
+            ),
+            json_option,
+        )
     )
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 def check_run_options(out: Path, backend: str, scheduler: str | None) -> None:

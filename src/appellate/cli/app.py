@@ -37,28 +37,12 @@ Examples:
 """
 
 
-def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if not wanted or context.resilient_parsing:
-        return
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        number = version("appellate")
-    except PackageNotFoundError:
-        number = "unknown (not installed as a package)"
-    click.echo(f"appellate {number}")
-    context.exit()
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Show the version and exit.",
+@click.group(
+    commands=[check, compare, datasets, deep, demo, generate, predict, rectify, reproduce, serve],
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EPILOG,
 )
+@click.version_option(package_name="appellate", message="%(prog)s %(version)s")
 def app() -> None:
     """Give ambiguous labels a second hearing.
 
@@ -66,21 +50,6 @@ def app() -> None:
     the answers of several people. One label is true. Appellate says which, how surely, which
     rows to look at and whose answers to trust, and leaves a model.
     """
-
-
-for command in (
-    demo,
-    check,
-    rectify,
-    predict,
-    serve,
-    datasets,
-    generate,
-    reproduce,
-    compare,
-    deep,
-):
-    app.add_command(command)
 
 
 class _Terminated(BaseException):
@@ -109,13 +78,6 @@ def _termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _print_anywhere() -> None:
-    """Let a terminal that lacks a letter show its number, where it would be an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -131,7 +93,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         Anything else that goes wrong is ours, and raises. (If the reader of a pipe has gone,
         click exits with 1 and says nothing.)
     """
-    _print_anywhere()
+    for stream in (sys.stdout, sys.stderr):  # a letter that is not there is shown by its number
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         with _termination():
             result = app.main(arguments, prog_name="appellate", standalone_mode=False)

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from appellate.cli._options import READING, json_option, table_options
-from appellate.cli._progress import say
-from appellate.cli.errors import user_errors
+from appellate.cli._terminal import say, user_errors
 
 _EPILOG = """\b
 Examples:

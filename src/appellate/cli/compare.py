@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from appellate.cli._options import STORE, check_run_options, run_options, table_options
-from appellate.cli._progress import compute_runs, show_reports
-from appellate.cli.errors import outside_errors, user_errors
+from appellate.cli._terminal import compute_runs, outside_errors, show_reports, user_errors
 
 _EPILOG = """\b
 Examples:
@@ -69,7 +68,7 @@ def compare(
     corrected.
     """
     check_run_options(out, backend, scheduler)
-    from appellate.experiments.deep_methods import read_methods
+    from appellate.experiments.methods import read_methods
     from appellate.experiments.problems import load_own
     from appellate.experiments.reproduction import write_comparison
     from appellate.experiments.tables import make_comparison, plan

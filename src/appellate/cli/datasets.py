@@ -10,7 +10,7 @@ import click
 from rich.filesize import decimal
 
 from appellate.cli._options import json_option
-from appellate.cli.errors import user_errors
+from appellate.cli._terminal import user_errors
 
 if TYPE_CHECKING:
     from appellate.datasets.catalogue import DataFile, KnownDataset
@@ -93,10 +93,8 @@ def info(name: str, home: Path | None, as_json: bool) -> None:
     click.echo("  {} samples, {} features, {} classes".format(*entry.shape))
     if entry.mean_candidates is not None:
         click.echo(f"  {entry.mean_candidates:.2f} candidates a sample")
-    click.echo(f"  load:  appellate.datasets.load_{entry.name}()")
-    click.echo(f"  page:  {entry.page}")
-    click.echo(f"  terms: {entry.terms}")
-    click.echo(f"  cite:  {entry.citation}")
+    click.echo(f"  load:  appellate.datasets.load_{entry.name}()\n  page:  {entry.page}")
+    click.echo(f"  terms: {entry.terms}\n  cite:  {entry.citation}")
     if entry.needs:
         click.echo(f"  needs: {', '.join(entry.needs)}")
     click.echo("  files:")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +14,20 @@ import click
 
 from appellate._files import WriteError, check_writable, write_file
 from appellate._text import install
-from appellate.cli.errors import UserError
+from appellate.cli._options import json_option, out_option, set_option
+from appellate.cli._terminal import UserError, show_reports
 
 if TYPE_CHECKING:
     from appellate.deep.configuration import Configuration
+    from appellate.deep.settings import Listener
     from appellate.deep.sources import RunData
-    from appellate.experiments.reports import Report, Sheet
+    from appellate.experiments.reports import Report
 
 Record = dict[str, Any]
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 DOCKET = "docket.csv"
 SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Its accuracy means nothing."
 ENDINGS = (".md", ".csv", ".tex", ".json")
-_LOSSES = ("loss_base", "loss_contrast", "loss_partner", "loss_collaborative")
 
 _EPILOG = """\b
 Examples:
@@ -53,7 +54,7 @@ Examples:
   appellate deep train --config proden-cifar10 --bag-size 5 --out bags \\
       --set ambiguity=auto --set n_networks=5
   appellate deep train --config my.toml --data my.npz --out mine \\
-      --set network=mlp --set network_options.hidden=[300,300]
+      --set network=mlp --set hidden=[300,300] --set n_epochs=20
 """
 _TABLE_EPILOG = """\b
 Examples:
@@ -133,14 +134,7 @@ def _show_configuration(configuration: Configuration) -> None:
     help="cifar10, cifar100, fashion-mnist, cifar10n (people's candidate sets) or FILE.npz.  "
     "[default: the configuration's]",
 )
-@click.option(
-    "--out",
-    "folder",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the run; made if it does not exist.",
-)
+@out_option("Folder of the run; made if it does not exist.", required=True, metavar="DIR")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31),
@@ -162,52 +156,30 @@ def _show_configuration(configuration: Configuration) -> None:
     metavar="N",
     help="Set-first candidates instead: N rows a bag, all with the labels of the bag.",
 )
-@click.option(
-    "--partner",
-    type=click.Choice(["none", "non-candidate", "candidate", "independent"]),
-    help="Another partner than the configuration's; independent is the two-model control.",
-)
-@click.option(
-    "--epochs",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Another number of epochs than the configuration's.",
-)
 @_device
-@click.option(
-    "--precision",
-    type=click.Choice(["float32", "bfloat16", "float16"]),
-    help="Of the networks; losses are always float32.",
-)
 @click.option(
     "--smoke",
     is_flag=True,
     help="A trial of minutes: 2000 rows, a narrow network, 3 epochs. No result.",
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Another setting of the classifier; may be given several times.",
-)
+@set_option
 @_home
 def train(
     name: str,
     source: str | None,
-    folder: Path,
+    out: Path,
     seed: int,
     flip: float | None,
     bag_size: int | None,
-    partner: str | None,
-    epochs: int | None,
     device: str | None,
-    precision: str | None,
     smoke: bool,
-    changes: tuple[str, ...],
+    settings: Record,
     home: Path | None,
 ) -> int:
     """Train the classifier of a configuration, and say what it has reached.
+
+    --set changes a setting of the configuration: --set n_epochs=20, --set partner=independent
+    (the control of two bases), --set precision=bfloat16.
 
     The folder then holds run.json (settings, versions, data, results), log.jsonl (a line an
     epoch), checkpoint.safetensors, model (a folder) and docket.csv, and where TensorBoard is
@@ -223,28 +195,19 @@ def train(
         configuration = read_configuration(name)
         data_source = resolve_source(source or configuration.dataset)
         flip = runs.choose_flip(configuration, data_source, flip, bag_size)
-        options = {"partner": partner, "n_epochs": epochs, "precision": precision}
-        settings = runs.settle(
-            configuration, data_source, flip, smoke=smoke, options=options, changes=changes
-        )
+        settings = runs.settle(configuration, data_source, flip, smoke=smoke, options=settings)
     device, refusal = device or "auto", None
     with opened_group(device):
         if rank() == 0:
             try:
                 with _mistakes():
-                    check_writable(folder / runs.RECORD)
-                    runs.check_new(folder)
-                    told: Any = {
-                        "flip": flip,
-                        "bag_size": bag_size,
-                        "seed": seed,
-                        "device": device,
-                        "smoke": smoke,
-                    }
+                    check_writable(out / runs.RECORD)
+                    runs.check_new(out)
+                    told: Any = {"flip": flip, "bag_size": bag_size, "seed": seed, "smoke": smoke}
                     record, data = runs.make_record(
-                        configuration, settings, data_source, home, **told
+                        configuration, settings, data_source, home, device=device, **told
                     )
-                    runs.write_record(record, folder)
+                    runs.write_record(record, out)
             except UserError as error:
                 refusal = error
         refused = agreed(int(refusal is not None))  # the others wait for the record
@@ -253,9 +216,9 @@ def train(
         if refused:
             return UserError.exit_code
         if rank() > 0:
-            record = runs.read_record(folder)
+            record = runs.read_record(out)
             data = runs.load_data(record, home)
-        return _run(record, data, folder, device, resume=False)
+        return _run(record, data, out, device, resume=False)
 
 
 @deep.command(short_help="Go on with a run that was stopped.")
@@ -281,15 +244,9 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
 
 @deep.command(short_help="Score a finished run.")
 @_folder
-@click.option(
-    "--data",
-    "source",
-    metavar="NAME|FILE",
-    help="Other data to test on: a name or FILE.npz, as of train.  [default: the run's own]",
-)
 @_home
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
-def evaluate(folder: Path, source: str | None, home: Path | None, as_json: bool) -> None:
+@json_option
+def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
     """Score the run in DIR: all heads on the test rows, the labels of the training rows.
 
     The model is that of the last epoch, or of the one that was selected without the truth;
@@ -297,21 +254,14 @@ def evaluate(folder: Path, source: str | None, home: Path | None, as_json: bool)
     """
     _check_extra()
     from appellate.deep import runs
-    from appellate.deep.sources import resolve_source
 
     with _mistakes():
-        other = None if source is None else resolve_source(source)
-        record = runs.evaluate(folder, other, home)
+        record = runs.evaluate(folder, home)
     if as_json:
         click.echo(json.dumps(record, indent=2))
         return
     _announce(record, folder, click.echo)
-    if other in (None, record["data"]["source"]):
-        _tell(_describe(record))
-    else:
-        results = record["results"]
-        heading = f"accuracy on {Path(str(other)).name}"
-        _tell(_accuracies(heading, results["test"], results["head"]))
+    _tell(_describe(record))
 
 
 @deep.command(epilog=_TABLE_EPILOG, short_help="Compare finished runs, seed by seed.")
@@ -319,15 +269,9 @@ def evaluate(folder: Path, source: str | None, home: Path | None, as_json: bool)
     "folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR..."
 )
 @click.option("--heads", is_flag=True, help="Also show the heads that do not predict.")
-@click.option(
-    "--out",
-    "target",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Also write it: .md, .csv, .tex (accuracies alone) or .json.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
-def table(folders: tuple[Path, ...], heads: bool, target: Path | None, as_json: bool) -> None:
+@out_option("Also write it: .md, .csv, .tex (accuracies alone) or .json.", metavar="FILE")
+@json_option
+def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: bool) -> None:
     """Show the test accuracies of the runs in DIR..., mean and deviation over seeds.
 
     Runs that differ in their seed alone are one line. Coupled runs are paired by seed with
@@ -335,25 +279,29 @@ def table(folders: tuple[Path, ...], heads: bool, target: Path | None, as_json: 
     figure stands beside ours where a run had its settings; if not, a note says what differs.
     """
     _check_extra()
-    if target is not None:
-        if target.suffix not in ENDINGS:
+    if out is not None:
+        if out.suffix not in ENDINGS:
             raise UserError(
-                f"cannot write '{target}': name a file with --out that ends in "
-                f"{', '.join(ENDINGS)}."
+                f"cannot write '{out}': name a file with --out that ends in {', '.join(ENDINGS)}."
             )
         with _mistakes():
-            check_writable(target)
+            check_writable(out)
     report = _make_report(folders, all_heads=heads)
     document = {"table": list(report.records), "notes": list(report.notes)}
-    if target is not None:
+    if out is not None:
         with _mistakes():
-            _write_report(report, document, target)
+            _write_report(report, document, out)
     if as_json:
         click.echo(json.dumps(document, indent=2, allow_nan=False))
         return
-    _show_report(report)
-    if target is not None:
-        click.echo(f"written: {target}", err=True)
+    show_reports(
+        replace(report, title=sheet.title, caption="", sheets=(sheet,)) for sheet in report.sheets
+    )
+    click.echo(report.caption)
+    for note in report.notes:
+        click.echo(f"- {note}")
+    if out is not None:
+        click.echo(f"written: {out}", err=True)
 
 
 # -- the run ------------------------------------------------------------------------------
@@ -362,7 +310,9 @@ def table(folders: tuple[Path, ...], heads: bool, target: Path | None, as_json: 
 def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bool) -> int:
     """Train in this process; the first one writes and tells."""
     from appellate.deep import runs
+    from appellate.deep.checkpoint import CHECKPOINT, LOG
     from appellate.deep.processes import rank
+    from appellate.tables import write_table
 
     if rank() > 0:
         runs.train(record, data, folder, device=device, resume=resume)
@@ -370,8 +320,9 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
     total = record["settings"]["n_epochs"]
     _announce(record, folder, lambda text: click.echo(text, err=True))
     try:
-        with _mistakes(), _progress(total, runs.count_epochs(folder)) as show:
-            model = runs.train(record, data, folder, device=device, resume=resume, listen=show)
+        with _mistakes():
+            told: Any = {"device": device, "resume": resume, "verbose": _listener(total)}
+            model = runs.train(record, data, folder, **told)
     except KeyboardInterrupt:
         click.echo(
             f"stopped after {runs.count_epochs(folder)} of {total} epochs; nothing is lost. Go on "
@@ -382,10 +333,11 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
     truth = None if data.truth is None else data.class_names[data.truth]
     with _mistakes():
         docket = model.docket(truth=truth, output="docket").columns()
-        _write_csv({name: column.tolist() for name, column in docket.items()}, folder / DOCKET)
+        (name, first), *rest = [(name, column.tolist()) for name, column in docket.items()]
+        write_table({name: first}, folder / DOCKET, added=dict(rest), digits=6)
         runs.finish(record, model, data, folder)
     _tell(_describe(record))
-    names = [runs.RECORD, runs.MODEL, DOCKET, runs.LOG, runs.CHECKPOINT]
+    names = [runs.RECORD, runs.MODEL, DOCKET, LOG, CHECKPOINT]
     names += ["tensorboard"] if (folder / "tensorboard").exists() else []
     click.echo(f"written: {', '.join(names)} in '{folder}'", err=True)
     return 0
@@ -411,80 +363,11 @@ def _tell(lines: list[str]) -> None:
         click.echo(line)
 
 
-# -- progress: one line an epoch, and a bar below them on a terminal ------------------------
+def _listener(total: int) -> Listener:
+    """Say a line after every epoch."""
+    from appellate.deep.settings import describe_epoch
 
-
-@contextmanager
-def _progress(total: int, done: int) -> Iterator[Callable[[Record], None]]:
-    """Lend a function that shows the record of an epoch."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    console = Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        yield lambda record: click.echo(f"{_line(record, total)}, {_rate(record)}", err=True)
-        return
-    rate = TextColumn("{task.fields[rate]}")
-    columns = (
-        BarColumn(24),
-        MofNCompleteColumn(),
-        TextColumn("epochs"),
-        TimeElapsedColumn(),
-        rate,
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total, completed=done, rate="")
-
-        def show(record: Record) -> None:
-            progress.console.print(_line(record, total), soft_wrap=True)
-            progress.update(task, completed=record["epoch"], rate=_rate(record))
-
-        yield show
-
-
-def _line(record: Record, total: int) -> str:
-    """Losses, and how much the labels still move."""
-    parts = [f"{name[5:]} {record[name]:.4f}" for name in _LOSSES if name in record]
-    losses = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-    part = f"{record['part']}: " if record.get("part") else ""
-    of = "" if part else f"/{total}"  # a part has epochs of its own
-    text = f"{part}epoch {record['epoch']}{of}: loss {record['loss']:.4f}{losses}"
-    text += f", labels changed {record['changed']:.1%}"
-    if "agreement" in record:
-        text += f", partner agrees {record['agreement']:.1%}"
-    if "approximated_accuracy" in record:
-        text += f", held-out approximated accuracy {record['approximated_accuracy']:.1%}"
-    return text
-
-
-def _rate(record: Record) -> str:
-    """Rows a second, the time to go, and when the run will end."""
-    left = record["seconds_left"]
-    rate = f"{record['rows_per_second']:.0f} rows/s"
-    if not left:
-        return rate
-    form = "%H:%M" if left < 80000 else "%a %d %b %H:%M"
-    end = time.strftime(form, time.localtime(time.time() + left))
-    return f"{rate}, {_clock(left)} to go, until {end}"
-
-
-def _clock(seconds: float) -> str:
-    """Write a duration.
-
-    Examples
-    --------
-    >>> _clock(75), _clock(90061)
-    ('1:15', '25:01:01')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return lambda record: click.echo(describe_epoch(record, total), err=True)
 
 
 # -- what it has reached ------------------------------------------------------------------
@@ -596,47 +479,12 @@ def _make_report(folders: Sequence[Path], *, all_heads: bool) -> Report:
         return report_deep(records, all_heads=all_heads, left_out=left_out)
 
 
-def _show_report(report: Report) -> None:
-    """Print tables and notes."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    for sheet in report.sheets:
-        console.print(_as_table(sheet))
-        console.print()
-    click.echo(report.caption)
-    for note in report.notes:
-        click.echo(f"- {note}")
-
-
 def _write_report(report: Report, document: Record, target: Path) -> None:
     """Write the report in the format that the ending of the file names."""
-    from appellate.experiments.reports import to_latex, to_markdown
+    from appellate.experiments.reports import to_csv, to_latex, to_markdown
 
-    if target.suffix == ".csv":
-        names = report.records[0]
-        _write_csv({name: [r[name] for r in report.records] for name in names}, target)
-    elif target.suffix == ".json":
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        write_file(target, f"{text}\n")
+    if target.suffix == ".json":
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
-        write_file(target, to_markdown(report) if target.suffix == ".md" else to_latex(report))
-
-
-def _write_csv(columns: dict[str, list[Any]], target: Path) -> None:
-    from appellate.tables import write_table
-
-    (name, first), *rest = columns.items()
-    write_table({name: first}, target, added=dict(rest), digits=6)
-
-
-def _as_table(sheet: Sheet) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=sheet.title, title_justify="left", box=None, pad_edge=False)
-    for name in sheet.header:
-        table.add_column(name, overflow="fold")
-    for row in sheet.rows:
-        table.add_row(*(Text(cell) for cell in row))  # a file name is no markup
-    return table
+        text = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}[target.suffix](report)
+    write_file(target, text)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate.cli._options import json_option, out_option, random_state_option
-from appellate.cli._progress import progress, say
-from appellate.cli.errors import user_errors
+from appellate.cli._terminal import progress, say, user_errors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

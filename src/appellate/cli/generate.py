@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from appellate.cli._options import (
     random_state_option,
     table_options,
 )
-from appellate.cli.errors import UserError, user_errors
+from appellate.cli._terminal import UserError, user_errors
 
 _EPILOG = """\b
 Examples:
@@ -33,6 +34,8 @@ Examples:
 _ARRAYS = ["X", "candidates", "y_true", "class_names"]
 _CROWD = ("people", "accuracy", "experts", "spammers", "confusion", "shared_errors", "layout")
 _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
+_number = partial(click.option, type=int, metavar="N")
+_share = partial(click.option, type=float, metavar="P")
 
 
 @click.command(epilog=_EPILOG, short_help="Hide known labels in candidate sets or answers.")
@@ -58,41 +61,23 @@ _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
     help="How false labels are chosen: uniform, fixed, cooccurring, pairwise, "
     "instance_dependent, hierarchical, noisy, set_first.",
 )
+@_share("--flip-probability", "--flip", help="Chance of a false label (not fixed, cooccurring).")
+@_number("--n-false", help="False labels a row (fixed).")
+@_share("--epsilon", help="Chance of the partner (cooccurring).")
+@_share("--eta", help="Chance that the truth is left out (noisy).")
+@_number("--bag-size", help="Rows that share a set (set_first).")
+@_number("--n-distractors", help="Further labels a bag (set_first).")
 @click.option(
-    "--flip-probability",
-    "--flip",
-    type=float,
-    metavar="Q",
-    help="Probability with which a false label joins (all but fixed and cooccurring).",
+    "--groups", multiple=True, metavar="A,B", help="One super-class each (hierarchical)."
 )
-@click.option("--n-false", type=int, metavar="R", help="False labels a row (fixed).")
-@click.option("--epsilon", type=float, metavar="E", help="Chance of the partner (cooccurring).")
-@click.option("--eta", type=float, metavar="P", help="Chance that the truth is left out (noisy).")
-@click.option("--bag-size", type=int, metavar="N", help="Rows that share a set (set_first).")
-@click.option("--n-distractors", type=int, metavar="N", help="Further labels a bag (set_first).")
-@click.option(
-    "--groups",
-    multiple=True,
-    metavar="A,B,...",
-    help="Classes of one super-class (hierarchical); several times.",
-)
-@click.option(
-    "--min-candidates",
-    type=int,
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Fewest candidates of a row; 2 forbids sets of one.",
-)
-@click.option(
-    "--answers", type=int, metavar="N", help="Instead of sets: answers of people to each row."
-)
-@click.option("--people", type=int, metavar="P", help="People in the crowd; 30 by default.")
-@click.option("--accuracy", type=float, metavar="A", help="Their mean accuracy; 0.7 by default.")
-@click.option("--experts", type=float, metavar="S", help="Share of people right in 95 of 100.")
-@click.option("--spammers", type=float, metavar="S", help="Share of people who do not look.")
-@click.option("--confusion", type=float, metavar="S", help="Share of errors on a look-alike.")
-@click.option("--shared-errors", type=float, metavar="S", help="Share of rows hard for all.")
+@_number("--min-candidates", default=1, show_default=True, help="Fewest a row; 2: no sets of one.")
+@_number("--answers", help="Instead of sets: answers of people to each row.")
+@_number("--people", help="People in the crowd; 30 by default.")
+@_share("--accuracy", help="Their mean accuracy; 0.7 by default.")
+@_share("--experts", help="Share of people right in 95 of 100.")
+@_share("--spammers", help="Share of people who do not look.")
+@_share("--confusion", help="Share of errors on a look-alike.")
+@_share("--shared-errors", help="Share of rows hard for all.")
 @click.option(
     "--layout",
     type=click.Choice(["wide", "long"]),
@@ -101,21 +86,7 @@ _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
 @random_state_option
 @click.option("--separator", default="|", show_default=True, help="Between candidates in a cell.")
 @json_option
-def generate(
-    source: str,
-    out: Path,
-    strategy: Any,
-    groups: tuple[str, ...],
-    min_candidates: int,
-    random_state: int,
-    separator: str,
-    as_json: bool,
-    truth: str | None,
-    features: Any,
-    ignore: Any,
-    answers: int | None,
-    **options: Any,
-) -> None:
+def generate(source: str, out: Path, random_state: int, as_json: bool, **options: Any) -> None:
     """Hide known labels in candidate sets and write features, candidates and truth.
 
     With --answers they are hidden in what a crowd says of them. What was realised (mean size,
@@ -129,9 +100,11 @@ def generate(
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
         reading = {name: options.pop(name) for name in READING}
+        columns = {name: options.pop(name) for name in ("features", "ignore")}
+        truth, separator = options.pop("truth"), options.pop("separator")
+        groups, answers = options.pop("groups"), options.pop("answers")
         crowd = {name: value for name in _CROWD if (value := options.pop(name)) is not None}
-        sets = {"strategy": strategy, "min_candidates": min_candidates, **options}
-        _refuse_mixture(answers, crowd, sets | {"groups": groups}, arrays)
+        _refuse_mixture(answers, crowd, options | {"groups": groups}, arrays)
         if not arrays:
             tables.check_ending(out)
         check_writable(out)
@@ -146,8 +119,8 @@ def generate(
         taken = next((name for name in added if name in table.names), None)
         if taken is not None:
             raise ValueError(f"{table.source} has a column {taken!r} already. Rename it.")
-        others = {"features": features, "ignore": ignore, "id": False, "truth": False}
-        roles = tables.find_roles(table, candidates=name, separator="", **others)
+        columns |= {"id": False, "truth": False}
+        roles = tables.find_roles(table, candidates=name, separator="", **columns)
         read = tables.read_labels(table, roles)
         empty = [i for i, label in enumerate(read.majority) if label < 0]
         if empty:
@@ -156,22 +129,22 @@ def generate(
         document = {"from": source, "random_state": random_state, "file": str(out)}
         if answers is not None:
             crowd |= {"n_people": people, "n_answers": answers, "random_state": random_state}
-            table, columns, summary, said = _ask_crowd(table, y, layout == "long", crowd)
+            table, cells, summary, said = _ask_crowd(table, y, layout == "long", crowd)
         else:
-            document["strategy"] = strategy
-            if strategy == "instance_dependent":
+            document["strategy"] = options["strategy"]
+            if options["strategy"] == "instance_dependent":
                 frame = tables.features(table, roles)
-                sets["X"] = tables.make_encoder(frame, text=roles.text).fit_transform(frame)
-            sets |= {"groups": _read_groups(groups), "random_state": random_state}
+                options["X"] = tables.make_encoder(frame, text=roles.text).fit_transform(frame)
+            options |= {"groups": _read_groups(groups), "classes": read.class_names}
             hidden, realised = make_partial_labels(
-                y, classes=read.class_names, return_summary=True, **sets
+                y, random_state=random_state, return_summary=True, **options
             )
             summary, said = realised.to_dict(), str(realised)
-            columns = [] if arrays else [_cells(hidden, read.class_names.tolist(), separator)]
+            cells = [] if arrays else [_cells(hidden, read.class_names.tolist(), separator)]
         if arrays:
             _write_npz(out, tables.features(table, roles), hidden, read)
         else:
-            tables.write_table(table, out, added=dict(zip(added, columns, strict=True)))
+            tables.write_table(table, out, added=dict(zip(added, cells, strict=True)))
     if as_json:
         click.echo(json.dumps(document | {"summary": summary}, indent=2))
         return

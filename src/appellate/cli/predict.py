@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate.cli._options import READING, out_option, table_options
-from appellate.cli._progress import say
-from appellate.cli.errors import UserError, user_errors
+from appellate.cli._terminal import UserError, say, user_errors
 
 if TYPE_CHECKING:
     from appellate.tables import Table
@@ -59,10 +58,8 @@ def predict(
         table = read_table(data, **reading)
         if out is not None:
             _refuse_other(out, table, getattr(pipeline, "classes_", ()) if proba else ())
-        models = {"text_model": text_model, "image_model": image_model}
-        added, notes = label_rows(
-            pipeline, meta, table, proba=proba, embeddings=embeddings, **models
-        )
+        models = {"text": text_model, "picture": image_model}
+        added, notes = label_rows(pipeline, meta, table, models, proba, embeddings)
         for note in notes:
             say(f"note: {note}", err=True)
         if out is None:

@@ -17,8 +17,7 @@ from appellate.cli._options import (
     set_option,
     table_options,
 )
-from appellate.cli._progress import progress, say
-from appellate.cli.errors import user_errors
+from appellate.cli._terminal import progress, say, user_errors
 
 _EPILOG = """\b
 Examples:

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from appellate.cli._options import STORE, check_run_options, run_options
-from appellate.cli._progress import compute_runs, show_reports
-from appellate.cli.errors import outside_errors, user_errors
+from appellate.cli._terminal import compute_runs, outside_errors, show_reports, user_errors
 
 _EPILOG = """\b
 Tables:

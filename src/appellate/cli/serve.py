@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from appellate.cli._progress import say
-from appellate.cli.errors import UserError, user_errors
+from appellate.cli._terminal import UserError, say, user_errors
 
 _EPILOG = """\b
 Examples:

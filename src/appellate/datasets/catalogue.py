@@ -136,7 +136,13 @@ def known_datasets() -> dict[str, KnownDataset]:
     (1122, 108, 16)
     """
     text = files("appellate.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    return {name: _entry(name, fields) for name, fields in tomllib.loads(text).items()}
+    found: dict[str, KnownDataset] = {}
+    for name, fields in tomllib.loads(text).items():
+        parts = tuple(_frozen(DataFile, entry) for entry in fields.pop("file"))
+        downloads = tuple(_frozen(Download, entry) for entry in fields.pop("download", ()))
+        fields |= {"name": name, "files": parts, "downloads": downloads}
+        found[name] = _frozen(KnownDataset, fields)
+    return found
 
 
 def find_dataset(name: str) -> KnownDataset:
@@ -159,15 +165,6 @@ def find_dataset(name: str) -> KnownDataset:
     near = get_close_matches(simplify(name), spellings, n=1)
     guess = f" Did you mean '{spellings[near[0]]}'?" if near else ""
     raise ValueError(f"unknown data set '{name}'.{guess} Known are {', '.join(known)}.")
-
-
-def _entry(name: str, fields: dict[str, Any]) -> KnownDataset:
-    parts = {
-        "files": tuple(_frozen(DataFile, entry) for entry in fields.pop("file")),
-        "downloads": tuple(_frozen(Download, entry) for entry in fields.pop("download", ())),
-    }
-    entry: KnownDataset = _frozen(KnownDataset, {"name": name, **fields, **parts})
-    return entry
 
 
 def _frozen(kind: Any, fields: dict[str, Any]) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import os
 import pickle
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, wraps
@@ -24,7 +23,7 @@ from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import require_files
 from appellate.datasets.images import load_cifar10
-from appellate.datasets.matfiles import check_features
+from appellate.datasets.matfiles import check_features, reading
 
 # The numbers that the files of LabelMe use for the scenes.
 LABELME_CLASSES = [
@@ -268,7 +267,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Refuse whatever a pickle could call."""
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is not executed")
 
 
 def read_plain_pickle(path: Path) -> Any:
@@ -279,21 +278,8 @@ def read_plain_pickle(path: Path) -> Any:
     ValueError
         If the pickle asks for anything but plain data, or is damaged.
     """
-    try:
-        with path.open("rb") as file:
-            return _PlainUnpickler(file).load()
-    except (
-        pickle.UnpicklingError,
-        AttributeError,
-        EOFError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise ValueError(
-            f"'{path}' is no pickle of plain lists and numbers ({error}). It was not executed; "
-            "get it again."
-        ) from error
+    with reading(path, "a pickle of plain lists and numbers"), path.open("rb") as file:
+        return _PlainUnpickler(file).load()
 
 
 @_answered
@@ -403,11 +389,8 @@ def _numbers(labels: Sequence[str], names: NDArray[Any], path: Path) -> NDArray[
 
 def _read_columns(path: Path, *titles: str, features: bool = False) -> dict[str, Any]:
     """Read some columns of a table as text; with `features`, all others as numbers, as ""."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"'{path}' is no table of text: {error}. Get it again.") from error
+    with reading(path, "a table of text"), path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
     head, body = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
     lacking = [repr(title) for title in titles if title not in head]
     ragged = [i for i, line in enumerate(body) if len(line) != len(head)]
@@ -417,32 +400,25 @@ def _read_columns(path: Path, *titles: str, features: bool = False) -> dict[str,
     out: dict[str, Any] = {t: [line[head.index(t)] for line in body] for t in titles}
     if features:
         kept = [i for i, title in enumerate(head) if title not in titles]
-        try:
+        with reading(path, "a table of numbers"):
             numbers = np.array([[float(line[i]) for i in kept] for line in body])
-        except ValueError as error:
-            raise ValueError(f"'{path}' has a feature that is no number: {error}.") from error
         out[""] = check_features(numbers, f"'{path}'")
     return out
 
 
 def _read_array(path: Path) -> NDArray[Any]:
     """Read a matrix of numbers from a .npy file, without executing anything in it."""
-    try:
+    with reading(path, "an array"):
         array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"'{path}' is truncated or damaged ({error}); get it again.") from error
     return check_features(array, f"'{path}'")
 
 
 def _read_archive(path: Path, keys: list[str]) -> list[NDArray[Any]]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            missing = [key for key in keys if key not in archive]
-            if missing:
-                raise ValueError(f"it has no {', '.join(missing)}, but {', '.join(archive)}")
-            columns = [archive[key] for key in keys]
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"'{path}' cannot be read: {error}. Get it again.") from error
+    with reading(path, "arrays"), path.open("rb") as file, np.load(file) as archive:
+        missing = [key for key in keys if key not in archive]
+        if missing:
+            raise ValueError(f"it has no {', '.join(missing)}, but {', '.join(archive)}")
+        columns = [archive[key] for key in keys]
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise ValueError(f"the arrays in '{path}' have different lengths; it is damaged.")
     return columns
@@ -450,10 +426,8 @@ def _read_archive(path: Path, keys: list[str]) -> list[NDArray[Any]]:
 
 def _read_numbers(path: Path, *, low: int, high: int) -> NDArray[np.intp]:
     """Read a table of whole numbers from low to high - 1."""
-    try:
+    with reading(path, "a table of class numbers"):
         numbers = np.loadtxt(path, dtype=np.intp, ndmin=2)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise ValueError(f"'{path}' is no table of class numbers: {error}") from error
     outside = np.flatnonzero(((numbers < low) | (numbers >= high)).any(axis=1))
     if outside.size:
         raise ValueError(

@@ -72,7 +72,15 @@ def fetch_dataset(
     found = entry.find(home)
     missing = [path for path, place in found.items() if place is None]
     if missing:
-        chosen = _choose(entry, home, missing)
+        chosen = [download for download in entry.downloads if {*download.paths} & {*missing}]
+        if {*missing} - {path for download in chosen for path in download.paths}:
+            raise _not_found(entry, home, missing)
+        if any(download.url.endswith(".rar") for download in chosen) and _unpacker() is None:
+            raise FileNotFoundError(
+                f"{chosen[0].url} is a RAR archive, and none of {', '.join(UNPACKERS)} is "
+                "installed to unpack it. Install one of them, or: "
+                f"{entry.instructions(home, missing)}"
+            )
         try:
             import pooch
         except ImportError as error:
@@ -128,19 +136,6 @@ def _not_found(entry: KnownDataset, home: Path, missing: list[str]) -> FileNotFo
     return FileNotFoundError(
         f"{entry.title} is not in the data home '{home}'. {entry.instructions(home, missing)}"
     )
-
-
-def _choose(entry: KnownDataset, home: Path, missing: list[str]) -> list[Download]:
-    """Return the downloads that bring the missing files, if all can be had."""
-    chosen = [download for download in entry.downloads if set(download.paths) & set(missing)]
-    if set(missing) - {path for download in chosen for path in download.paths}:
-        raise _not_found(entry, home, missing)
-    if any(download.url.endswith(".rar") for download in chosen) and _unpacker() is None:
-        raise FileNotFoundError(
-            f"{chosen[0].url} is a RAR archive, and none of {', '.join(UNPACKERS)} is installed "
-            f"to unpack it. Install one of them, or: {entry.instructions(home, missing)}"
-        )
-    return chosen
 
 
 def _fetch(

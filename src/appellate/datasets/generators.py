@@ -16,14 +16,14 @@ from appellate.candidates import as_candidates, check_length, name_rows
 from appellate.candidates.names import distinct_names, encode
 from appellate.datasets.strategies import Draw, check_integer, make_plan
 
-_INSTANCE = {"X": None, "probabilities": None, "estimator": None, "cv": None}
 # What each strategy reads, and what it takes where nothing is given.
 OPTIONS: dict[str, dict[str, Any]] = {
     "uniform": {"flip_probability": 0.3},
     "fixed": {"n_false": 1},
     "cooccurring": {"epsilon": 0.5, "partners": None},
     "pairwise": {"flip_probability": 0.3, "partners": None},
-    "instance_dependent": {"flip_probability": 0.3, **_INSTANCE},
+    "instance_dependent": {"flip_probability": 0.3}
+    | dict.fromkeys(("X", "probabilities", "estimator")),
     "hierarchical": {"flip_probability": 0.3, "groups": None},
     "noisy": {"flip_probability": 0.3, "eta": 0.1},
     "set_first": {"bag_size": 4, "bags": None, "n_distractors": 0},
@@ -115,7 +115,7 @@ def make_partial_labels(
     - ``"pairwise"``: only the partner of the true label joins, with `flip_probability`.
     - ``"instance_dependent"``: a false label joins the likelier, the more a classifier takes
       the sample for it; `flip_probability` is the mean over all false labels. It needs `X`,
-      with `estimator` and `cv` to choose the classifier, or `probabilities`.
+      with `estimator` to choose the classifier, or `probabilities`.
     - ``"hierarchical"``: false labels of the true label's super-class (see `groups`) join,
       each with `flip_probability`.
     - ``"noisy"``: as uniform, but the true label is left out with probability `eta`. A set
@@ -168,10 +168,8 @@ def make_partial_labels(
             Features from which `estimator` learns.
         estimator : classifier
             Whose confusions to use, with `predict_proba`; by default logistic regression on
-            standardized features. It is judged on rows that it was not trained on.
-        cv : int or splitter
-            How to split the rows for that: five folds by default, and no more than the
-            smallest class has samples.
+            standardized features. It is judged on rows that it was not trained on, in five
+            folds, or as many as the smallest class has samples.
         probabilities : array-like, shape (n, l)
             How likely each label is for each sample, in place of features; any non-negative
             scores will do.
@@ -273,10 +271,12 @@ def encode_truth(
     if not labels.size:
         raise ValueError("y is empty; give at least one true label.")
     known = None if classes is None else distinct_names(classes, "classes")
-    coded = encode(labels, known, np.arange(len(labels)))
-    if coded.missing().size:
-        raise ValueError(f"y has no label in {name_rows(coded.missing())}. Drop the rows.")
-    return coded.names, coded.codes
+    codes, names = encode(labels, known, np.arange(len(labels)))
+    if (codes < 0).any():
+        raise ValueError(
+            f"y has no label in {name_rows(np.flatnonzero(codes < 0))}. Drop the rows."
+        )
+    return names, codes
 
 
 def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -343,10 +343,10 @@ def summarize_candidates(
     if labels.ndim != 1:
         raise ValueError(f"y_true has shape {labels.shape}; give one true label a row.")
     check_length(sets, len(labels))
-    coded = encode(labels, sets.class_names, np.arange(len(labels)))
-    if coded.missing().size:
+    codes, _ = encode(labels, sets.class_names, np.arange(len(labels)))
+    if (codes < 0).any():
         raise ValueError("y_true has missing labels; drop the rows, or give no truth.")
-    return summarize_matrix(sets.matrix, coded.codes)
+    return summarize_matrix(sets.matrix, codes)
 
 
 def summarize_matrix(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import zlib
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -16,6 +15,7 @@ from sklearn.utils import Bunch
 
 from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import require_files
+from appellate.datasets.matfiles import reading
 
 Bytes = NDArray[np.uint8]
 Subset = Literal["train", "test"]
@@ -191,11 +191,8 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
         If the file is truncated, damaged, or has another number of dimensions.
     """
     opener: Any = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            content = file.read()
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"'{path}' is truncated or damaged ({error}); get it again.") from error
+    with reading(path, "bytes"), opener(path, "rb") as file:
+        content = file.read()
     header = 4 + 4 * n_dimensions
     if len(content) < header or content[:4] != bytes([0, 0, 8, n_dimensions]):
         raise ValueError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -139,17 +141,37 @@ def read_mat(path: Path) -> dict[str, Any]:
         head = file.read(520)
     if head.lstrip()[:1] == b"<":
         raise ValueError(f"'{path}' is a web page, not a .mat file. Download the data again.")
-    try:
+    with reading(path, "a .mat file"):
         if _HDF5 in (head[:8], head[512:]):
             return _read_hdf5(path)
         content = scipy.io.loadmat(path)
         return {name: value for name, value in content.items() if not name.startswith("__")}
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Say which file cannot be read; a damaged one makes parsers raise anything at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : str
+        What it should be.
+
+    Raises
+    ------
+    ValueError
+        For whatever is raised within, but for a package that is not installed.
+    """
+    try:
+        yield
     except ImportError:
         raise
-    except Exception as error:  # a damaged file makes the parsers raise anything at all
+    except Exception as error:
         raise ValueError(
-            f"'{path}' cannot be read as a .mat file ({type(error).__name__}: {error}). "
-            "It is probably truncated or damaged; get it again."
+            f"'{path}' cannot be read as {kind} ({type(error).__name__}: {error}). It is probably "
+            "truncated or damaged; get it again."
         ) from error
 
 

@@ -6,12 +6,9 @@ import os
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
-from sklearn.utils import Bunch
-
-from appellate.datasets.catalogue import KnownDataset, find_dataset, known_datasets
+from appellate.datasets.catalogue import find_dataset, known_datasets
 from appellate.datasets.download import require_files
 from appellate.datasets.home import sha256
 from appellate.datasets.matfiles import load_partial_mat
@@ -30,7 +27,22 @@ def _published(described: Callable[[], None]) -> Callable[..., Any]:
         entry = find_dataset(described.__name__.removeprefix("load_"))
         (path,) = require_files(entry, data_home, download_if_missing).values()
         data = load_partial_mat(path)
-        _check_identity(data, entry, path)
+        shape = (*data.X.shape, data.candidates.shape[1])
+        others = [other for other in known_datasets().values() if other.shape == shape]
+        if shape != entry.shape and others:
+            raise ValueError(
+                f"'{path}' holds {others[0].title} ({shape[0]} samples, {shape[1]} features, "
+                f"{shape[2]} classes), not {entry.title}. Have files been swapped?"
+            )
+        known = entry.files[0].sha256
+        if sha256(path) not in known if known else shape != entry.shape:
+            warnings.warn(
+                f"'{path}' is not the published file of {entry.title}, which has {entry.shape[0]} "
+                f"samples, {entry.shape[1]} features and {entry.shape[2]} classes. Its contents "
+                "fit together, but figures obtained with it do not compare. load_partial_mat "
+                "reads it without this warning.",
+                stacklevel=2,
+            )
         data.description = entry.description
         return (data.X, data.candidates, data.y_true) if return_X_candidates_y else data
 
@@ -239,24 +251,3 @@ def load_birdsong() -> None:
     >>> data.X.shape, data.candidates.shape  # doctest: +SKIP
     ((4998, 38), (4998, 13))
     """
-
-
-def _check_identity(data: Bunch, entry: KnownDataset, path: Path) -> None:
-    """Refuse another known data set under this name; warn of a file that is not the published."""
-    shape = (*data.X.shape, data.candidates.shape[1])
-    if shape != entry.shape:
-        for other in known_datasets().values():
-            if other.shape == shape:
-                raise ValueError(
-                    f"'{path}' holds {other.title} ({shape[0]} samples, {shape[1]} features, "
-                    f"{shape[2]} classes), not {entry.title}. Have files been swapped?"
-                )
-    known = entry.files[0].sha256
-    if (known and sha256(path) not in known) or (not known and shape != entry.shape):
-        warnings.warn(
-            f"'{path}' is not the published file of {entry.title}, which has {entry.shape[0]} "
-            f"samples, {entry.shape[1]} features and {entry.shape[2]} classes. Its contents fit "
-            "together, but figures obtained with it do not compare. load_partial_mat reads it "
-            "without this warning.",
-            stacklevel=3,
-        )

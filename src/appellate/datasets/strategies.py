@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -87,8 +87,7 @@ def make_plan(
         group = np.array([groups.index(each) for each in groups])
         return _flip(truth, chance * ((group[:, None] == group) & others), fewest)
     if strategy == "instance_dependent":
-        sources = {key: options[key] for key in ("X", "probabilities", "estimator", "cv")}
-        score = _confusion_scores(truth, names, draw, **sources)
+        score = _confusion_scores(truth, names, draw, options)
         return _flip(truth, scale_to_mean(score, chance), fewest, by_row=True)
     if strategy == "uniform":
         return _flip(truth, chance * others, fewest)
@@ -304,28 +303,22 @@ def scale_to_mean(score: Floats, mean: float) -> Floats:
 
 
 def _confusion_scores(
-    truth: Places,
-    names: NDArray[Any],
-    draw: Draw,
-    *,
-    X: ArrayLike | None,
-    probabilities: ArrayLike | None,
-    **classifier: Any,
+    truth: Places, names: NDArray[Any], draw: Draw, options: Mapping[str, Any]
 ) -> Floats:
     """Return how much each sample looks like each false label, (n, l); 0 for the true one."""
-    if probabilities is None:
+    X, given, estimator = (options[key] for key in ("X", "probabilities", "estimator"))
+    if given is None:
         if X is None:
             raise ValueError("strategy='instance_dependent' needs features X, or probabilities.")
-        score = _predict(X, truth, names, draw, **classifier)
+        score = _predict(X, truth, names, draw, estimator)
     else:
-        spare = [name for name, value in {"X": X, **classifier}.items() if value is not None]
+        spare = [key for key in ("X", "estimator") if options[key] is not None]
         if spare:
             raise ValueError(f"with probabilities, {', '.join(spare)} would not be read.")
-        score = check_array(probabilities, dtype=np.float64, copy=True, input_name="probabilities")
-        if score.shape != (len(truth), len(names)):
-            raise ValueError(
-                f"probabilities have shape {score.shape}; {(len(truth), len(names))} is needed."
-            )
+        score = check_array(given, dtype=np.float64, copy=True, input_name="probabilities")
+        shape = len(truth), len(names)
+        if score.shape != shape:
+            raise ValueError(f"probabilities have shape {score.shape}; {shape} is needed.")
         negative = np.flatnonzero((score < 0).any(axis=1))
         if negative.size:
             raise ValueError(f"probabilities are negative in {name_rows(negative)}.")
@@ -333,9 +326,7 @@ def _confusion_scores(
     return np.asarray(score)
 
 
-def _predict(
-    X: ArrayLike, truth: Places, names: NDArray[Any], draw: Draw, estimator: Any, cv: Any
-) -> Floats:
+def _predict(X: Any, truth: Places, names: NDArray[Any], draw: Draw, estimator: Any) -> Floats:
     """Return out-of-fold probabilities, (n, l)."""
     features = check_array(X, accept_sparse="csr", input_name="X")
     if features.shape[0] != len(truth):
@@ -348,17 +339,16 @@ def _predict(
     present, counts = np.unique(truth, return_counts=True)
     if len(present) < 2:
         raise ValueError("y has one class; a classifier needs two to confuse.")
-    if cv is None or isinstance(cv, int):
-        if counts.min() < 2:
-            rare = names[present[counts.argmin()]]
-            raise ValueError(
-                f"class {rare!r} has one sample; a classifier cannot be judged on it. Drop it, "
-                "or give probabilities."
-            )
-        folds = min(cv or _FOLDS, int(counts.min()))
-        seed = int(draw(1)[0] * 2**31)
-        cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    predicted = cross_val_predict(estimator, features, truth, cv=cv, method="predict_proba")
+    if counts.min() < 2:
+        rare = names[present[counts.argmin()]]
+        raise ValueError(
+            f"class {rare!r} has one sample; a classifier cannot be judged on it. Drop it, or "
+            "give probabilities."
+        )
+    folds, seed = min(_FOLDS, int(counts.min())), int(draw(1)[0] * 2**31)
+    cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
     score = np.zeros((len(truth), len(names)))
-    score[:, present] = predicted
+    score[:, present] = cross_val_predict(
+        estimator, features, truth, cv=cv, method="predict_proba"
+    )
     return score

@@ -23,7 +23,6 @@ def make_ambiguous_classification(
     n_classes: int = 5,
     *,
     class_sep: float = 3.0,
-    weights: ArrayLike | None = None,
     strategy: Any = "uniform",
     min_candidates: int = 1,
     dtype: Any = np.float64,
@@ -42,8 +41,6 @@ def make_ambiguous_classification(
         Numbers of rows, columns and labels (n, q, l).
     class_sep : float, default=3.0
         How far apart the classes lie; 0 makes them indistinguishable.
-    weights : array-like, shape (l,), default=None
-        Probability of each class, up to a factor; equal by default.
     strategy : str, default="uniform"
         How candidate sets are made, see `make_partial_labels`; all but
         ``"instance_dependent"``.
@@ -90,15 +87,7 @@ def make_ambiguous_classification(
             "make_partial_labels(data.y_true, strategy='instance_dependent', X=data.X)."
         )
     rng = _generator(random_state)
-    share = None
-    if weights is not None:
-        share = np.asarray(weights, dtype=float)
-        if share.shape != (n_classes,) or not np.isfinite(share).all() or (share < 0).any():
-            raise ValueError(f"weights need {n_classes} non-negative numbers, one a class.")
-        if not share.sum():
-            raise ValueError("weights are all zero; some class must be possible.")
-        share = share / share.sum()
-    y_true = rng.choice(n_classes, size=n_samples, p=share)
+    y_true = rng.choice(n_classes, size=n_samples)
     centers = rng.normal(size=(n_classes, n_features)) * (class_sep / np.sqrt(n_features))
     centers = centers.astype(dtype)
     X = np.empty((n_samples, n_features), dtype=dtype)
@@ -271,7 +260,15 @@ def make_crowd(
     else:
         drawn = np.arange(n)[:, None] * n_people + rng.integers(n_people, size=(n, n_answers))
         rows, who = np.divmod(np.unique(drawn), n_people)  # a few of many people come twice
-    said = _answer(rng, truth, rows, ability[who], confusion, shared_errors, l)
+    hard = rng.random(n) < shared_errors
+    able = rng.random(len(rows)) < np.where(hard[rows], ability[who] / 2, ability[who])
+    said = np.zeros(len(rows), dtype=np.intp)
+    if l > 1:
+        look_alike = np.roll(cycle := rng.permutation(l), -1)[np.argsort(cycle)]
+        anything = (truth[rows] + rng.integers(1, l, size=len(rows))) % l
+        wrong = np.where(rng.random(len(rows)) < confusion, look_alike[truth[rows]], anything)
+        common = (truth + rng.integers(1, l, size=n)) % l  # the error that is shared
+        said = np.where(able, truth[rows], np.where(hard[rows], common[rows], wrong))
     favourites = np.cumsum(rng.dirichlet(np.ones(l), size=n_people), axis=1)
     guess = (rng.random(len(rows))[:, None] > favourites[who]).sum(axis=1).clip(max=l - 1)
     said = np.where(kind[who] == "spammer", guess, said)
@@ -282,27 +279,6 @@ def make_crowd(
         accuracy=right / np.maximum(np.bincount(who, minlength=n_people), 1),
         kind=kind,
     )
-
-
-def _answer(
-    rng: np.random.Generator,
-    truth: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    ability: NDArray[np.float64],
-    confusion: float,
-    shared_errors: float,
-    l: int,
-) -> NDArray[np.intp]:
-    """Answers of people who look, one a pair of row and person."""
-    hard = rng.random(len(truth)) < shared_errors
-    right = rng.random(len(rows)) < np.where(hard[rows], ability / 2, ability)
-    if l == 1:
-        return np.zeros(len(rows), dtype=np.intp)
-    look_alike = np.roll(cycle := rng.permutation(l), -1)[np.argsort(cycle)]
-    anything = (truth[rows] + rng.integers(1, l, size=len(rows))) % l
-    wrong = np.where(rng.random(len(rows)) < confusion, look_alike[truth[rows]], anything)
-    common = (truth + rng.integers(1, l, size=len(truth))) % l
-    return np.where(right, truth[rows], np.where(hard[rows], common[rows], wrong))
 
 
 def _check_number(name: str, value: Any) -> None:

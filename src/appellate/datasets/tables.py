@@ -80,13 +80,10 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     truth = [] if read.truth is None else read.truth.tolist()
     strange = {*truth} - {*names, None}
     names = names + sorted(strange) if len(roles.labels) > 1 else in_order([*names, *strange])
-    columns = [names.index(name) for name in read.class_names]
     counts = np.zeros((read.n_rows, len(names)))
-    counts[:, columns] = read.counts
-    place = {name: j for j, name in enumerate(names)}
-    y_true = None
-    if read.truth is not None:
-        y_true = np.array([place.get(label, -1) for label in truth], dtype=np.intp)
+    counts[:, [names.index(name) for name in read.class_names]] = read.counts
+    place = {name: j for j, name in enumerate(names)} | {None: -1}
+    y_true = np.array([place[label] for label in truth], dtype=np.intp) if roles.truth else None
     X = frame.to_numpy() if numbers else frame
     if return_X_candidates_y:
         return X, counts > 0, y_true

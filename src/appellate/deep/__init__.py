@@ -11,8 +11,8 @@ from typing import Any
 from appellate._text import install
 
 _HOMES = {
-    "PRODENClassifier": "proden",
-    "PiCOClassifier": "pico",
+    "PRODENClassifier": "estimator",
+    "PiCOClassifier": "estimator",
     "RivalClassifier": "rivals",
     **dict.fromkeys(
         ("Ambiguity", "Contrast", "Coupling", "Network", "Optimizer", "Run", "Selection"),

@@ -1,22 +1,36 @@
-"""One file with everything that a run needs to go on: tensors as safetensors, the rest as JSON.
+"""The folder of a run: its checkpoint, its log, and how it is stopped and taken up again.
 
-Nothing is pickled, so reading a file cannot run code. A file is written beside its place and
-moved there when it is whole: a run that is killed while writing leaves the file before it.
+A checkpoint is one file with everything that a run needs to go on: tensors as safetensors, the
+rest as JSON. Nothing is pickled, so reading a file cannot run code. It is written beside its place
+and moved there when it is whole: a run that is killed while writing leaves the file before it.
 """
 
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from appellate._files import whole_file
+from appellate._files import whole_file, write_file
+from appellate.deep.processes import n_processes, rank
+from appellate.deep.settings import Record
 
-_TENSOR, _PAIRS, _TUPLE = "__tensor__", "__pairs__", "__tuple__"
+if TYPE_CHECKING:
+    from appellate.deep.trainer import Trainer
+
+CHECKPOINT = "checkpoint.safetensors"
+LOG = "log.jsonl"
+_TENSOR, _PAIRS = "__tensor__", "__pairs__"
 
 
 class CheckpointError(ValueError):
@@ -24,7 +38,7 @@ class CheckpointError(ValueError):
 
 
 def save_tree(tree: dict[str, Any], path: Path) -> None:
-    """Write nested dicts, lists and tuples of tensors and plain values.
+    """Write nested dicts and lists of tensors and plain values; tuples become lists.
 
     Parameters
     ----------
@@ -39,7 +53,7 @@ def save_tree(tree: dict[str, Any], path: Path) -> None:
         save_file(tensors, part, metadata={"tree": skeleton})
 
 
-def load_tree(path: Path, device: str = "cpu") -> dict[str, Any]:
+def load_tree(path: Path) -> dict[str, Any]:
     """Read what `save_tree` wrote.
 
     Raises
@@ -52,7 +66,7 @@ def load_tree(path: Path, device: str = "cpu") -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file '{path}'.")
     try:
-        with safe_open(path, framework="pt", device=device) as file:
+        with safe_open(path, framework="pt") as file:
             skeleton = (file.metadata() or {})["tree"]
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         tree: dict[str, Any] = _put_back(json.loads(skeleton), tensors)
@@ -73,8 +87,7 @@ def _take_out(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
         pairs = [(k, _take_out(v, f"{name}.{k}".lstrip("."), tensors)) for k, v in value.items()]
         return dict(pairs) if all(isinstance(k, str) for k in value) else {_PAIRS: pairs}
     if isinstance(value, list | tuple):
-        items = [_take_out(v, f"{name}.{i}", tensors) for i, v in enumerate(value)]
-        return {_TUPLE: items} if isinstance(value, tuple) else items
+        return [_take_out(v, f"{name}.{i}", tensors) for i, v in enumerate(value)]
     return value
 
 
@@ -85,8 +98,110 @@ def _put_back(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
         return value
     if _TENSOR in value:
         return tensors[value[_TENSOR]]
-    if _PAIRS in value:
-        return {key: _put_back(item, tensors) for key, item in value[_PAIRS]}
-    if _TUPLE in value:
-        return tuple(_put_back(item, tensors) for item in value[_TUPLE])
-    return {key: _put_back(item, tensors) for key, item in value.items()}
+    return {key: _put_back(item, tensors) for key, item in value.get(_PAIRS, value.items())}
+
+
+@dataclass(eq=False)
+class RunFolder:
+    """Where a run keeps its checkpoint and its log.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    fingerprint : str
+        Of the data and of all settings; a checkpoint of another run is refused.
+    checkpoint_every : int
+        Epochs between checkpoints. The last epoch and an interrupt always write one.
+    resume : bool
+        Whether to go on from a checkpoint; without it a checkpoint in the way is an error.
+    """
+
+    folder: Path
+    fingerprint: str
+    checkpoint_every: int = 1
+    resume: bool = False
+
+    _stop_asked: bool = field(default=False, init=False)
+    _board: Any = field(default=None, init=False)
+
+    @contextmanager
+    def open(self, trainer: Trainer) -> Iterator[None]:
+        """Take up the run, and defer Ctrl-C and SIGTERM to the end of a step."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / CHECKPOINT
+        if path.exists():
+            if not self.resume:
+                raise FileExistsError(
+                    f"'{path}' is there already. Go on from it with resume=True, or name another "
+                    "folder of the run."
+                )
+            tree = load_tree(path)
+            if tree.get("fingerprint") != self.fingerprint:
+                raise CheckpointError(
+                    f"'{path}' belongs to a run with other data or settings. Name another "
+                    "folder, or use the data and settings of that run."
+                )
+            trainer.load_state(tree["trainer"])
+        if rank() == 0:
+            self._restart_log(trainer.history)
+        try:
+            with self._deferred_signals():
+                yield
+        finally:
+            if self._board is not None:
+                self._board.close()
+
+    def close_batch(self, trainer: Trainer) -> None:
+        """After each step: stop here if the user asked to."""
+        if self._stop_asked:
+            self.save(trainer)
+            raise KeyboardInterrupt
+
+    def close_epoch(self, record: Record, trainer: Trainer) -> None:
+        """Write the log, and a checkpoint if it is due."""
+        if rank() == 0:
+            with (self.folder / LOG).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record, allow_nan=False) + "\n")
+        if self._board is not None:
+            for name, value in record.items():
+                self._board.add_scalar(name, value, record["epoch"])
+        if trainer.epoch == trainer.n_epochs or trainer.epoch % self.checkpoint_every == 0:
+            self.save(trainer)
+
+    def save(self, trainer: Trainer) -> None:
+        """Write the checkpoint; the first process does it for all."""
+        if rank() == 0:
+            tree = {"fingerprint": self.fingerprint, "trainer": trainer.state()}
+            save_tree(tree, self.folder / CHECKPOINT)
+
+    def _restart_log(self, history: list[Record]) -> None:
+        """Write the log anew up to the checkpoint, since more may have been logged after it."""
+        lines = (json.dumps(record, allow_nan=False) + "\n" for record in history)
+        write_file(self.folder / LOG, "".join(lines))
+        if find_spec("tensorboard") is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            board = self.folder / "tensorboard"
+            self._board = SummaryWriter(board, purge_step=len(history) + 1)
+
+    @contextmanager
+    def _deferred_signals(self) -> Iterator[None]:
+        """Let a signal wait for the end of the step; several processes cannot agree on one."""
+        if n_processes() > 1 or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+
+        def note(number: int, frame: Any) -> None:
+            if self._stop_asked:  # the second time: at once
+                raise KeyboardInterrupt
+            self._stop_asked = True
+
+        try:
+            for sign in before:
+                signal.signal(sign, note)
+            yield
+        finally:
+            for sign, handler in before.items():
+                signal.signal(sign, signal.SIG_DFL if handler is None else handler)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,31 +16,33 @@ from torch.utils.data import DataLoader, Dataset
 Rows = NDArray[np.intp]
 
 
-class Inputs(Protocol):
+class Inputs(ABC):
     """Rows that can be fetched in batches.
 
-    Attributes
+    Parameters
     ----------
-    shape, row_shape : tuple of int
-        Of all rows, and of one as the network sees it: features, or channels, height, width.
-    dtype : dtype
-        Of what is computed from them.
+    n : int
+        Number of rows.
+    row_shape : tuple of int
+        Of a row as the network sees it: features, or channels, height, width.
     """
 
-    shape: tuple[int, ...]
-    row_shape: tuple[int, ...]
-    dtype: Any
+    dtype = np.dtype(np.float32)  # of what is computed from them
+    double = False  # whether batches are float64
+
+    def __init__(self, n: int, row_shape: tuple[int, ...]) -> None:
+        self.shape, self.row_shape = (n, *row_shape), row_shape
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        ...
+        return self.shape[0]
 
+    @abstractmethod
     def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
         """Yield the rows of each batch on the device, as float32 or, if they are, float64."""
-        ...
 
 
-class ArrayInputs:
+class ArrayInputs(Inputs):
     """Rows of an array, which may be a memory-mapped file: only a batch is ever read.
 
     Parameters
@@ -56,23 +60,13 @@ class ArrayInputs:
     (3, 32, 32)
     """
 
-    dtype = np.dtype(np.float32)
-
     def __init__(self, X: NDArray[Any]) -> None:
-        self._X = X
-        self._last = X.ndim == 4 and X.shape[1] not in (1, 3) and X.shape[3] in (1, 3)
-        if X.ndim == 3:
-            self.row_shape: tuple[int, ...] = (1, *X.shape[1:])
-        elif self._last:
-            self.row_shape = (X.shape[3], X.shape[1], X.shape[2])
-        else:
-            self.row_shape = X.shape[1:]
-        self.shape = (len(X), *self.row_shape)
+        self._X, (n, *row) = X, X.shape
+        self._last = X.ndim == 4 and row[0] not in (1, 3) and row[2] in (1, 3)
+        grey = [1] if X.ndim == 3 else []
+        super().__init__(n, tuple([row[2], *row[:2]] if self._last else grey + row))
+        self.double = X.dtype == np.float64
         self._kept: tuple[torch.device, Tensor] | None = None
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self._X)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what lies on a device."""
@@ -103,7 +97,7 @@ class ArrayInputs:
         return self._kept[1]
 
 
-class DatasetInputs:
+class DatasetInputs(Inputs):
     """Rows of a torch dataset, whose items are an input or begin with one.
 
     Parameters
@@ -114,17 +108,10 @@ class DatasetInputs:
         Processes that read ahead.
     """
 
-    dtype = np.dtype(np.float32)
-
     def __init__(self, dataset: Dataset[Any], n_workers: int = 0) -> None:
         self._dataset, self._n_workers = dataset, n_workers
-        self._n = len(dataset)  # type: ignore[arg-type]
-        self.row_shape = tuple(_input_of(dataset[0]).shape)
-        self.shape = (self._n, *self.row_shape)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self._n
+        n = len(dataset)  # type: ignore[arg-type]
+        super().__init__(n, tuple(_input_of(dataset[0]).shape))
 
     def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
         """Yield the rows of each batch as float32 on the device."""
@@ -141,38 +128,31 @@ class DatasetInputs:
 
 def open_inputs(X: Any, n_workers: int = 0) -> Inputs:
     """Take an array or a dataset as inputs; inputs stay what they are."""
-    if isinstance(X, np.ndarray):
-        return ArrayInputs(X)
-    return DatasetInputs(X, n_workers) if isinstance(X, Dataset) else cast(Inputs, X)
+    if isinstance(X, Inputs):
+        return X
+    return DatasetInputs(X, n_workers) if isinstance(X, Dataset) else ArrayInputs(X)
 
 
-class Scaling:
+class Scaling(NamedTuple):
     """Mean and deviation of the inputs: of each feature, or of each channel of images.
 
     In float64; rows are centred and scaled in their own precision, and are float32 then.
     """
 
-    def __init__(self, mean: Tensor, deviation: Tensor) -> None:
-        self.mean, self.deviation = mean, deviation
-
-    @classmethod
-    def none(cls) -> Scaling:
-        """Leave the inputs as they are."""
-        return cls(torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+    mean: Tensor = torch.zeros(1, dtype=torch.float64)
+    deviation: Tensor = torch.ones(1, dtype=torch.float64)
 
     @classmethod
     def of(cls, inputs: Inputs, batch_size: int = 4096) -> Scaling:
         """Measure all rows, block by block: first the mean, then the deviation from it."""
-        axes = (0,) if len(inputs.row_shape) == 1 else (0, 2, 3)
-        shape = (1, -1) if len(inputs.row_shape) == 1 else (1, -1, 1, 1)
-        count = len(inputs) * (1 if len(axes) == 1 else inputs.row_shape[1] * inputs.row_shape[2])
-        least = 1e-7
+        images, least = len(inputs.row_shape) > 1, 1e-14 if inputs.double else 1e-7
+        axes, shape = ((0, 2, 3), (1, -1, 1, 1)) if images else ((0,), (1, -1))
+        count = len(inputs) * math.prod(inputs.row_shape[1:])
 
         def average(measure: Callable[[Tensor], Tensor]) -> Tensor:
-            nonlocal least
             total = torch.zeros(inputs.row_shape[0], dtype=torch.float64)
-            for batch in inputs.batches(in_order(len(inputs), batch_size), torch.device("cpu")):
-                least = 1e-14 if batch.dtype == torch.float64 else least
+            batches = in_order(np.arange(len(inputs)), batch_size)
+            for batch in inputs.batches(batches, torch.device("cpu")):
                 total = total + measure(batch.to(torch.float64)).sum(dim=axes)
             return (total / count).reshape(shape)
 
@@ -186,9 +166,9 @@ class Scaling:
         return ((batch - mean) / deviation).float()
 
 
-def in_order(n: int, batch_size: int) -> list[Rows]:
-    """Cut 0 .. n - 1 into batches."""
-    return [np.arange(start, min(start + batch_size, n)) for start in range(0, n, batch_size)]
+def in_order(rows: Rows, batch_size: int) -> list[Rows]:
+    """Cut rows into batches as they come."""
+    return [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
 
 
 def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
@@ -211,7 +191,7 @@ def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
         order = order[: len(order) - len(order) % batch_size]
     if len(order) == 1:
         return [np.repeat(order, 2)]
-    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    batches = in_order(order, batch_size)
     if len(batches[-1]) == 1 and len(batches) > 1:
         last = batches.pop()
         batches[-1] = np.concatenate([batches[-1], last])
@@ -221,11 +201,9 @@ def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
 def _is_mapped(X: NDArray[Any]) -> bool:
     """Whether an array, or what it is a view of, lies in a mapped file."""
     base: Any = X
-    while base is not None:
-        if isinstance(base, np.memmap):
-            return True
+    while base is not None and not isinstance(base, np.memmap):
         base = getattr(base, "base", None)
-    return False
+    return base is not None
 
 
 def _input_of(item: Any) -> Tensor:

@@ -1,14 +1,12 @@
-"""Deep classifiers with scikit-learn's manners: what PRODEN and PiCO have in common."""
+"""PRODEN and PiCO with scikit-learn's manners, and what all deep classifiers have in common."""
 
 from __future__ import annotations
 
 import inspect
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, Field, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -17,26 +15,21 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
-from appellate._compat import Interval, StrOptions
 from appellate.base import AppealClassifier, Model, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
-from appellate.deep.data import ArrayInputs, DatasetInputs, Inputs, Scaling, in_order, open_inputs
-from appellate.deep.evidence import Panel
-from appellate.deep.hearing import Hearing, weights
-from appellate.deep.methods import Committee, Method, Plan
+from appellate.deep.data import ArrayInputs, Scaling, open_inputs
+from appellate.deep.methods import Committee, Method, Plan, weights
 from appellate.deep.networks import NetworkFactory
+from appellate.deep.panel import Panel
 from appellate.deep.processes import agreed
-from appellate.deep.settings import Ambiguity, Coupling, Network, Optimizer, Run, Selection
+from appellate.deep.settings import COUNT, Contrast, Network, Parameters, Run, allow
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import predict
 from appellate.numerics.entries import Values
 
 if TYPE_CHECKING:
     from appellate.problem import Problem
-
-#: Parameters that change where and how a run is done, not what it computes.
-_SURROUNDINGS = ("cost", "run", "warm_start")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +46,7 @@ class Networks(Model):
 
     def heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
         """Probabilities of new rows by every network that can predict, (m, l)."""
-        inputs, device = open_inputs(X), next(self.method.parameters()).device
-        batches = inputs.batches(in_order(len(inputs), 1024), device)
-        return predict(self.method, batches, self.scaling)
+        return predict(self.method, open_inputs(X), self.scaling)
 
     def decision(self, X: Any) -> NDArray[np.float32]:
         """Probabilities of new rows by the head, (m, l)."""
@@ -68,43 +59,37 @@ class Networks(Model):
 
     def light(self) -> Networks:
         """Forget the training rows."""
-        return self._with(self._arrays(), training_output=None)
-
-    def load(self, weights: Mapping[str, NDArray[Any]]) -> Networks:
-        """Return the same networks with other weights, on the CPU."""
-        return self._with({**self._arrays(), **weights})
+        return self.with_state(training_output=None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return plain values and arrays."""
-        scaling = (self.scaling.mean.numpy(), self.scaling.deviation.numpy())
         n_labels = self.method.confidence.shape[1]
-        return {
-            **{"training_output": self.training_output, "plan": self.plan, "head": self.head},
-            **{"weights": self._arrays(), "scaling": scaling, "n_labels": n_labels},
-        }
+        plain = {k: v for k, v in self.__dict__.items() if k not in ("method", "scaling")}
+        scaling = tuple(each.numpy() for each in self.scaling)
+        return {**plain, "weights": self._arrays(), "scaling": scaling, "n_labels": n_labels}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the networks anew and give them their weights back."""
-        l, rest = state["n_labels"], ("training_output", "plan", "head")
+        plain = dict(state)
+        l, weights, scaling = (plain.pop(name) for name in ("n_labels", "weights", "scaling"))
         with isolated(torch.device("cpu")):
             method = state["plan"].make_all(torch.full((1, l), 1 / l), Streams(0))
-        weights = {k: torch.from_numpy(np.array(v)) for k, v in state["weights"].items()}
-        method.load_state_dict({**method.state_dict(), **weights})
-        scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in state["scaling"]))
-        kept = {name: state[name] for name in rest}
-        self.__dict__.update(method=method, scaling=scaling, **kept)
+        tensors = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
+        method.load_state_dict({**method.state_dict(), **tensors})
+        scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in scaling))
+        self.__dict__.update(plain, method=method, scaling=scaling)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {k: v.cpu().numpy() for k, v in weights(self.method).items()}
+        return {k: v.cpu().numpy() for k, v in weights(self.method.state_dict()).items()}
 
-    def _with(self, weights: Mapping[str, NDArray[Any]], **changes: Any) -> Networks:
+    def with_state(self, **changes: Any) -> Networks:
+        """Return the same networks with another state, on the CPU."""
         other = object.__new__(Networks)
-        other.__setstate__({**self.__getstate__(), "weights": weights, **changes})
+        other.__setstate__({**self.__getstate__(), **changes})
         return other
 
 
-@dataclass(eq=False, repr=False)
-class DeepClassifier(AppealClassifier):
+class DeepClassifier(Parameters, AppealClassifier):
     """Base class of `PRODENClassifier` and `PiCOClassifier`, whose docstrings take this over.
 
     Parameters
@@ -187,91 +172,54 @@ Selection, default="last"
         Epochs run.
     """
 
-    network: str | NetworkFactory | Network = "mlp"
-    _: KW_ONLY
-    partner: str | Coupling | None = None
-    ambiguity: str | float | Ambiguity = "label-first"
-    n_networks: int | None = None
-    head: str = "mean"
-    n_epochs: int = 100
-    optimizer: str | Optimizer = "auto"
-    augmentation: str | tuple[str, ...] = "auto"
-    standardize: bool = True
-    selection: str | Selection = "last"
-    warm_start: bool = False
-    run: str | os.PathLike[str] | Run | None = None
-    random_state: Any = None
-    cost: Any = None
-
-    _parameter_constraints = {
-        **AppealClassifier._parameter_constraints,
-        "network": [str, callable, Network],
-        "partner": [StrOptions({"non-candidate", "candidate", "independent"}), Coupling, None],
-        "ambiguity": [str, Real, Ambiguity],
-        "n_networks": [Interval(Integral, 1, None, closed="left"), None],
-        "head": [StrOptions({"base", "partner", "mean"})],
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
-        "optimizer": [StrOptions({"auto", "adam", "sgd"}), Optimizer],
-        "augmentation": [str, tuple, list],
-        "standardize": ["boolean"],
-        "selection": [str, Selection],
-        "warm_start": ["boolean"],
-        "run": [str, os.PathLike, Run, None],
-        "random_state": ["random_state"],
-    }
-
-    #: What `Optimizer` leaves open, and augmentations of images, one for each view.
-    _usual: ClassVar[dict[str, dict[str, Any]]] = {
-        "adam": {
-            **{"learning_rate": 0.003, "weight_decay": 1e-4},
-            **{"schedule": "cosine", "batch_size": 32},
-        },
-        "sgd": {
-            **{"learning_rate": 0.01, "weight_decay": 1e-3},
-            **{"schedule": "constant", "batch_size": 128},
-        },
-    }
-    _image_views: ClassVar[tuple[str, ...]] = ("none",)
-    _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Write out the parts of the docstring that all have in common."""
+        """Add what parameters of its own may be, and the parts of the docstring that all share."""
+        own = {k: v.metadata["values"] for k, v in vars(cls).items() if isinstance(v, Field)}
+        cls._parameter_constraints = own
         super().__init_subclass__(**more)
         shared = inspect.cleandoc(DeepClassifier.__doc__ or "").split("\n----------\n")
-        parts = {
-            "parameters": shared[1].removesuffix("\n\nAttributes"),
-            "attributes": shared[2],
-            "n_epochs": str(inspect.signature(cls).parameters["n_epochs"].default),
-        }
-        text = inspect.cleandoc(cls.__doc__ or "")
-        for name, part in parts.items():
-            text = text.replace(f"@{name}@", part)
-        cls.__doc__ = text
+        told = {"parameters": shared[1].removesuffix("\n\nAttributes"), "attributes": shared[2]}
+        told["n_epochs"] = str(getattr(cls.n_epochs, "default", cls.n_epochs))  # or its field
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
+        for name, part in told.items():
+            cls.__doc__ = cls.__doc__.replace(f"@{name}@", part)
 
     # -- what the house asks of a classifier --------------------------------------------
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Train; `start` is the confidence to start from."""
-        self._check_params()
-        entries, run = problem.entries, Run.of(self.run)
+        entries = problem.entries
+        inputs = open_inputs(problem.matrix, Run.of(self.run).n_workers)
+        settings, shape = self._settled(inputs.row_shape), inputs.row_shape
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         initial = entries.uniform(np.float32) if start is None else start
-        hearing = self._open_hearing(problem, run)
+        scales = self.standardize and isinstance(inputs, ArrayInputs)
+        folder = None if settings.run.folder is None else Path(settings.run.folder)
+        if folder is not None and self._n_solved:
+            folder /= f"round-{self._n_solved + 1}"
+        scaling = Scaling.of(inputs) if scales else Scaling()
+        start_matrix, sets = entries.scatter(initial), problem.candidates
+        panel = Panel(settings, inputs, sets, scaling, start_matrix, seed, folder)
         before = getattr(self, "_networks", None) if self.warm_start else None
-        ambiguity, start_matrix = Ambiguity.of(self.ambiguity), entries.scatter(initial)
-        panel = Panel(hearing, start_matrix, self.n_epochs, seed, ambiguity, self.n_networks)
         judgement = panel.judge(before and before.method)
         first, heads = judgement.heard[0], judgement.heads()
         output = heads.get(self.head, heads["base"])
-        plan = replace(hearing.plan, n_members=len(judgement.heard), others=judgement.others)
-        networks = Networks(output, plan, judgement.method, hearing.scaling, self.head)
+        plan = replace(panel.plan, n_members=len(judgement.heard), others=judgement.others)
+        networks = Networks(output, plan, judgement.method, scaling, self.head)
         confidences = [
             normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]
         if judgement.confidence is not None and self.head != "base":
             confidences[1] = entries.gather(judgement.confidence)
         self._networks, self._n_solved = networks, self._n_solved + 1
+
+        def labels(values: Values) -> NDArray[np.intp]:
+            if problem.cost is not None:
+                values = -candidate_costs(values, entries, problem.cost)
+            return entries.argmax(values)
+
         return Result(
             initial=initial,
             confidence=confidences[1],
@@ -283,8 +231,9 @@ Selection, default="last"
                 "history_": first.history,
                 "best_epoch_": first.best_epoch,
                 **judgement.details,
-                "input_shape_": hearing.inputs.row_shape,
-                **_appeal(problem, *confidences),
+                "input_shape_": shape,
+                "verdict_confidence_": entries.scatter(confidences[0]),
+                "label_history_": np.array([labels(each) for each in confidences]),
             },
         )
 
@@ -328,27 +277,24 @@ Selection, default="last"
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.non_deterministic = False
         return tags
 
     # -- opening ------------------------------------------------------------------------
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Take vectors, images (bytes or floats), a memory-mapped array or a dataset."""
-        if isinstance(X, Dataset):
-            inputs: Inputs = DatasetInputs(X, Run.of(self.run).n_workers)
-        else:
+        if not isinstance(X, Dataset):
             dtypes = [np.float64, np.float32, np.uint8]
             if reset or getattr(X, "ndim", 2) < 3:
-                checked = validate_data(self, X, dtype=dtypes, allow_nd=True, reset=reset)
+                X = validate_data(self, X, dtype=dtypes, allow_nd=True, reset=reset)
             else:  # images in any layout; their shape is compared below
-                checked = check_array(X, dtype=dtypes, allow_nd=True)
-            if checked.ndim > 4:
+                X = check_array(X, dtype=dtypes, allow_nd=True)
+            if X.ndim > 4:
                 raise ValueError(
-                    f"X has shape {checked.shape}; give vectors (n, q), grey images (n, h, w) or "
+                    f"X has shape {X.shape}; give vectors (n, q), grey images (n, h, w) or "
                     "colour images (n, c, h, w) or (n, h, w, c)."
                 )
-            inputs = ArrayInputs(checked)
+        inputs = open_inputs(X, Run.of(self.run).n_workers)
         if not reset and inputs.row_shape != self.input_shape_:
             raise ValueError(
                 f"X has rows of shape {inputs.row_shape}, but {type(self).__name__} was fitted on "
@@ -356,78 +302,110 @@ Selection, default="last"
             )
         return inputs
 
-    def _check_params(self) -> None:
-        """Check what the settings inside are, and what two parameters together need."""
-        self._plan(())
-        Optimizer.of(self.optimizer)
-        Selection.of(self.selection)
-        if Run.of(self.run).resume and self.random_state is None:
-            raise ValueError("resume=True needs the random_state that the run was begun with.")
-        tau = Ambiguity.of(self.ambiguity).tau
-        targets = Ambiguity.of(self.ambiguity).targets
-        folds = tau is None or (tau > 0 and targets == "honest")
-        if folds and self.n_networks == 1:
-            raise ValueError(
-                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
-                "ambiguity a number."
-            )
-        if self.warm_start and (folds or (self.n_networks or 1) > 1):
-            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
-        if len(self._views((1, 1, 1))) != len(self._image_views):
-            raise ValueError(
-                f"augmentation={self.augmentation!r} must be one word, or a word for each of "
-                f"{len(self._image_views)} views."
-            )
 
-    # -- parts of a fit -----------------------------------------------------------------
+class PRODENClassifier(DeepClassifier):
+    """Progressive identification of the true label by a network [1]_, alone or coupled.
 
-    def _options(self) -> Any:
-        """Constants of the method."""
-        return None
+    Every training row carries a confidence W over its candidates, at first even. A step on a
+    batch minimises ``-sum_j W_ij log g_ij`` and then sets ``W_i <- rownorm(y_i * g_i)`` with
+    the probabilities g of that same pass.
 
-    def _plan(self, shape: tuple[int, ...]) -> Plan:
-        network, coupling = Network.of(self.network), Coupling.of(self.partner)
-        return Plan(self._method, network, coupling, self._options(), shape)
+    With ``partner="non-candidate"`` a second network of the same kind learns what a sample is
+    *not*, and both are drawn together through blurred confidences [2]_:
 
-    def _open_hearing(self, problem: Problem, run: Run) -> Hearing:
-        inputs = open_inputs(problem.matrix, run.n_workers)
-        shape, params = inputs.row_shape, self.get_params(deep=False)
-        scales = self.standardize and isinstance(inputs, ArrayInputs)
-        folder = None if run.folder is None else Path(run.folder)
-        if folder is not None and self._n_solved:
-            folder /= f"round-{self._n_solved + 1}"
-        return Hearing(
-            inputs,
-            problem.candidates,
-            self._plan(shape),
-            Optimizer.of(self.optimizer).settled(self._usual, shape),
-            self._views(shape),
-            Scaling.of(inputs) if scales else Scaling.none(),
-            Selection.of(self.selection),
-            self.head,
-            run,
-            folder,
-            {k: v for k, v in params.items() if k not in _SURROUNDINGS}
-            | {"class": type(self).__name__},
-        )
+        L = L_base + L_com + collaboration * L_col
+        L_com = -sum over non-candidates of log p^      (p^: the partner's confidence that a
+                                                         label is not the true one)
+        L_col = 1 - <blur(g), blur(1 - p^)>             (over the candidates)
 
-    def _views(self, shape: tuple[int, ...]) -> tuple[str, ...]:
-        """Name the augmentation of every view of rows of a shape."""
-        if self.augmentation == "auto":
-            return self._image_views if len(shape) > 1 else ("none",) * len(self._image_views)
-        if isinstance(self.augmentation, str):
-            return (self.augmentation,) * len(self._image_views)
-        return tuple(self.augmentation)
+    Cost: that of plain training of the same network, twice with a partner. Memory: the
+    network, one batch, and n x l confidences.
+
+    Parameters
+    ----------
+    network : str, callable or Network, default="mlp"
+        ``"linear"``, ``"mlp"``, ``"convnet"``, ``"resnet18"``, ``"resnet32"``, or a function
+        ``(input_shape, n_outputs) -> torch.nn.Module`` whose module returns logits. `Network`
+        has the options of those by name: ``Network("mlp", hidden=(300, 300, 300))``.
+    @parameters@
+
+    Attributes
+    ----------
+    @attributes@
+
+    References
+    ----------
+    .. [1] Lv, Xu, Feng, Niu, Geng, Sugiyama (2020). Progressive identification of true labels
+       for partial-label learning. ICML.
+    .. [2] Si, Wang, Wang, Yang, Shen. Appeal: Allow mislabeled samples the chance to be
+       rectified in partial label learning.
+
+    Examples
+    --------
+    >>> from appellate.deep import PRODENClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> model = PRODENClassifier(n_epochs=60, partner="non-candidate", random_state=0).fit(X, y)
+    >>> model.predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
 
 
-def _appeal(problem: Problem, verdict: Values, appeal: Values) -> dict[str, Any]:
-    """Labels of the training rows by the base and by the head."""
-    entries, cost = problem.entries, problem.cost
-    labels = [
-        entries.argmax(each if cost is None else -candidate_costs(each, entries, cost))
-        for each in (verdict, appeal)
-    ]
-    return {
-        "verdict_confidence_": entries.scatter(verdict),
-        "label_history_": np.array(labels),
-    }
+@dataclass(eq=False, repr=False)
+class PiCOClassifier(DeepClassifier):
+    """Contrastive label disambiguation by a network [1]_, alone or coupled with a partner.
+
+    A query network classifies a weakly augmented view of each row and embeds it; a slowly
+    following key network embeds a strongly augmented one. Embeddings of rows that are thought
+    to be of one class are drawn together. Each class has a prototype, a moving average of its
+    embeddings, and the confidence in the candidates moves towards the candidate of the nearest
+    prototype.
+
+    With a partner, a second network (encoder and classifier, without the rest) sees the weak
+    view; its losses are those of `PRODENClassifier` [2]_. ``partner="independent"`` is a second
+    PiCO with all its parts.
+
+    Cost: two networks are run forwards and one backwards for each row, a third both ways with
+    a partner; twice that of one PiCO with an independent one. Memory: two to four networks, a
+    queue of embeddings for each PiCO, and n x l confidences.
+
+    Parameters
+    ----------
+    network : str, callable or Network, default="resnet18"
+        As of `PRODENClassifier`. It is made with ``n_outputs=None`` and must then return
+        features, (m, any number).
+    @parameters@
+    contrast : Contrast or None, default=None
+        Constants of embeddings, queue and prototypes; None: those of the authors.
+
+    Attributes
+    ----------
+    @attributes@
+
+    References
+    ----------
+    .. [1] Wang, Xiao, Li, Feng, Niu, Chen, Zhao (2022). PiCO: Contrastive label disambiguation
+       for partial label learning. ICLR.
+    .. [2] Si, Wang, Wang, Yang, Shen. Appeal: Allow mislabeled samples the chance to be
+       rectified in partial label learning.
+
+    Examples
+    --------
+    >>> from appellate.deep import Contrast, PiCOClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> contrast = Contrast(queue_size=6)
+    >>> model = PiCOClassifier("mlp", contrast=contrast, n_epochs=60, random_state=0).fit(X, y)
+    >>> model.predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    network: str | NetworkFactory | Network = allow("resnet18", str, callable, Network)
+    _: KW_ONLY
+    n_epochs: int = allow(800, COUNT)
+    contrast: Contrast | None = allow(None, Contrast, None)
+
+    _groups = DeepClassifier._groups | {"contrast": Contrast}
+    _method = "PiCO"
+    _image_views = ("simple", "strong")
+    _usual = DeepClassifier._usual | {"sgd": (0.01, 1e-3, "cosine", 256)}

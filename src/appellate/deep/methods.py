@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, cast
 
@@ -17,17 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from appellate.deep.losses import (
-    blur,
-    collaborative_loss,
-    contrastive_loss,
-    inner_products,
-    instance_loss,
-    noncandidate_confidence,
-    noncandidate_loss,
-    normalize_over,
-    soft_cross_entropy,
-)
+from appellate.deep import losses
 from appellate.deep.networks import Shape, count_features
 from appellate.deep.processes import gather
 from appellate.deep.settings import Contrast, Coupling, Network
@@ -75,7 +65,7 @@ class ClassPrior(nn.Module):
     """
 
     shares: Tensor
-    _rate = 0.05  # of a batch in the average
+    rate = 0.05  # of a batch in the average
 
     def __init__(self, start: Tensor, tau: float) -> None:
         super().__init__()
@@ -85,10 +75,6 @@ class ClassPrior(nn.Module):
     def logs(self) -> Tensor:
         """Logarithm of what a label's probability is multiplied with, (l,)."""
         return -self.tau * torch.log(self.shares + 0.01 / len(self.shares))
-
-    def move(self, confidence: Tensor) -> None:
-        """Take in the targets of a batch, (m, l)."""
-        self.shares.lerp_(confidence.mean(dim=0), self._rate)
 
 
 class Method(nn.Module, ABC):
@@ -115,6 +101,13 @@ class Method(nn.Module, ABC):
     def heads(self, x: Tensor) -> dict[str, Tensor]:
         """Probabilities of new inputs, (m, l), by every network that can predict."""
 
+    def take_over(self, before: nn.Module | None) -> Self:
+        """Take the weights of another one, if there is one and they fit."""
+        state, kept = self.state_dict(), {} if before is None else weights(before.state_dict())
+        if kept and all(k in state and state[k].shape == v.shape for k, v in kept.items()):
+            self.load_state_dict({**state, **kept})
+        return self
+
     def _store(self, rows: Tensor, confidence: Tensor) -> None:
         """Keep the confidence of a batch, in all processes, unless it is fixed."""
         if self.fixed:
@@ -122,15 +115,17 @@ class Method(nn.Module, ABC):
         heard = gather(confidence.to(self.confidence.dtype))
         self.confidence[gather(rows)] = heard
         if self.prior is not None:
-            self.prior.move(heard)
+            self.prior.shares.lerp_(heard.mean(dim=0), self.prior.rate)
 
     def _divide(self, probabilities: Tensor) -> Tensor:
         """``g_j / prior_j^tau``, where there is a prior."""
         return probabilities if self.prior is None else probabilities * self.prior.logs().exp()
 
 
-class OneNetwork(Method):
-    """A method of one network that sees one view: its loss, and its next targets.
+class Proden(Method):
+    """Progressive identification: the network's own probabilities become its targets.
+
+    Other methods of one network that sees one view have another `loss` or other `targets`.
 
     Parameters
     ----------
@@ -138,7 +133,14 @@ class OneNetwork(Method):
         Gives logits, (m, l).
     confidence : Tensor, shape (n, l)
         To start from.
+
+    Attributes
+    ----------
+    progress : float
+        0 in the first epoch, 1 in the last.
     """
+
+    progress = 0.0
 
     def __init__(self, network: nn.Module, confidence: Tensor) -> None:
         super().__init__()
@@ -150,32 +152,25 @@ class OneNetwork(Method):
         """Make the method with fresh networks for rows of a shape."""
         return cls(network.make(shape, start.shape[1]), start)
 
-    @abstractmethod
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Mean loss of a batch; `confidence` holds the targets of its rows."""
+        """Mean loss of a batch: the cross entropy against the confidence."""
+        return losses.soft_cross_entropy(logits, self.confidence[batch.rows])
 
-    def retarget(self, probabilities: Tensor, batch: Batch) -> Tensor:
+    def targets(self, logits: Tensor, batch: Batch) -> Tensor:
         """Confidence of a batch after its step: ``rownorm(y * g)``, a prior divided out."""
-        return normalize_over(self._divide(probabilities), batch.candidates)
+        return losses.normalize_over(self._divide(torch.softmax(logits, dim=1)), batch.candidates)
 
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
-        """Return the loss, then set the next targets by the same probabilities."""
+        """Return the loss, then set the next targets by the same pass."""
+        self.progress = epoch / max(1, n_epochs - 1)
         logits = self.network(batch.views[0]).float()
         loss = self.loss(logits, batch)
-        self._store(batch.rows, self.retarget(torch.softmax(logits.detach(), dim=1), batch))
+        self._store(batch.rows, self.targets(logits.detach(), batch))
         return Step(loss, {"loss_base": loss.detach()}, logits)
 
     def heads(self, x: Tensor) -> dict[str, Tensor]:
         """Probabilities by the network."""
         return {"base": torch.softmax(self.network(x).float(), dim=1)}
-
-
-class Proden(OneNetwork):
-    """Progressive identification: the network's own probabilities become its targets."""
-
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Cross entropy against the confidence."""
-        return soft_cross_entropy(logits, self.confidence[batch.rows])
 
 
 class ContrastNetwork(nn.Module):
@@ -240,12 +235,13 @@ class Pico(Method):
         logits, embedding = self.query(batch.views[0])
         with torch.no_grad():
             guess = _best_candidate(self._divide(torch.softmax(logits, dim=1)), batch.candidates)
-            nearness = inner_products(embedding, self.prototypes)
+            nearness = losses.inner_products(embedding, self.prototypes)
             if self.prior is not None:
                 nearness = nearness / s.temperature + self.prior.logs()
             nearest = _best_candidate(nearness, batch.candidates)
             self._update_prototypes(gather(embedding), gather(guess))
-            self._update_key()
+            for key, query in zip(self.key.parameters(), self.query.parameters(), strict=True):
+                key.lerp_(query, 1 - s.key_momentum)
             keys = self.key(batch.views[1])[1]
         if epoch >= s.prototype_start:
             chosen = F.one_hot(nearest, logits.shape[1])
@@ -255,11 +251,11 @@ class Pico(Method):
             contrast = torch.cat([embedding, keys, self.queue])
             labels = torch.cat([guess, guess, self.queue_labels])
             positives = guess[:, None] == labels
-            contrasted = contrastive_loss(embedding, contrast, positives, s.temperature)
+            contrasted = losses.contrastive_loss(embedding, contrast, positives, s.temperature)
         else:
-            contrasted = instance_loss(embedding, keys, self.queue.clone(), s.temperature)
+            contrasted = losses.instance_loss(embedding, keys, self.queue.clone(), s.temperature)
         self._enqueue(gather(keys), gather(guess))
-        classified = soft_cross_entropy(logits, self.confidence[batch.rows])
+        classified = losses.soft_cross_entropy(logits, self.confidence[batch.rows])
         loss = classified + s.contrast_weight * contrasted
         parts = {"loss_base": classified.detach(), "loss_contrast": contrasted.detach()}
         return Step(loss, parts, logits)
@@ -279,13 +275,8 @@ class Pico(Method):
         later = member.flip(0).cumsum(0).flip(0) - member
         weight = (1 - momentum) * momentum**later * member
         kept = momentum ** member.sum(dim=0)
-        moved = kept[:, None] * self.prototypes + inner_products(weight.T, embedding.T)
+        moved = kept[:, None] * self.prototypes + losses.inner_products(weight.T, embedding.T)
         self.prototypes.copy_(F.normalize(moved, dim=1))
-
-    def _update_key(self) -> None:
-        momentum = self.settings.key_momentum
-        for key, query in zip(self.key.parameters(), self.query.parameters(), strict=True):
-            key.lerp_(query, 1 - momentum)
 
     def _enqueue(self, keys: Tensor, labels: Tensor) -> None:
         """Write keys over the oldest of the queue, which is a ring."""
@@ -296,65 +287,53 @@ class Pico(Method):
         self.position.copy_((self.position + len(keys)) % size)
 
 
-class Beside(Method):
-    """A base, whose confidence counts, and something that is trained beside it."""
-
-    def __init__(self, base: Method) -> None:
-        super().__init__()
-        self.base = base
-
-    @property
-    def confidence(self) -> Tensor:  # type: ignore[override]
-        """Confidence of the base."""
-        return self.base.confidence
-
-    @abstractmethod
-    def second_opinion(self, x: Tensor) -> Tensor:
-        """Probabilities by what is beside the base, (m, l)."""
-
-    def heads(self, x: Tensor) -> dict[str, Tensor]:
-        """Probabilities by base, partner and the mean of both."""
-        base, partner = self.base.heads(x)["base"], self.second_opinion(x)
-        return {"base": base, "partner": partner, "mean": (base + partner) / 2}
-
-
-class Coupled(Beside):
-    """A base and a partner network that learns what a sample is not.
+class Coupled(Method):
+    """A base, whose confidence counts, and a partner network that learns what a sample is not.
 
     ``L = L_base + L_com + collaboration * L_col``: the partner's own loss on non-candidates,
     and the disagreement of both blurred confidences. The base's targets stay its own.
     """
 
     def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
-        super().__init__(base)
-        self.partner, self.settings = partner, settings
+        super().__init__()
+        self.base, self.partner, self.settings = base, partner, settings
+
+    @property
+    def confidence(self) -> Tensor:  # type: ignore[override]
+        """Confidence of the base."""
+        return self.base.confidence
+
+    def heads(self, x: Tensor) -> dict[str, Tensor]:
+        """Probabilities by base, partner and the mean of both."""
+        base, partner = self.base.heads(x)["base"], self.second_opinion(x)
+        return {"base": base, "partner": partner, "mean": (base + partner) / 2}
 
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Sum the losses of base and partner and their disagreement."""
         step, (own, belief) = self.base(batch, epoch, n_epochs), self._hear(batch)
         s = self.settings
-        from_base = blur(torch.softmax(step.logits, dim=1), batch.candidates, s.blur)
-        from_partner = blur(belief, batch.candidates, s.blur)
+        from_base = losses.blur(torch.softmax(step.logits, dim=1), batch.candidates, s.blur)
+        from_partner = losses.blur(belief, batch.candidates, s.blur)
         agreement = (from_base.argmax(1) == from_partner.argmax(1)).float().mean()
         if s.direction == "to_base":
             from_partner = from_partner.detach()
         elif s.direction == "to_partner":
             from_base = from_base.detach()
-        collaborative = collaborative_loss(from_base, from_partner)
+        collaborative = losses.collaborative_loss(from_base, from_partner)
         parts = {"loss_partner": own.detach(), "agreement": agreement}
         parts = {**step.parts, **parts, "loss_collaborative": collaborative.detach()}
         return Step(step.loss + own + s.collaboration * collaborative, parts, step.logits)
 
     def second_opinion(self, x: Tensor) -> Tensor:
         """What the partner does not rule out, normalised."""
-        belief = 1 - noncandidate_confidence(self.partner(x), self.settings.partner_output)
-        return normalize_over(belief, torch.ones_like(belief, dtype=torch.bool))
+        belief = 1 - losses.noncandidate_confidence(self.partner(x), self.settings.partner_output)
+        return losses.normalize_over(belief, torch.ones_like(belief, dtype=torch.bool))
 
     def _hear(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the partner's own loss, and what it believes each label to be worth."""
         s, logits = self.settings, self.partner(batch.views[0])
-        own = noncandidate_loss(logits, batch.candidates, s.partner_output, s.reduction)
-        return own, 1 - noncandidate_confidence(logits, s.partner_output)
+        own = losses.noncandidate_loss(logits, batch.candidates, s.partner_output, s.reduction)
+        return own, 1 - losses.noncandidate_confidence(logits, s.partner_output)
 
 
 class CoupledTwin(Coupled):
@@ -371,22 +350,14 @@ class CoupledTwin(Coupled):
         return step.loss, torch.softmax(step.logits, dim=1)
 
 
-class Ensemble(Beside):
+class Ensemble(CoupledTwin):
     """Control: two methods of the same kind, trained at the same time, that never meet."""
-
-    def __init__(self, base: Method, second: Method) -> None:
-        super().__init__(base)
-        self.second = second
 
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Sum the losses of both."""
-        one, two = (each(batch, epoch, n_epochs) for each in (self.base, self.second))
+        one, two = (each(batch, epoch, n_epochs) for each in (self.base, self.partner))
         parts = {**one.parts, "loss_partner": two.loss.detach()}
         return Step(one.loss + two.loss, parts, one.logits)
-
-    def second_opinion(self, x: Tensor) -> Tensor:
-        """Probabilities by the second."""
-        return self.second.heads(x)["base"]
 
 
 class Committee(nn.Module):
@@ -412,13 +383,31 @@ class Committee(nn.Module):
     def heads(self, x: Tensor) -> dict[str, Tensor]:
         """Probabilities by the first, by each member, and their mean; and of the partners."""
         said = [cast(Method, member).heads(x) for member in self.members]
-        judges = said[self.others :]
-        heads = {"base": said[0]["base"]}
-        if "partner" in judges[0]:
-            heads["partner"] = torch.stack([each["partner"] for each in judges]).mean(dim=0)
-        each = [one.get("mean", one["base"]) for one in judges]
-        heads |= {f"network {k}": one for k, one in enumerate(each, 1)}
-        return heads | {"mean": torch.stack(each).mean(dim=0)}
+        return combine(said, self.others)
+
+
+def combine(said: Sequence[dict[str, Any]], others: bool) -> dict[str, Any]:
+    """Probabilities by the first of several members, by each, their mean, and their partners'.
+
+    Parameters
+    ----------
+    said : sequence of dict
+        Of every member its heads, tensors or arrays.
+    others : bool
+        Whether the first is not among those whose mean predicts.
+    """
+    judges = said[others:]
+    each = [one.get("mean", one["base"]) for one in judges]
+    heads = {"base": said[0]["base"]}
+    if "partner" in judges[0]:
+        heads["partner"] = sum(one["partner"] for one in judges) / len(judges)
+    heads |= {f"network {k}": one for k, one in enumerate(each, 1)}
+    return heads | {"mean": sum(each) / len(each)}
+
+
+def weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Keep of a state all but what was learnt of the training rows' labels."""
+    return {k: v for k, v in state.items() if not k.endswith(("confidence", "prior.shares"))}
 
 
 def _best_candidate(scores: Tensor, candidates: Tensor) -> Tensor:
@@ -427,7 +416,7 @@ def _best_candidate(scores: Tensor, candidates: Tensor) -> Tensor:
 
 
 #: Every method by its name: a new one is a class, and a line here.
-METHODS: dict[str, type[OneNetwork | Pico]] = {"PRODEN": Proden, "PiCO": Pico}
+METHODS: dict[str, type[Proden | Pico]] = {"PRODEN": Proden, "PiCO": Pico}
 
 
 @dataclass(frozen=True)
@@ -466,6 +455,12 @@ class Plan:
     n_members: int = 1
     others: bool = False
 
+    @classmethod
+    def of(cls, settings: Any, shape: Shape) -> Plan:
+        """Take the parts from a classifier whose settings are objects."""
+        constants = getattr(settings, "contrast", None)
+        return cls(settings._method, settings.network, settings.partner, constants, shape)
+
     def make_all(self, start: Tensor, streams: Streams) -> Method | Committee:
         """Make all networks that a fit has left, for saved weights."""
         members = [self.make(start, streams) for _ in range(self.n_members)]
@@ -479,7 +474,7 @@ class Plan:
             return base
         with streams.drawing("partner"):
             if self.coupling.partner == "independent":
-                return Ensemble(base, self._make_base(start))
+                return Ensemble(base, self._make_base(start), self.coupling)
             network = self.network.make(self.shape, start.shape[1])
             if self.coupling.partner == "non-candidate":
                 return Coupled(base, network, self.coupling)

@@ -33,8 +33,9 @@ import inspect
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain, pairwise
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TypeAlias
 
 import torch
@@ -47,8 +48,6 @@ Shape: TypeAlias = tuple[int, ...]
 NetworkFactory: TypeAlias = Callable[[Shape, int | None], nn.Module]
 Encoder: TypeAlias = tuple[nn.Module, int]
 """An encoder and the number of its features."""
-
-_CONVNET_SMALLEST = 28
 
 
 def make_network(
@@ -94,9 +93,7 @@ def make_network(
     >>> encoder(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 128])
     """
-    shape = _check_shape(input_shape)
-    if n_outputs is not None and not (isinstance(n_outputs, Integral) and n_outputs >= 1):
-        raise ValueError(f"n_outputs must be a positive integer or None, got {n_outputs!r}.")
+    shape = tuple(input_shape)
     if not isinstance(network, str):
         return _from_factory(network, shape, n_outputs, options)
     if network not in _ENCODERS:
@@ -104,11 +101,17 @@ def make_network(
             f"There is no network named {network!r}. Names are {', '.join(_ENCODERS)}; or give "
             "a factory(input_shape, n_outputs) that returns a torch module."
         )
-    _check_options(network, options)
+    known = list(inspect.signature(_ENCODERS[network]).parameters)[1:]
+    wrong = [name for name in options if name not in known]
+    if wrong:
+        raise TypeError(
+            f"The network {network!r} has no option {', '.join(map(repr, wrong))}. Its options "
+            f"are: {', '.join(known) or 'none'}."
+        )
     encoder, n_features = _ENCODERS[network](shape, **options)
     if n_outputs is None:
         return encoder
-    classifier = nn.Linear(n_features, int(n_outputs))
+    classifier = nn.Linear(n_features, n_outputs)
     if network in ("linear", "mlp"):
         nn.init.xavier_uniform_(classifier.weight)
         nn.init.zeros_(classifier.bias)
@@ -118,8 +121,8 @@ def make_network(
 def count_features(encoder: nn.Module, input_shape: Sequence[int]) -> int:
     """Number of features, or of outputs, that a network has for samples of a given shape.
 
-    Two samples of zeros are passed through it in evaluation mode and without gradient. Modes,
-    BatchNorm statistics and the state of torch's generators are afterwards what they were.
+    Two samples of zeros are passed through it in evaluation mode and without gradient; it is in
+    training mode afterwards. BatchNorm statistics and torch's generators stay as they were.
 
     Parameters
     ----------
@@ -139,11 +142,10 @@ def count_features(encoder: nn.Module, input_shape: Sequence[int]) -> int:
     >>> count_features(make_network("resnet32", (1, 28, 28), None), (1, 28, 28))
     64
     """
-    shape = _check_shape(input_shape)
+    shape = tuple(input_shape)
     tensors = (t for t in chain(encoder.parameters(), encoder.buffers()) if t.is_floating_point())
     first = next(tensors, torch.empty(0))
     batch = torch.zeros(2, *shape, dtype=first.dtype, device=first.device)
-    modes = {part: part.training for part in encoder.modules()}
     with torch.no_grad(), isolated(first.device):
         try:
             output = encoder.eval()(batch)
@@ -153,41 +155,33 @@ def count_features(encoder: nn.Module, input_shape: Sequence[int]) -> int:
                 "Check that it was made for samples of this shape."
             ) from error
         finally:
-            for part, mode in modes.items():
-                part.training = mode
-    if not isinstance(output, Tensor):
+            encoder.train()
+    found = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+    if isinstance(found, str) or len(found) != 2 or found[0] != 2:
         raise ValueError(
-            f"The network returned {type(output).__name__} instead of a tensor for samples of "
-            f"shape {shape}."
+            f"The network returned {found} for two samples of shape {shape}; it must return a "
+            "tensor with one row of numbers for each, (2, number). Flatten or average what it "
+            "returns."
         )
-    if output.ndim != 2 or output.shape[0] != 2:
-        raise ValueError(
-            f"The network returned a tensor of shape {tuple(output.shape)} for two samples of "
-            f"shape {shape}; it must return one row of numbers for each, (2, number). Flatten "
-            "or average what it returns."
-        )
-    return output.shape[1]
+    return found[1]
 
 
 def _from_factory(
     factory: NetworkFactory, shape: Shape, n_outputs: int | None, options: dict[str, object]
 ) -> nn.Module:
     """A user's module, tried on two samples."""
-    if not callable(factory) or isinstance(factory, nn.Module):
-        raise TypeError(
-            "network must be a name or a factory(input_shape, n_outputs) that returns a new "
-            f"torch module, got {type(factory).__name__}. A method needs fresh weights, so a "
-            "module cannot be given itself."
-        )
     if options:
         raise TypeError(
             f"Options ({', '.join(options)}) are for a network given by name; bind those of a "
             "factory with functools.partial."
         )
-    module = factory(shape, n_outputs)
-    if not isinstance(module, nn.Module):
+    given = not callable(factory) or isinstance(factory, nn.Module)
+    module = factory if given else factory(shape, n_outputs)
+    if given or not isinstance(module, nn.Module):
         raise TypeError(
-            f"The network factory must return a torch.nn.Module, got {type(module).__name__}."
+            "network must be a name or a factory(input_shape, n_outputs) that returns a new "
+            f"torch module, got {type(module).__name__}. A method needs fresh weights, so a "
+            "module cannot be given itself."
         )
     found = count_features(module, shape)
     if n_outputs is not None and found != n_outputs:
@@ -206,8 +200,6 @@ def _mlp(
     shape: Shape, hidden: Sequence[int] = (300, 301, 302, 303), norm: str = "before"
 ) -> Encoder:
     """Linear without bias, then BatchNorm before or after ReLU, for each hidden size."""
-    if norm not in ("before", "after"):
-        raise ValueError(f"norm must be 'before' or 'after' the activation, got {norm!r}.")
     sizes = tuple(hidden) if isinstance(hidden, Iterable) else ()
     if not sizes or not all(isinstance(size, Integral) and size >= 1 for size in sizes):
         raise ValueError(
@@ -228,7 +220,7 @@ def _convnet(shape: Shape, width: float = 1.0) -> Encoder:
 
     The convolutions have no bias: the BatchNorm behind each would take it out again.
     """
-    _check_image("convnet", shape, smallest=_CONVNET_SMALLEST)
+    _check_image("convnet", shape, smallest=28)
     channels = _scaled(width, 128, 128, 128, 256, 256, 256, 512, 256, 128)
     layers: list[nn.Module] = []
     for place, (n_in, n_out) in enumerate(pairwise((shape[0], *channels))):
@@ -239,20 +231,14 @@ def _convnet(shape: Shape, width: float = 1.0) -> Encoder:
     return nn.Sequential(*layers, _GlobalAverage()), channels[-1]
 
 
-def _resnet18(shape: Shape, width: float = 1.0) -> Encoder:
-    _check_image("resnet18", shape)
-    return _resnet(shape[0], _scaled(width, 64, 128, 256, 512), n_blocks=2)
-
-
-def _resnet32(shape: Shape, width: float = 1.0) -> Encoder:
-    _check_image("resnet32", shape)
-    return _resnet(shape[0], _scaled(width, 16, 32, 64), n_blocks=5)
-
-
-def _resnet(n_in: int, stages: Shape, n_blocks: int) -> Encoder:
+def _resnet(
+    name: str, channels: Shape, n_blocks: int, shape: Shape, width: float = 1.0
+) -> Encoder:
     """A 3x3 convolution of stride 1, then stages of blocks; every later stage halves the side."""
+    _check_image(name, shape)
+    stages = _scaled(width, *channels)
     layers: list[nn.Module] = [
-        nn.Conv2d(n_in, stages[0], 3, padding=1, bias=False),
+        nn.Conv2d(shape[0], stages[0], 3, padding=1, bias=False),
         nn.BatchNorm2d(stages[0]),
         nn.ReLU(inplace=True),
     ]
@@ -278,16 +264,15 @@ class _ResidualBlock(nn.Module):
         self.norm1 = nn.BatchNorm2d(n_out)
         self.convolution2 = nn.Conv2d(n_out, n_out, 3, padding=1, bias=False)
         self.norm2 = nn.BatchNorm2d(n_out)
-        self.projection: nn.Module | None = None
+        self.projection: nn.Module = nn.Identity()
         if stride > 1:
-            self.projection = nn.Sequential(
-                nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)
-            )
+            shortcut = nn.Conv2d(n_in, n_out, 1, stride, bias=False)
+            self.projection = nn.Sequential(shortcut, nn.BatchNorm2d(n_out))
 
     def forward(self, x: Tensor) -> Tensor:
         inner = functional.relu(self.norm1(self.convolution1(x)))
         inner = self.norm2(self.convolution2(inner))
-        return functional.relu(inner + (x if self.projection is None else self.projection(x)))
+        return functional.relu(inner + self.projection(x))
 
 
 class _GlobalAverage(nn.Module):
@@ -301,52 +286,24 @@ _ENCODERS: dict[str, Callable[..., Encoder]] = {
     "linear": _linear,
     "mlp": _mlp,
     "convnet": _convnet,
-    "resnet18": _resnet18,
-    "resnet32": _resnet32,
+    "resnet18": partial(_resnet, "resnet18", (64, 128, 256, 512), 2),
+    "resnet32": partial(_resnet, "resnet32", (16, 32, 64), 5),
 }
 
 
 def _scaled(width: float, *channels: int) -> Shape:
     """The channels of every layer times the width, at least one."""
-    if not (isinstance(width, Real) and 0 < width < math.inf):
-        raise ValueError(f"width must be a positive number such as 0.25, got {width!r}.")
     return tuple(max(1, round(width * n)) for n in channels)
 
 
-def _check_shape(input_shape: Sequence[int]) -> Shape:
-    sizes = tuple(input_shape) if isinstance(input_shape, Iterable) else ()
-    if not sizes or not all(isinstance(size, Integral) and size >= 1 for size in sizes):
-        raise ValueError(
-            "input_shape must hold the sizes of one sample, such as (48,) or (3, 32, 32), "
-            f"got {input_shape!r}."
-        )
-    return tuple(int(size) for size in sizes)
-
-
 def _check_image(network: str, shape: Shape, smallest: int = 1) -> None:
-    if len(shape) == 2:
-        raise ValueError(
-            f"The network {network!r} takes images of shape (channels, height, width), got "
-            f"{shape}. Add the channel axis: {(1, *shape)}."
-        )
+    takes = f"The network {network!r} takes images of"
     if len(shape) != 3:
-        raise ValueError(
-            f"The network {network!r} takes images of shape (channels, height, width), got "
-            f"{shape}. Reshape the samples to images, or use 'mlp' or 'linear'."
-        )
+        hint = "Reshape the samples to images, or use 'mlp' or 'linear'."
+        hint = f"Add the channel axis: {(1, *shape)}." if len(shape) == 2 else hint
+        raise ValueError(f"{takes} shape (channels, height, width), got {shape}. {hint}")
     if min(shape[1:]) < smallest:
         raise ValueError(
-            f"The network {network!r} takes images of at least {smallest}x{smallest} pixels, "
-            f"because its last convolutions are not padded, got {shape}. Enlarge the images, or "
-            "use 'resnet18' or 'resnet32'."
-        )
-
-
-def _check_options(network: str, options: dict[str, object]) -> None:
-    known = list(inspect.signature(_ENCODERS[network]).parameters)[1:]
-    wrong = [name for name in options if name not in known]
-    if wrong:
-        raise TypeError(
-            f"The network {network!r} has no option {', '.join(map(repr, wrong))}. Its options "
-            f"are: {', '.join(known) or 'none'}."
+            f"{takes} at least {smallest}x{smallest} pixels, because its last convolutions are "
+            f"not padded, got {shape}. Enlarge the images, or use 'resnet18' or 'resnet32'."
         )

@@ -12,47 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from appellate._compat import StrOptions
 from appellate.deep.estimator import DeepClassifier
 from appellate.deep.losses import noncandidate_loss, normalize_over, soft_cross_entropy
-from appellate.deep.methods import METHODS, Batch, OneNetwork, Proden, Step
-from appellate.deep.networks import NetworkFactory
+from appellate.deep.methods import METHODS, Batch, Proden, Step
 from appellate.deep.processes import gather
-from appellate.deep.settings import Ambiguity, Network
+from appellate.deep.settings import allow, words
 
 
-class Rival(OneNetwork):
-    """A method whose next targets may depend on the logits and on how far training is.
-
-    Attributes
-    ----------
-    progress : float
-        0 in the first epoch, 1 in the last.
-    """
-
-    progress = 0.0
-
-    def targets(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Confidence of a batch after its step."""
-        return self.retarget(torch.softmax(logits, dim=1), batch)
-
-    def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
-        """Return the loss, then set the next targets by the same pass."""
-        self.progress = epoch / max(1, n_epochs - 1)
-        logits = self.network(batch.views[0]).float()
-        loss = self.loss(logits, batch)
-        self._store(batch.rows, self.targets(logits.detach(), batch))
-        return Step(loss, {"loss_base": loss.detach()}, logits)
-
-
-class RC(Proden):
-    """Risk consistent: ``-sum_S w_j log p_j``, w the model's p within S at the last visit.
-
-    So weighted it is PRODEN; the authors of RC take w by one more pass after the step.
-    """
-
-
-class CC(Rival):
+class CC(Proden):
     """Classifier consistent: ``-log sum_S p_j``, in logarithms, so that nothing underflows."""
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
@@ -60,7 +27,7 @@ class CC(Rival):
         return -inside.logsumexp(dim=1).mean()
 
 
-class LWS(Rival):
+class LWS(Proden):
     """Leveraged weighted: ``sum_S w_j s(-f_j) + 2 sum_{not S} w_j s(f_j)``, s the sigmoid.
 
     w is the softmax within either side, of the last visit in S, of this pass outside.
@@ -75,7 +42,7 @@ class LWS(Rival):
         return (inside + self.leverage * outside * torch.sigmoid(logits)).sum(dim=1).mean()
 
 
-class CAVL(Rival):
+class CAVL(Proden):
     """Class activation: ``-log p_k`` for the candidate k of the largest ``|f_k - 1| f_k``.
 
     At a row's first visit all candidates count alike. The largest is sought among the candidates
@@ -83,15 +50,12 @@ class CAVL(Rival):
     label where all candidates are negative.
     """
 
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
-        return soft_cross_entropy(logits, self.confidence[batch.rows])
-
     def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
         value = torch.where(batch.candidates, (logits - 1).abs() * logits, -torch.inf)
         return F.one_hot(value.argmax(dim=1), logits.shape[1]).float()
 
 
-class MSE(Rival):
+class MSE(Proden):
     """Several complementary labels: the unbiased estimate of ``|p - e_y|^2``.
 
     ``1 + |p|^2 - 2 q + 2 (1 - q) (|S| - 1) / (l - |S|)``, q the sum of p in S. A row that has
@@ -108,7 +72,7 @@ class MSE(Rival):
         return (losses * (others > 0)).mean()
 
 
-class EXP(Rival):
+class EXP(Proden):
     """Several complementary labels, bounded: ``exp(-sum_S p_j) (l - 1) / (l - |S|)``.
 
     A row that has every label says nothing.
@@ -121,7 +85,7 @@ class EXP(Rival):
         return (weight * torch.exp(-inside)).mean()
 
 
-class AbsMAE(Rival):
+class AbsMAE(Proden):
     """Average of a bounded loss over the candidates: ``mean_S 2 - 2 p_j``."""
 
     def bounded(self, p: Tensor) -> Tensor:
@@ -142,7 +106,7 @@ class AbsGCE(AbsMAE):
         return (1 - p.clamp(min=1e-8) ** self.power) / self.power
 
 
-class POP(Rival):
+class POP(Proden):
     """Progressive purification: ``-sum w_j log p_j``, w the model's p within what is left of S.
 
     A candidate is dropped for good when the best of the row is ahead of it by more than a
@@ -150,9 +114,6 @@ class POP(Rival):
     """
 
     least = 0.5
-
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
-        return soft_cross_entropy(logits, self.confidence[batch.rows])
 
     def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
         left = batch.candidates & (self.confidence[batch.rows] > 0)
@@ -162,7 +123,7 @@ class POP(Rival):
         return normalize_over(share, kept)
 
 
-class CRDPLL(Rival):
+class CRDPLL(Proden):
     """Consistency: ``-sum_{not S} log(1 - p_j)``, and views that agree with their common mean.
 
     Over both views of a row; to it is added, from 0 in the first epoch to its full weight after
@@ -185,7 +146,7 @@ class CRDPLL(Rival):
         return Step(loss, {"loss_base": loss.detach()}, views[0])
 
 
-class SoLar(Rival):
+class SoLar(Proden):
     """Optimal transport: ``-sum w_j log p_j``, w the transport of this and earlier batches.
 
     Rows of ``p^3`` within S are scaled by turns to sum to one, and columns to the frequency of
@@ -204,9 +165,6 @@ class SoLar(Rival):
         self.register_buffer("frequency", torch.full((l,), 1 / l))
         self.register_buffer("queue", torch.zeros(self.n_kept, l))
         self.register_buffer("filled", torch.zeros((), dtype=torch.long))
-
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
-        return soft_cross_entropy(logits, self.confidence[batch.rows])
 
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Transport first, then the loss against it."""
@@ -246,7 +204,7 @@ def transport(weights: Tensor, frequency: Tensor, n_turns: int) -> Tensor:
     return rows
 
 
-class Records(Rival):
+class Records(Proden):
     """Rebalanced: ``-sum w_j log p_j``, w within S of the softmax of ``f - log r``.
 
     r is the softmax of a moving average of f, which is the classifier's answer to the moving
@@ -260,17 +218,15 @@ class Records(Rival):
         super().__init__(network, confidence)
         self.register_buffer("average", torch.zeros(confidence.shape[1]))
 
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
-        return soft_cross_entropy(logits, self.confidence[batch.rows])
-
     def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
         self.average.lerp_(gather(logits).mean(dim=0), 1 - self.momentum)
         debiased = logits - F.log_softmax(self.average, dim=0)
-        return self.retarget(torch.softmax(debiased, dim=1), batch)
+        return super().targets(debiased, batch)
 
 
-RIVALS: dict[str, type[OneNetwork]] = {
-    **{"rc": RC, "cc": CC, "lws": LWS, "cavl": CAVL, "mse": MSE, "exp": EXP, "pop": POP},
+# So weighted RC is PRODEN; its authors take w by one more pass after the step.
+RIVALS: dict[str, type[Proden]] = {
+    **{"rc": Proden, "cc": CC, "lws": LWS, "cavl": CAVL, "mse": MSE, "exp": EXP, "pop": POP},
     **{"abs-mae": AbsMAE, "abs-gce": AbsGCE, "cr-dpll": CRDPLL, "solar": SoLar},
     **{"records": Records},
 }
@@ -347,14 +303,8 @@ class RivalClassifier(DeepClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    network: str | NetworkFactory | Network = "mlp"
     _: KW_ONLY
-    loss: str = "cc"
-
-    _parameter_constraints = {
-        **DeepClassifier._parameter_constraints,
-        "loss": [StrOptions(set(RIVALS))],
-    }
+    loss: str = allow("cc", words(*RIVALS))
 
     @property
     def _method(self) -> str:  # type: ignore[override]
@@ -364,11 +314,11 @@ class RivalClassifier(DeepClassifier):
     def _image_views(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("simple", "strong") if self.loss == "cr-dpll" else ("none",)
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        plain: Any = Ambiguity.of(self.ambiguity).tau == 0
-        if not plain and self.loss not in _WITH_TARGETS:
+    def _settled(self, shape: tuple[int, ...] = ()) -> Any:
+        settled = super()._settled(shape)
+        if settled.ambiguity.tau != 0 and self.loss not in _WITH_TARGETS:
             raise ValueError(
                 f"loss={self.loss!r} has no targets that ambiguity={self.ambiguity!r} could "
                 f"correct: take ambiguity='label-first', or one of {', '.join(_WITH_TARGETS)}."
             )
+        return settled

@@ -14,34 +14,34 @@ that is left of the run. `appellate deep` is these functions with a terminal aro
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appellate._files import write_file
 from appellate.candidates import CandidateSets
+from appellate.datasets.home import get_data_home
 from appellate.deep import configuration as configurations
+from appellate.deep.checkpoint import CHECKPOINT, LOG, load_tree
 from appellate.deep.configuration import Configuration
+from appellate.deep.estimator import DeepClassifier
+from appellate.deep.methods import weights
+from appellate.deep.processes import n_processes, rank
+from appellate.deep.settings import SCORES, Record
 from appellate.deep.sources import RunData, load, needs_flips
+from appellate.deep.streams import Streams
+from appellate.io import load_model, save_model
 from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from appellate.deep.estimator import DeepClassifier
-    from appellate.deep.settings import Listener
-
-Record = dict[str, Any]
 FORMAT, FORMAT_VERSION = "appellate-deep-run", 2
-RECORD, MODEL, LOG, CHECKPOINT = "run.json", "model", "log.jsonl", "checkpoint.safetensors"
-_HELD_OUT = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
+RECORD, MODEL = "run.json", "model"
 
 
 class RunError(ValueError):
@@ -55,17 +55,15 @@ def choose_flip(
     configuration: Configuration, source: str, flip: float | None, bag_size: int | None = None
 ) -> float | None:
     """Return the flip probability; None for data that have candidate sets, and for bags."""
-    if flip is not None and bag_size is not None:
-        raise RunError("give a flip probability or the size of bags, not both.")
-    if bag_size is not None and needs_flips(source):
-        return None
     if not needs_flips(source):
         if flip is not None or bag_size is not None:
             raise RunError(f"'{Path(source).name}' has candidate sets of its own: leave flip out.")
         return None
-    if flip is not None:
-        if math.isnan(flip):
-            raise RunError("flip = nan is no probability.")
+    if flip is not None and bag_size is not None:
+        raise RunError("give a flip probability or the size of bags, not both.")
+    if flip is not None and not 0 <= flip < 1:
+        raise RunError(f"flip = {flip} is no probability below 1.")
+    if flip is not None or bag_size is not None:
         return flip
     listed = [q for q in configuration.flips if q > 0]
     if not listed:
@@ -80,9 +78,8 @@ def settle(
     *,
     smoke: bool = False,
     options: Mapping[str, Any] | None = None,
-    changes: Sequence[str] = (),
 ) -> Record:
-    """Return all settings: the configuration's, then `smoke`, then `options`, then `changes`.
+    """Return all settings: the configuration's, then `smoke`, then `options`.
 
     Parameters
     ----------
@@ -95,17 +92,13 @@ def settle(
     smoke : bool, default=False
         Whether it is a trial of minutes.
     options : mapping, default=None
-        Settings instead of the configuration's; None among them stands for nothing.
-    changes : sequence of str, default=()
-        More of them, as ``key=value``.
+        Settings instead of the configuration's.
     """
-    settings = configuration.settings_for(flip, source)
-    given = {key: value for key, value in (options or {}).items() if value is not None}
-    over = configurations.merge(given, configurations.parse_settings(changes))
+    settings, given = configuration.settings_for(flip, source), dict(options or {})
     if smoke:  # shrink the network that will be used
-        named = {k: over[k] for k in ("network",) if k in over}
+        named = {key: given[key] for key in given if key == "network"}
         settings = configurations.shrink(configurations.merge(settings, named))
-    return configurations.merge(settings, over)
+    return configurations.merge(settings, given)
 
 
 def make_record(
@@ -121,10 +114,8 @@ def make_record(
     smoke: bool = False,
 ) -> tuple[Record, RunData]:
     """Write down everything that a run depends on, load its data, and try both out."""
-    from appellate.datasets.home import get_data_home
-
-    paper = configuration.paper(flip, source)
-    asked = configuration.settings_for(flip, source)
+    place = str(get_data_home(home).absolute())
+    asked, paper = configuration.settings_for(flip, source), configuration.paper(flip, source)
     changed = (k for k, v in settings.items() if v != asked.get(k))
     record: Record = {
         "format": FORMAT,
@@ -137,20 +128,13 @@ def make_record(
         "smoke": smoke,
         "seed": seed,
         "device": device,
-        "data": {
-            "source": source,
-            "home": str(get_data_home(home).absolute()),
-            "flip": flip,
-            "bag_size": bag_size,
-            "most_rows": configurations.SMOKE_ROWS if smoke else None,
-            "most_test_rows": configurations.SMOKE_TEST_ROWS if smoke else None,
-        },
+        "data": {"source": source, "home": place, "flip": flip, "bag_size": bag_size},
         "candidates": None,
         "paper": None if paper is None else {"mean": paper[0], "deviation": paper[1]},
         "sessions": [],
         "results": None,
     }
-    model, data = make_model(record, device), load_data(record, home)
+    model, data = make_model(record), load_data(record, home)
     configurations.try_out(model, data.X, len(data.class_names))
     record["settings"] = configurations.all_settings(model, (1,) * (data.X.ndim - 1))
     record["data"] |= {
@@ -165,33 +149,26 @@ def make_record(
     return record, data
 
 
-def make_model(record: Record, device: str | None = None, **run: Any) -> DeepClassifier:
-    """Make the classifier of a run."""
-    return configurations.make_classifier(
-        record["method"],
-        record["settings"],
-        random_state=record["seed"],
-        device=device or record["device"],
-        **run,
-    )
+def make_model(record: Record, **run: Any) -> DeepClassifier:
+    """Make the classifier of a run; the rest are parameters of its `Run`."""
+    run = {"device": record["device"], **run}
+    method, settings, seed = record["method"], record["settings"], record["seed"]
+    return configurations.make_classifier(method, settings, random_state=seed, **run)
 
 
 def load_data(record: Record, home: Path | None = None) -> RunData:
     """Load the data of a run: the same rows and candidate sets every time."""
-    from appellate.deep.streams import Streams
-
     told = record["data"]
     recorded = Path(told["home"])
     data = load(told["source"], home or (recorded if recorded.is_dir() else None))
     streams = Streams(record["seed"])
-    if told.get("bag_size") is not None:
-        data = data.bagged(told["bag_size"], streams.seed("candidates"))
-    elif needs_flips(told["source"]):
-        data = data.flipped(told["flip"], streams.seed("candidates"))
-    if told["most_rows"] is not None:
+    if needs_flips(told["source"]):
+        data = data.with_sets(streams.seed("candidates"), told["flip"], told["bag_size"])
+    if record["smoke"]:
         n, m = len(data.X), 0 if data.X_test is None else len(data.X_test)
-        rows = streams.permutation(n, "smoke rows")[: told["most_rows"]]
-        data = data.part(rows, streams.permutation(m, "smoke tests")[: told["most_test_rows"]])
+        rows, tests = streams.permutation(n, "smoke rows"), streams.permutation(m, "smoke tests")
+        most, most_tests = configurations.SMOKE_ROWS, configurations.SMOKE_TEST_ROWS
+        data = data.part(rows[:most], tests[:most_tests])
     before = record["candidates"]
     if before is not None and data.describe_candidates()["sha256"] != before["sha256"]:
         raise RunError(
@@ -210,15 +187,10 @@ def check_new(folder: Path) -> None:
         if (folder / CHECKPOINT).exists():
             raise RunError(f"'{folder}' holds the checkpoint of another run. Name another folder.")
         return
-    if read_record(folder)["results"] is None:
-        raise RunError(
-            f"'{folder}' holds a run that is not finished. Go on with it: "
-            f"{resume_command(folder)}. Or name another folder."
-        )
-    raise RunError(
-        f"'{folder}' holds a finished run. See it: "
-        f"appellate deep evaluate {shlex.quote(str(folder))}. Or name another folder."
-    )
+    kind, command = "a run that is not finished. Go on with it", resume_command(folder)
+    if read_record(folder)["results"] is not None:
+        kind, command = "a finished run. See it", command.replace("resume", "evaluate", 1)
+    raise RunError(f"'{folder}' holds {kind}: {command}. Or name another folder.")
 
 
 def read_record(folder: Path) -> Record:
@@ -261,15 +233,7 @@ def count_epochs(folder: Path) -> int:
 # -- the run --------------------------------------------------------------------------------
 
 
-def train(
-    record: Record,
-    data: RunData,
-    folder: str | Path,
-    *,
-    device: str | None = None,
-    resume: bool = False,
-    listen: Listener | None = None,
-) -> DeepClassifier:
+def train(record: Record, data: RunData, folder: str | Path, **run: Any) -> DeepClassifier:
     """Train the classifier of a run, or go on with it; the record says when and with what.
 
     Parameters
@@ -280,29 +244,23 @@ def train(
         Its data.
     folder : path
         Where record, checkpoint and log are kept.
-    device : str, default=None
-        Another one than the record's.
-    resume : bool, default=False
-        Whether to go on from the checkpoint.
-    listen : callable, default=None
-        Called with every epoch's record.
+    **run
+        Parameters of `appellate.deep.Run`: another device than the record's, `resume` to go on
+        from the checkpoint, and who hears of every epoch, `verbose`.
 
     Returns
     -------
     PRODENClassifier or PiCOClassifier
         Fitted.
     """
-    from appellate.deep.processes import n_processes, rank
-    from appellate.deep.settings import Run
-
     folder = Path(folder)
-    model = make_model(record, device, folder=folder, resume=resume, verbose=listen or False)
+    model = make_model(record, folder=folder, **run)
     if rank() == 0:
         versions = {name: version(name) for name in ("appellate", "torch", "numpy")}
         record["sessions"].append(
             {
                 "began": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                "device": str(Run.of(model.run).find_device()),
+                "device": str(model._settled().run.find_device()),
                 "processes": n_processes(),
                 "versions": versions | {"python": python_version()},
             }
@@ -311,10 +269,8 @@ def train(
     assert data.candidates is not None
     try:
         model.fit(data.X, CandidateSets(data.candidates, data.class_names, data.ids))
-    except FloatingPointError as error:
+    except (FloatingPointError, FileExistsError) as error:
         raise RunError(f"training failed: {error}") from error
-    except FileExistsError as error:
-        raise RunError(str(error)) from error
     except OSError as error:
         raise RunError(
             f"cannot write into '{folder}': {error.strerror or error}. Make room, then go on: "
@@ -331,8 +287,6 @@ def train(
 
 def finish(record: Record, model: DeepClassifier, data: RunData, folder: str | Path) -> None:
     """Write the model and the results."""
-    from appellate.io import save_model
-
     folder = Path(folder)
     save_model(model, folder / MODEL)
     record["results"] = measure(model, data, folder)
@@ -342,14 +296,12 @@ def finish(record: Record, model: DeepClassifier, data: RunData, folder: str | P
 # -- what it has reached --------------------------------------------------------------------
 
 
-def evaluate(folder: Path, source: str | None = None, home: Path | None = None) -> Record:
-    """Score a finished run anew, or on other data; return its record with the results.
+def evaluate(folder: Path, home: Path | None = None) -> Record:
+    """Score a finished run anew; return its record with the results.
 
     The model is that of the last epoch, or of the one that was selected without the truth;
     never of the best test epoch.
     """
-    from appellate.io import load_model
-
     record = read_record(folder)
     if record["results"] is None:
         done, total = count_epochs(folder), record["settings"]["n_epochs"]
@@ -357,11 +309,7 @@ def evaluate(folder: Path, source: str | None = None, home: Path | None = None) 
             f"the run in '{folder}' is not finished ({done} of {total} epochs). Go on with it: "
             f"{resume_command(folder)}"
         )
-    model = load_model(folder / MODEL)
-    if source in (None, record["data"]["source"]):
-        record["results"] = measure(model, load_data(record, home), folder)
-    else:
-        record["results"] = _score_other(model, load(str(source), home))
+    record["results"] = measure(load_model(folder / MODEL), load_data(record, home), folder)
     return record
 
 
@@ -371,12 +319,9 @@ def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
     Where an epoch was selected without the truth, the last one is scored too. No epoch is ever
     chosen by the test rows.
     """
-    from appellate.deep.settings import Selection
-
-    plan = model._fitted.plan
+    plan, selection = model._fitted.plan, model._settled().selection.selection
     alone = plan.n_members == 1 and plan.coupling.partner is None
     head = "base" if alone else model.head
-    selection = Selection.of(model.selection).selection
     output, candidates = model.training_output_, model.candidates_
     names = np.arange(candidates.shape[1])
     kept = model.history_[model.best_epoch_ - 1]
@@ -391,7 +336,7 @@ def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
             "covering_rate": covering_rate(candidates, output.argmax(axis=1), classes=names),
             "approximated_accuracy": approximated_accuracy(candidates, output, classes=names),
         },
-        "held_out": {name: kept[name] for name in _HELD_OUT if name in kept} or None,
+        "held_out": {name: kept[name] for name in SCORES if name in kept} or None,
     }
     if data.X_test is not None and data.test_truth is not None:
         results["test"] = _score(model.predict_heads(data.X_test), data.test_truth)
@@ -407,19 +352,6 @@ def _score(heads: Mapping[str, NDArray[Any]], truth: NDArray[np.intp]) -> Record
     """Accuracy by every network that can predict."""
     scores = {name: accuracy(truth, p.argmax(axis=1)) for name, p in heads.items()}
     return {"rows": len(truth), "accuracy": scores}
-
-
-def _score_other(model: DeepClassifier, data: RunData) -> Record:
-    """Score a model on data that it was not trained on: their test rows, or else all rows."""
-    X, truth = (data.X, data.truth) if data.X_test is None else (data.X_test, data.test_truth)
-    if truth is None:
-        raise RunError("these data have no true labels to test on: y_test, or y_true.")
-    names, own = data.class_names.astype(str).tolist(), model.classes_.astype(str).tolist()
-    if sorted(names) == sorted(own):
-        truth = np.array([own.index(name) for name in names])[truth]
-    elif len(names) != len(own) or data.class_names.dtype.kind not in "iu":
-        raise RunError(f"these data have the classes {_some(names)}, the model {_some(own)}.")
-    return {"head": model.head, "test": _score(model.predict_heads(X), truth)}
 
 
 def _score_training(model: DeepClassifier, truth: NDArray[np.intp], head: str) -> Record:
@@ -442,12 +374,6 @@ def _score_training(model: DeepClassifier, truth: NDArray[np.intp], head: str) -
 
 def _last_epoch(model: DeepClassifier, folder: Path) -> Any:
     """Return the networks of the last epoch, which the checkpoint holds."""
-    from appellate.deep.checkpoint import load_tree
-
     state = load_tree(folder / CHECKPOINT)["trainer"]["method"]
-    weights = {k: v.numpy() for k, v in state.items() if not k.endswith("confidence")}
-    return model._fitted.load(weights)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    arrays = {k: v.numpy() for k, v in weights(state).items()}
+    return model._fitted.with_state(weights=arrays)

@@ -10,9 +10,10 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields
+from datetime import datetime, timedelta
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.base import BaseEstimator, clone
@@ -22,19 +23,41 @@ from appellate._compat import Interval, StrOptions
 from appellate.deep.losses import PARTNER_OUTPUTS
 from appellate.deep.networks import NetworkFactory, Shape, make_network
 
-_SHARE = [Interval(Real, 0, 1, closed="both")]
-_COUNT = [Interval(Integral, 1, None, closed="left")]
-_ABOVE_ZERO = [Interval(Real, 0, None, closed="neither")]
-_NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+_SHARE = Interval(Real, 0, 1, closed="both")
+COUNT = Interval(Integral, 1, None, closed="left")
+_ABOVE_ZERO = Interval(Real, 0, None, closed="neither")
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
-Listener = Callable[[dict[str, Any]], None]
+Record = dict[str, Any]
+Listener = Callable[[Record], None]
 
 #: Ways to choose an epoch without the truth.
 SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
 
+def allow(default: Any, *values: Any) -> Any:
+    """Describe a parameter once: its default, and what it may be, as scikit-learn checks it."""
+    return field(default=default, metadata={"values": list(values)})
+
+
+def words(*known: str) -> StrOptions:
+    """Allow some words."""
+    return StrOptions(set(known))
+
+
+PARTNERS = words("non-candidate", "candidate", "independent")
+_AMBIGUITIES = words("label-first", "set-first", "auto")
+
+
+def constraints(settings: Any) -> dict[str, list[Any]]:
+    """Collect what the parameters may be."""
+    return {each.name: each.metadata["values"] for each in fields(settings) if each.metadata}
+
+
 class Settings(BaseEstimator):  # type: ignore[misc]
     """Base class: settings that can be given by one word, their first field."""
+
+    _parameter_constraints = property(constraints)
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -46,9 +69,6 @@ class Settings(BaseEstimator):  # type: ignore[misc]
     def check(self) -> None:
         """Refuse values that make no sense."""
         self._validate_params()
-
-
-AnySettings = TypeVar("AnySettings", bound=Settings)
 
 
 @dataclass(repr=False)
@@ -73,13 +93,11 @@ class Network(Settings):
     torch.Size([8, 5])
     """
 
-    name: str | NetworkFactory = "mlp"
+    name: str | NetworkFactory = allow("mlp", str, callable)
     _: KW_ONLY
     hidden: tuple[int, ...] | None = None
-    norm: str | None = None
-    width: float | None = None
-
-    _parameter_constraints: ClassVar = {"name": [str, callable]}
+    norm: str | None = allow(None, words("before", "after"), None)
+    width: float | None = allow(None, _ABOVE_ZERO, None)
 
     def make(self, shape: Shape, n_outputs: int | None) -> nn.Module:
         """Make the network with fresh weights; None gives the encoder alone."""
@@ -121,37 +139,28 @@ class Optimizer(Settings):
     0.5
     """
 
-    name: str = "auto"
+    name: str = allow("auto", words("auto", "adam", "sgd"))
     _: KW_ONLY
-    learning_rate: float | None = None
-    momentum: float = 0.9
-    weight_decay: float | None = None
-    schedule: str | None = None
-    decay: float = 0.9
-    decay_every: int = 10
-    batch_size: int | None = None
-    drop_last: bool = False
-    precision: str = "float32"
+    learning_rate: float | None = allow(None, _ABOVE_ZERO, None)
+    momentum: float = allow(0.9, Interval(Real, 0, 1, closed="left"))
+    weight_decay: float | None = allow(None, _NOT_NEGATIVE, None)
+    schedule: str | None = allow(None, words("constant", "cosine", "step"), None)
+    decay: float = allow(0.9, Interval(Real, 0, 1, closed="right"))
+    decay_every: int = allow(10, COUNT)
+    batch_size: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
+    drop_last: bool = allow(False, "boolean")
+    precision: str = allow("float32", words("float32", "bfloat16", "float16"))
 
-    _parameter_constraints: ClassVar = {
-        "name": [StrOptions({"auto", "adam", "sgd"})],
-        "learning_rate": [*_ABOVE_ZERO, None],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
-        "weight_decay": [*_NOT_NEGATIVE, None],
-        "schedule": [StrOptions({"constant", "cosine", "step"}), None],
-        "decay": [Interval(Real, 0, 1, closed="right")],
-        "decay_every": _COUNT,
-        "batch_size": [Interval(Integral, 2, None, closed="left"), None],
-        "drop_last": ["boolean"],
-        "precision": [StrOptions({"float32", "bfloat16", "float16"})],
-    }
+    def settled(self, usual: Mapping[str, tuple[Any, ...]], shape: Shape) -> Optimizer:
+        """Fill in what is left open: by the usual settings of each optimiser, and the rows.
 
-    def settled(self, usual: Mapping[str, Mapping[str, Any]], shape: Shape) -> Optimizer:
-        """Fill in what is left open: by the usual settings of each optimiser, and the rows."""
-        name = self.name
-        if name == "auto":
-            name = "adam" if len(shape) == 1 else "sgd"
-        left_open = {k: v for k, v in usual[name].items() if getattr(self, k) is None}
+        The usual ones are learning rate, weight decay, schedule and batch size.
+        """
+        by_rows = "adam" if len(shape) == 1 else "sgd"
+        name = by_rows if self.name == "auto" else self.name
+        fields = ("learning_rate", "weight_decay", "schedule", "batch_size")
+        filled = zip(fields, usual[name], strict=True)
+        left_open = {field: value for field, value in filled if getattr(self, field) is None}
         settled: Optimizer = clone(self).set_params(name=name, **left_open)
         return settled
 
@@ -204,22 +213,13 @@ default="complement"
     0.5
     """
 
-    partner: str | None = "non-candidate"
+    partner: str | None = allow("non-candidate", PARTNERS, None)
     _: KW_ONLY
-    collaboration: float = 0.5
-    blur: float | None = -1.0
-    partner_output: str = "complement"
-    reduction: str = "auto"
-    direction: str = "both"
-
-    _parameter_constraints: ClassVar = {
-        "partner": [StrOptions({"non-candidate", "candidate", "independent"}), None],
-        "collaboration": _NOT_NEGATIVE,
-        "blur": [Interval(Real, None, None, closed="neither"), None],
-        "partner_output": [StrOptions(set(PARTNER_OUTPUTS))],
-        "reduction": [StrOptions({"auto", "sum", "mean"})],
-        "direction": [StrOptions({"both", "to_base", "to_partner"})],
-    }
+    collaboration: float = allow(0.5, _NOT_NEGATIVE)
+    blur: float | None = allow(-1.0, Interval(Real, None, None, closed="neither"), None)
+    partner_output: str = allow("complement", words(*PARTNER_OUTPUTS))
+    reduction: str = allow("auto", words("auto", "sum", "mean"))
+    direction: str = allow("both", words("both", "to_base", "to_partner"))
 
 
 @dataclass(repr=False)
@@ -246,19 +246,10 @@ class Ambiguity(Settings):
     (1.0, 0.5, None)
     """
 
-    ambiguity: str | float = "auto"
+    ambiguity: str | float = allow("auto", _AMBIGUITIES, _SHARE)
     _: KW_ONLY
-    targets: str = "auto"
-    n_rounds: int | None = None
-
-    _parameter_constraints: ClassVar = {
-        "ambiguity": [
-            StrOptions({"label-first", "set-first", "auto"}),
-            Interval(Real, 0, 1, closed="both"),
-        ],
-        "targets": [StrOptions({"auto", "in-sample", "honest"})],
-        "n_rounds": [Interval(Integral, 2, None, closed="left"), None],
-    }
+    targets: str = allow("auto", words("auto", "in-sample", "honest"))
+    n_rounds: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
 
     @property
     def tau(self) -> float | None:
@@ -298,26 +289,20 @@ class Contrast(Settings):
     0.9
     """
 
-    projection_size: int = 128
+    projection_size: int = allow(128, COUNT)
     _: KW_ONLY
-    queue_size: int = 8192
-    temperature: float = 0.07
-    contrast_weight: float = 0.5
-    key_momentum: float = 0.999
-    prototype_momentum: float = 0.99
-    prototype_start: int = 1
-    target_momentum: tuple[float, float] = (0.95, 0.8)
+    queue_size: int = allow(8192, COUNT)
+    temperature: float = allow(0.07, _ABOVE_ZERO)
+    contrast_weight: float = allow(0.5, _NOT_NEGATIVE)
+    key_momentum: float = allow(0.999, _SHARE)
+    prototype_momentum: float = allow(0.99, _SHARE)
+    prototype_start: int = allow(1, Interval(Integral, 0, None, closed="left"))
+    target_momentum: tuple[float, float] = allow((0.95, 0.8), tuple, list)
 
-    _parameter_constraints: ClassVar = {
-        "projection_size": _COUNT,
-        "queue_size": _COUNT,
-        "temperature": _ABOVE_ZERO,
-        "contrast_weight": _NOT_NEGATIVE,
-        "key_momentum": _SHARE,
-        "prototype_momentum": _SHARE,
-        "prototype_start": [Interval(Integral, 0, None, closed="left")],
-        "target_momentum": [tuple, list],
-    }
+    @classmethod
+    def of(cls, value: Contrast | None) -> Self:
+        """Copy constants, or take those of the authors; then check."""
+        return super().of(cls() if value is None else value)
 
     def check(self) -> None:
         """Refuse values that make no sense."""
@@ -354,14 +339,9 @@ default="candidate_likelihood"
     (0.0, 0.1)
     """
 
-    selection: str = "candidate_likelihood"
+    selection: str = allow("candidate_likelihood", words("last", *SCORES))
     _: KW_ONLY
-    validation_fraction: float | None = None
-
-    _parameter_constraints: ClassVar = {
-        "selection": [StrOptions({"last", *SCORES})],
-        "validation_fraction": [Interval(Real, 0, 1, closed="left"), None],
-    }
+    validation_fraction: float | None = allow(None, Interval(Real, 0, 1, closed="left"), None)
 
     @property
     def fraction(self) -> float:
@@ -412,24 +392,14 @@ class Run(Settings):
     'cpu'
     """
 
-    folder: str | os.PathLike[str] | None = None
+    folder: str | os.PathLike[str] | None = allow(None, str, os.PathLike, None)
     _: KW_ONLY
-    resume: bool = False
-    checkpoint_every: int = 1
-    device: str | torch.device = "auto"
-    n_workers: int = 0
-    n_jobs: int | None = None
-    verbose: bool | Listener = False
-
-    _parameter_constraints: ClassVar = {
-        "folder": [str, os.PathLike, None],
-        "resume": ["boolean"],
-        "checkpoint_every": _COUNT,
-        "device": [str, torch.device],
-        "n_workers": [Interval(Integral, 0, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "verbose": ["boolean", callable],
-    }
+    resume: bool = allow(False, "boolean")
+    checkpoint_every: int = allow(1, COUNT)
+    device: str | torch.device = allow("auto", str, torch.device)
+    n_workers: int = allow(0, Interval(Integral, 0, None, closed="left"))
+    n_jobs: int | None = allow(None, Integral, None)
+    verbose: bool | Listener = allow(False, "boolean", callable)
 
     def check(self) -> None:
         """Refuse values that make no sense."""
@@ -443,16 +413,6 @@ class Run(Settings):
         if callable(self.verbose):
             return self.verbose
         return _tell if self.verbose else None
-
-    def quiet(self) -> Run:
-        """Return the same without anyone who listens."""
-        quiet: Run = clone(self).set_params(verbose=False)
-        return quiet
-
-    def on(self, device: str) -> Run:
-        """Return the same on another device."""
-        moved: Run = clone(self).set_params(device=device)
-        return moved
 
     def devices(self) -> list[str]:
         """Name all devices of the kind that is meant, or the one that is named by number."""
@@ -468,10 +428,8 @@ class Run(Settings):
                 return torch.empty(0, device=self.device).device
             except (AssertionError, RuntimeError) as error:
                 raise ValueError(f"there is no device {str(self.device)!r}: {error}") from error
-        found = None
-        if torch.accelerator.is_available():
-            found = torch.accelerator.current_accelerator()
-        return torch.device("cpu") if found is None else found
+        found = torch.accelerator.is_available() and torch.accelerator.current_accelerator()
+        return found or torch.device("cpu")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return plain values, for files."""
@@ -480,11 +438,95 @@ class Run(Settings):
         return {**super().__getstate__(), **told}
 
 
-def _tell(record: dict[str, Any]) -> None:
-    """One line an epoch on the standard error."""
-    part = f"{record['part']}: " if record.get("part") else ""
-    sys.stderr.write(
-        f"{part}epoch {record['epoch']}: loss {record['loss']:.4f}, labels changed "
-        f"{record['changed']:.1%}, {record['rows_per_second']:.0f} rows/s, "
-        f"{record['seconds_left'] / 60:.1f} min left\n"
-    )
+@dataclass(eq=False, repr=False)
+class Parameters:
+    """Parameters of all deep classifiers; `appellate.deep.estimator.DeepClassifier` tells them."""
+
+    network: str | NetworkFactory | Network = allow("mlp", str, callable, Network)
+    _: KW_ONLY
+    partner: str | Coupling | None = allow(None, PARTNERS, Coupling, None)
+    ambiguity: str | float | Ambiguity = allow("label-first", str, Real, Ambiguity)
+    n_networks: int | None = allow(None, COUNT, None)
+    head: str = allow("mean", words("base", "partner", "mean"))
+    n_epochs: int = allow(100, COUNT)
+    optimizer: str | Optimizer = allow("auto", words("auto", "adam", "sgd"), Optimizer)
+    augmentation: str | tuple[str, ...] = allow("auto", str, tuple, list)
+    standardize: bool = allow(True, "boolean")
+    selection: str | Selection = allow("last", str, Selection)
+    warm_start: bool = allow(False, "boolean")
+    run: str | os.PathLike[str] | Run | None = allow(None, str, os.PathLike, Run, None)
+    random_state: Any = None
+    cost: Any = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    #: Parameters that are settings objects, or words for them.
+    _groups: ClassVar[dict[str, type[Settings]]] = {
+        **{"network": Network, "partner": Coupling, "ambiguity": Ambiguity},
+        **{"optimizer": Optimizer, "selection": Selection, "run": Run},
+    }
+    #: What `Optimizer` leaves open, and augmentations of images, one for each view.
+    _usual: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "adam": (0.003, 1e-4, "cosine", 32),
+        "sgd": (0.01, 1e-3, "constant", 128),
+    }
+    _image_views: ClassVar[tuple[str, ...]] = ("none",)
+    _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
+
+    def _settled(self, shape: tuple[int, ...] = ()) -> Any:
+        """Copy, with objects for all settings, checked, and nothing open for rows of a shape."""
+        params = {each.name: getattr(self, each.name) for each in fields(self)}
+        images = self._image_views
+        params |= {name: group.of(params[name]) for name, group in self._groups.items()}
+        settled: Any = type(self)(**params)
+        settled.optimizer = settled.optimizer.settled(self._usual, shape)
+        views = self.augmentation
+        if views == "auto":
+            views = images if len(shape) > 1 else "none"
+        settled.augmentation = (views,) * len(images) if isinstance(views, str) else tuple(views)
+        if len(settled.augmentation) != len(images):
+            raise ValueError(
+                f"augmentation={views!r} must be one word, or a word for each of {len(images)} "
+                "views."
+            )
+        if settled.run.resume and self.random_state is None:
+            raise ValueError("resume=True needs the random_state that the run was begun with.")
+        tau, targets = settled.ambiguity.tau, settled.ambiguity.targets
+        folds = tau is None or (tau > 0 and targets == "honest")
+        if folds and self.n_networks == 1:
+            raise ValueError(
+                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
+                "ambiguity a number."
+            )
+        if self.warm_start and (folds or (self.n_networks or 1) > 1):
+            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
+        return settled
+
+
+Parameters._parameter_constraints = constraints(Parameters)
+
+
+def describe_epoch(record: Record, n_epochs: int | None = None) -> str:
+    """Say in one line how far a training is, how fast, and when it will end.
+
+    Examples
+    --------
+    >>> pace = {"rows_per_second": 9.6, "seconds_left": 0}
+    >>> describe_epoch({"epoch": 2, "loss": 0.5, "changed": 0.25, **pace}, n_epochs=2)
+    'epoch 2/2: loss 0.5000, labels changed 25.0%, 10 rows/s'
+    """
+    part = record.get("part")  # which has epochs of its own
+    of = f"/{n_epochs}" if n_epochs and not part else ""
+    losses = [f"{k[5:]} {v:.4f}" for k, v in record.items() if k.startswith("loss_")]
+    among = f" ({', '.join(losses)})" if len(losses) > 1 else ""
+    said = [f"epoch {record['epoch']}{of}: loss {record['loss']:.4f}{among}"]
+    shares = {"changed": "labels changed", "agreement": "partner agrees"}
+    shares["approximated_accuracy"] = "held-out approximated accuracy"
+    said += [f"{name} {record[key]:.1%}" for key, name in shares.items() if key in record]
+    said.append(f"{record['rows_per_second']:.0f} rows/s")
+    if left := timedelta(seconds=round(record["seconds_left"])):
+        said.append(f"{left} to go, until {datetime.now() + left:%a %d %b %H:%M}")
+    return (f"{part}: " if part else "") + ", ".join(said)
+
+
+def _tell(record: Record) -> None:
+    sys.stderr.write(f"{describe_epoch(record)}\n")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from appellate.candidates import name_rows
 from appellate.datasets.generators import summarize_matrix
-from appellate.datasets.matfiles import read_sets
-from appellate.deep.configuration import ConfigurationError, guess
+from appellate.datasets.matfiles import check_features, read_sets
+from appellate.deep.configuration import ConfigurationError, check_word
 
 NAMES = ("cifar10", "cifar100", "fashion-mnist", "cifar10n")
 _NEEDED = ("X", "candidates")
@@ -49,48 +49,27 @@ class RunData:
     test_truth: NDArray[np.intp] | None = None
     ids: NDArray[np.intp] | None = None
 
-    def flipped(self, flip: float, seed: int) -> RunData:
-        """Make candidate sets: every false label joins with a probability."""
+    def with_sets(self, seed: int, flip: float | None, bag_size: int | None = None) -> RunData:
+        """Make candidate sets: false labels join with a probability, or rows are put in bags.
+
+        The rows of a bag have the union of their labels, which is set-first.
+        """
         from appellate.datasets import make_partial_labels
 
         assert self.truth is not None
-        candidates = make_partial_labels(
-            self.truth,
-            classes=range(len(self.class_names)),
-            flip_probability=flip,
-            random_state=np.random.default_rng(seed),
-        )
-        return replace(self, candidates=candidates)
-
-    def bagged(self, size: int, seed: int) -> RunData:
-        """Make set-first candidates: rows in bags have the union of the labels of their bag."""
-        from appellate.datasets import make_partial_labels
-
-        assert self.truth is not None
-        candidates = make_partial_labels(
-            self.truth,
-            strategy="set_first",
-            classes=range(len(self.class_names)),
-            bag_size=size,
-            random_state=np.random.default_rng(seed),
-        )
-        return replace(self, candidates=candidates)
+        bags = {"strategy": "set_first", "bag_size": bag_size}
+        how: Any = {"flip_probability": flip} if bag_size is None else bags
+        labels, rng = range(len(self.class_names)), np.random.default_rng(seed)
+        sets = make_partial_labels(self.truth, classes=labels, random_state=rng, **how)
+        return replace(self, candidates=sets)
 
     def part(self, rows: NDArray[np.intp], test_rows: NDArray[np.intp]) -> RunData:
         """Keep some rows."""
-
-        def of(values: Any, chosen: NDArray[np.intp]) -> Any:
-            return None if values is None else values[chosen]
-
-        return RunData(
-            self.X[rows],
-            of(self.candidates, rows),
-            self.class_names,
-            of(self.truth, rows),
-            of(self.X_test, test_rows),
-            of(self.test_truth, test_rows),
-            rows,
-        )
+        kept: dict[str, Any] = {"ids": rows}
+        for name in ("X", "candidates", "truth", "X_test", "test_truth"):
+            values, chosen = getattr(self, name), test_rows if "test" in name else rows
+            kept[name] = None if values is None else values[chosen]
+        return replace(self, **kept)
 
     def describe_candidates(self) -> dict[str, Any]:
         """Return mean size, share of sets of one, coverage of the truth, and a hash."""
@@ -113,10 +92,8 @@ def resolve_source(source: str) -> str:
     for name in NAMES:
         if name.replace("-", "") == source.lower().replace("-", ""):
             return name
-    raise ConfigurationError(
-        f"unknown data set '{source}'.{guess(source, NAMES)} Known are {', '.join(NAMES)}. Or "
-        "give an NPZ file: FILE.npz."
-    )
+    check_word(source, [*NAMES, "FILE.npz"], "unknown data set")
+    return source
 
 
 def load(source: str, home: Path | None = None) -> RunData:
@@ -130,63 +107,21 @@ def load(source: str, home: Path | None = None) -> RunData:
 def _load_images(source: str, home: Path | None) -> RunData:
     from appellate import datasets
 
-    test_of = {
-        "cifar10": datasets.load_cifar10,
-        "cifar10n": datasets.load_cifar10,
-        "cifar100": datasets.load_cifar100,
-        "fashion-mnist": datasets.load_fashion_mnist,
-    }
-    if source == "cifar10n":
-        train: Any = datasets.load_cifar10n(data_home=home)
-    else:
-        train = test_of[source](data_home=home)
-    test = test_of[source](subset="test", data_home=home)
-    return RunData(
-        train.images,
-        train.get("candidates"),
-        train.class_names,
-        train.y_true,
-        test.images,
-        test.y_true,
-    )
+    name = "cifar10" if source == "cifar10n" else source.replace("-", "_")
+    labelled = getattr(datasets, f"load_{name}")
+    train: Any = (datasets.load_cifar10n if source == "cifar10n" else labelled)(data_home=home)
+    test = labelled(subset="test", data_home=home)
+    rows, sets, names = train.images, train.get("candidates"), train.class_names
+    return RunData(rows, sets, names, train.y_true, test.images, test.y_true)
 
 
 def _load_npz(path: Path) -> RunData:
-    arrays = _read_npz(path)
-    X = _check_rows(arrays["X"], "X", path)
-    sets = read_sets(arrays["candidates"], f"'candidates' in '{path}'")
-    n, l = sets.matrix.shape
-    if len(X) != n:
-        raise ValueError(f"'{path}': X has {len(X)} rows, but candidates {n}.")
-    names = arrays.get("class_names", np.arange(l))
-    if names.shape != (l,) or len(np.unique(names)) != l:
-        raise ValueError(
-            f"'{path}': class_names must be {l} different names, one for each column of "
-            f"candidates; it has shape {names.shape}."
-        )
-    if ("X_test" in arrays) != ("y_test" in arrays):
-        raise ValueError(f"'{path}': X_test and y_test must be given together.")
-    truth = None
-    if "y_true" in arrays:
-        truth = _columns(arrays["y_true"], names, n, "y_true", path)
-    if "X_test" not in arrays:
-        return RunData(X, sets.matrix, names, truth)
-    X_test = _check_rows(arrays["X_test"], "X_test", path)
-    if X_test.shape[1:] != X.shape[1:]:
-        raise ValueError(
-            f"'{path}': rows of X_test have shape {X_test.shape[1:]}, those of X {X.shape[1:]}."
-        )
-    test_truth = _columns(arrays["y_test"], names, len(X_test), "y_test", path)
-    return RunData(X, sets.matrix, names, truth, X_test, test_truth)
-
-
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
     try:
         archive = np.load(path, allow_pickle=False)
         if isinstance(archive, np.ndarray):
             raise ValueError("it is a single array; write it with numpy.savez")
         with archive:
-            arrays = {k: archive[k] for k in (*_NEEDED, *_OPTIONAL) if k in archive.files}
+            arrays = {k: archive[k] for k in archive.files if k in (*_NEEDED, *_OPTIONAL)}
             found = ", ".join(archive.files) or "none"
     except FileNotFoundError as error:
         raise ValueError(f"there is no file '{path}'.") from error
@@ -198,44 +133,64 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
             f"'{path}' has no array {' or '.join(missing)}; it has {found}. Needed are X and "
             f"candidates, and {', '.join(_OPTIONAL)} are used if there."
         )
-    return arrays
+    try:
+        return _check_arrays(arrays)
+    except ValueError as error:
+        raise ValueError(f"'{path}': {error}") from error
 
 
-def _check_rows(X: NDArray[Any], name: str, path: Path) -> NDArray[Any]:
+def _check_arrays(arrays: dict[str, NDArray[Any]]) -> RunData:
+    X, sets = _check_rows(arrays, "X"), read_sets(arrays["candidates"], "'candidates'")
+    n, l = sets.matrix.shape
+    if len(X) != n:
+        raise ValueError(f"X has {len(X)} rows, but candidates {n}.")
+    names = arrays.get("class_names", np.arange(l))
+    if names.shape != (l,) or len(np.unique(names)) != l:
+        raise ValueError(
+            f"class_names must be {l} different names, one for each column of candidates; it has "
+            f"shape {names.shape}."
+        )
+    if ("X_test" in arrays) != ("y_test" in arrays):
+        raise ValueError("X_test and y_test must be given together.")
+    truth = _columns(arrays, "y_true", names, n)
+    if "X_test" not in arrays:
+        return RunData(X, sets.matrix, names, truth)
+    X_test = _check_rows(arrays, "X_test")
+    if X_test.shape[1:] != X.shape[1:]:
+        raise ValueError(
+            f"rows of X_test have shape {X_test.shape[1:]}, those of X {X.shape[1:]}."
+        )
+    test_truth = _columns(arrays, "y_test", names, len(X_test))
+    return RunData(X, sets.matrix, names, truth, X_test, test_truth)
+
+
+def _check_rows(arrays: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
     """Take bytes as they are, and other numbers as float32 if they are finite."""
-    if X.dtype.kind not in "biuf":
-        raise ValueError(f"'{path}': {name} is of type {X.dtype}, not numbers.")
+    X = arrays[name]
     if X.ndim not in (2, 3, 4) or not X.size:
         raise ValueError(
-            f"'{path}': {name} has shape {X.shape}; give vectors (n, q), grey images (n, h, w) "
-            "or colour images (n, c, h, w) or (n, h, w, c)."
+            f"{name} has shape {X.shape}; give vectors (n, q), grey images (n, h, w) or colour "
+            "images (n, c, h, w) or (n, h, w, c)."
         )
     if X.dtype == np.uint8:
         return X
-    wrong = np.flatnonzero(~np.isfinite(X.reshape(len(X), -1)).all(axis=1))
-    if wrong.size:
-        raise ValueError(f"'{path}': NaN or infinite values in {name_rows(wrong)} of {name}.")
-    return X.astype(np.float32, copy=False)
+    checked = check_features(X.reshape(len(X), -1), name)
+    return checked.reshape(X.shape).astype(np.float32, copy=False)
 
 
 def _columns(
-    labels: NDArray[Any], names: NDArray[Any], n: int, what: str, path: Path
-) -> NDArray[np.intp]:
+    arrays: dict[str, NDArray[Any]], what: str, names: NDArray[Any], n: int
+) -> NDArray[np.intp] | None:
     """Return the column of every label, given as a class name or as a column number."""
+    labels = arrays.get(what)
+    if labels is None:
+        return None
     if labels.shape != (n,):
-        raise ValueError(
-            f"'{path}': {what} has shape {labels.shape}; give one label a row, ({n},)."
-        )
-    order = np.argsort(names)
-    if labels.dtype.kind == names.dtype.kind or {labels.dtype.kind, names.dtype.kind} <= {*"biu"}:
-        place = np.minimum(np.searchsorted(names, labels, sorter=order), len(names) - 1)
-        columns = order[place]
-        wrong = np.flatnonzero(names[columns] != labels)
-    elif labels.dtype.kind in "iu":
-        columns = labels.astype(np.intp)
-        wrong = np.flatnonzero((columns < 0) | (columns >= len(names)))
-    else:
-        raise ValueError(f"'{path}': {what} is of type {labels.dtype}, class_names {names.dtype}.")
+        raise ValueError(f"{what} has shape {labels.shape}; give one label a row, ({n},).")
+    numbers = labels.dtype.kind in "iu" and names.dtype.kind not in "biu"
+    known = {name: k for k, name in enumerate(range(len(names)) if numbers else names.tolist())}
+    columns = np.array([known.get(label, -1) for label in labels.tolist()])
+    wrong = np.flatnonzero(columns < 0)
     if wrong.size:
-        raise ValueError(f"'{path}': no class of that name in {name_rows(wrong)} of {what}.")
+        raise ValueError(f"no class of that name in {name_rows(wrong)} of {what}.")
     return columns

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,18 +14,64 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from appellate.deep.checkpoint import RunFolder
 from appellate.deep.data import Inputs, Rows, Scaling, cut, in_order
-from appellate.deep.folder import Record, RunFolder, Stopwatch
 from appellate.deep.methods import Batch, Method
 from appellate.deep.processes import average_statistics, gather, n_processes, rank, wrap
-from appellate.deep.selection import HeldOut
-from appellate.deep.settings import Listener, Optimizer
+from appellate.deep.settings import Listener, Optimizer, Record
 from appellate.deep.streams import Streams
+from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 
-View = Callable[[Tensor], Tensor]
+Heads = dict[str, NDArray[np.float32]]
+_PARTS = ("method", "optimizer", "scaler")  # with a state of their own
+_BEST = ("best", "best_epoch", "best_score")
 _PRECISIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
+@dataclass(eq=False)
+class HeldOut:
+    """Rows kept aside, and the epoch that did best on their candidate sets.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Rows that are not trained on.
+    candidates : ndarray of bool, shape (n, l)
+        Candidate sets of all rows.
+    score : str
+        One of `appellate.deep.settings.SCORES` to choose the epoch by, or ``"last"`` to only
+        record all of them.
+    head : str
+        Whose probabilities are scored.
+    """
+
+    rows: Rows
+    candidates: NDArray[np.bool_]
+    score: str
+    head: str
+    best: dict[str, Any] | None = None
+    best_epoch: int = 0
+    best_score: float | None = None
+
+    def judge(self, heads: Heads, epoch: int, method: Method) -> dict[str, float]:
+        """Score an epoch, and keep its state if none before was better."""
+        probabilities, sets = heads.get(self.head, heads["base"]), self.candidates[self.rows]
+        names = np.arange(sets.shape[1])
+        scores = {
+            "covering_rate": covering_rate(sets, probabilities.argmax(axis=1), classes=names),
+            "approximated_accuracy": approximated_accuracy(sets, probabilities, classes=names),
+            "candidate_likelihood": candidate_likelihood(
+                sets, probabilities, classes=names, probabilities=True
+            ),
+        }
+        score = scores.get(self.score)
+        if score is not None and (self.best_score is None or score > self.best_score):
+            self.best_epoch, self.best_score = epoch, score
+            self.best = {k: v.detach().clone() for k, v in method.state_dict().items()}
+        return scores
+
+
+@dataclass(eq=False)
 class Trainer:
     """Train a method on inputs and candidate sets.
 
@@ -35,7 +83,7 @@ class Trainer:
         Training rows.
     candidates : Tensor of bool, shape (n, l)
         Their candidate sets.
-    optimizer : Optimizer
+    settings : Optimizer
         How, with nothing left open.
     n_epochs : int
         Passes over the data.
@@ -57,46 +105,44 @@ class Trainer:
         Called with every epoch's record.
     """
 
-    def __init__(
-        self,
-        method: Method,
-        inputs: Inputs,
-        candidates: Tensor,
-        optimizer: Optimizer,
-        n_epochs: int,
-        *,
-        streams: Streams,
-        views: Sequence[View],
-        scaling: Scaling,
-        device: torch.device,
-        rows: Rows | None = None,
-        held_out: HeldOut | None = None,
-        folder: RunFolder | None = None,
-        listen: Listener | None = None,
-    ) -> None:
-        self.method, self.inputs, self.settings = method, inputs, optimizer
-        self.n_epochs = int(n_epochs)
-        self.candidates, self.device = candidates.to(device), device
-        self.streams, self.views, self.scaling = streams, views, scaling
-        self.held_out, self.folder, self.listen = held_out, folder, listen
-        rows = np.arange(len(inputs)) if rows is None else rows
-        self.rows = rows if held_out is None else np.setdiff1d(rows, held_out.rows)
-        trained = [p for p in method.parameters() if p.requires_grad]
-        self.optimizer = optimizer.make(trained)
-        self.scaler = torch.amp.GradScaler(device.type, enabled=optimizer.precision == "float16")
-        self.stepper = wrap(method)
-        self.epoch, self.batch = 0, 0
-        self.sums: dict[str, Tensor] = {}
+    method: Method
+    inputs: Inputs
+    candidates: Tensor
+    settings: Optimizer
+    n_epochs: int
+    _: KW_ONLY
+    streams: Streams
+    views: Sequence[Callable[[Tensor], Tensor]]
+    scaling: Scaling
+    device: torch.device
+    rows: Rows | None = None
+    held_out: HeldOut | None = None
+    folder: RunFolder | None = None
+    listen: Listener | None = None
+    epoch: int = field(default=0, init=False)
+    batch: int = field(default=0, init=False)
+    sums: dict[str, Tensor] = field(default_factory=dict, init=False)
+    history: list[Record] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.candidates = self.candidates.to(self.device)
+        self.trained = np.arange(len(self.inputs)) if self.rows is None else self.rows
+        if self.held_out is not None:
+            self.trained = np.setdiff1d(self.trained, self.held_out.rows)
+        learnt = [p for p in self.method.parameters() if p.requires_grad]
+        self.optimizer = self.settings.make(learnt)
+        halves = self.settings.precision == "float16"
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=halves)
+        self.stepper = wrap(self.method)
         self.labels = self._labels()
-        self.history: list[Record] = []
 
     def train(self) -> list[Record]:
         """Run all epochs that are left; return one record for each epoch of the run."""
         with nullcontext() if self.folder is None else self.folder.open(self):
-            clock = Stopwatch(self.n_epochs - self.epoch)
+            self._since = time.perf_counter()
             while self.epoch < self.n_epochs:
                 self._train_epoch()
-                record = self._close_epoch(clock)
+                record = self._close_epoch()
                 if self.folder is not None:
                     self.folder.close_epoch(record, self)
                 if self.listen is not None and rank() == 0:
@@ -105,46 +151,36 @@ class Trainer:
             self.method.load_state_dict(self.held_out.best)
         return self.history
 
-    def predict(self, rows: Rows | None = None) -> dict[str, NDArray[np.float32]]:
-        """Probabilities of training rows, by default all, by every head, (m, l)."""
-        chosen = np.arange(len(self.inputs)) if rows is None else rows
-        batches = [chosen[part] for part in in_order(len(chosen), 1024)]
-        return predict(self.method, self.inputs.batches(batches, self.device), self.scaling)
-
     def state(self) -> dict[str, Any]:
         """Return everything that the rest of the run depends on."""
         return {
-            "method": self.method.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "scaler": self.scaler.state_dict(),
+            **{name: getattr(self, name).state_dict() for name in _PARTS},
             "position": [self.epoch, self.batch],
             "sums": self.sums,
             "labels": self.labels,
-            "held_out": None if self.held_out is None else self.held_out.state(),
+            "held_out": self.held_out and {k: getattr(self.held_out, k) for k in _BEST},
             "history": self.history,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.method.load_state_dict(state["method"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.scaler.load_state_dict(state["scaler"])
+        for name in _PARTS:
+            getattr(self, name).load_state_dict(state[name])
         self.epoch, self.batch = state["position"]
         self.sums = {name: value.to(self.device) for name, value in state["sums"].items()}
         self.labels, self.history = state["labels"].to(self.device), state["history"]
         if self.held_out is not None:
-            self.held_out.load_state(state["held_out"])
+            self.held_out.__dict__.update(state["held_out"])
 
     # -- one epoch, one step ------------------------------------------------------------
 
     def _train_epoch(self) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(self.epoch, self.n_epochs)
-        order = self.rows[self.streams.permutation(len(self.rows), "batches", self.epoch)]
-        size, drop_last = self.settings.batch_size, self.settings.drop_last
-        assert size is not None
-        batches = [_own_share(rows) for rows in cut(order, size, drop_last=drop_last)]
-        left = batches[self.batch :]
+        shuffled = self.streams.permutation(len(self.trained), "batches", self.epoch)
+        size: Any = self.settings.batch_size
+        batches = cut(self.trained[shuffled], size, drop_last=self.settings.drop_last)
+        left = [_own_share(rows) for rows in batches[self.batch :]]
         self.method.train()
         for rows, x in zip(left, self.inputs.batches(left, self.device), strict=True):
             self._step(rows, x)
@@ -158,7 +194,9 @@ class Trainer:
         with self.streams.drawing("views", *place), torch.no_grad():
             views = tuple(self.scaling(view(x)) for view in self.views)
         batch = Batch(numbers, views, self.candidates[numbers])
-        with self.streams.drawing("networks", *place), self._autocast():
+        short = _PRECISIONS.get(self.settings.precision)
+        cast = torch.autocast(self.device.type, dtype=short, enabled=short is not None)
+        with self.streams.drawing("networks", *place), cast:
             step = self.stepper(batch, self.epoch, self.n_epochs)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(step.loss).backward()
@@ -168,7 +206,7 @@ class Trainer:
             self.sums[name] = self.sums.get(name, 0.0) + value * len(rows)
         self.sums["rows"] = self.sums.get("rows", 0.0) + torch.tensor(float(len(rows)))
 
-    def _close_epoch(self, clock: Stopwatch) -> Record:
+    def _close_epoch(self) -> Record:
         average_statistics(self.method)
         names = [name for name in self.sums if name != "rows"]
         totals = torch.stack([self.sums[name].to(self.device) for name in [*names, "rows"]])
@@ -188,11 +226,15 @@ class Trainer:
             "mean_confidence": float(self._confidence().amax(dim=1).double().mean()),
         }
         if self.held_out is not None:
-            heads = self.predict(self.held_out.rows)
+            heads = predict(self.method, self.inputs, self.scaling, self.held_out.rows)
             record |= self.held_out.judge(heads, self.epoch + 1, self.method)
-        record |= clock.lap(int(totals[-1]))
         self.labels, self.sums = labels, {}
         self.epoch, self.batch = self.epoch + 1, 0
+        now = time.perf_counter()
+        seconds, self._since = now - self._since, now
+        record["seconds"] = seconds
+        record["rows_per_second"] = int(totals[-1]) / max(seconds, 1e-9)
+        record["seconds_left"] = seconds * (self.n_epochs - self.epoch)
         self.history.append(record)
         return record
 
@@ -201,19 +243,16 @@ class Trainer:
 
     def _confidence(self) -> Tensor:
         """Confidence of the rows that are trained on."""
-        return self.method.confidence[torch.from_numpy(self.rows).to(self.device)]
-
-    def _autocast(self) -> torch.autocast:
-        dtype = _PRECISIONS.get(self.settings.precision)
-        return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
+        return self.method.confidence[torch.from_numpy(self.trained).to(self.device)]
 
 
 @torch.inference_mode()
-def predict(method: Any, batches: Any, scaling: Scaling) -> dict[str, NDArray[np.float32]]:
-    """Probabilities of batches of inputs by every head, (m, l), in evaluation mode."""
+def predict(method: Any, inputs: Inputs, scaling: Scaling, rows: Rows | None = None) -> Heads:
+    """Probabilities of rows, by default all, by every head, (m, l), in evaluation mode."""
     method.eval()
     parts: dict[str, list[Tensor]] = {}
-    for batch in batches:
+    batches = in_order(np.arange(len(inputs)) if rows is None else rows, 1024)
+    for batch in inputs.batches(batches, next(method.parameters()).device):
         for name, probabilities in method.heads(scaling(batch)).items():
             parts.setdefault(name, []).append(probabilities.cpu())
     return {name: torch.cat(tensors).numpy() for name, tensors in parts.items()}

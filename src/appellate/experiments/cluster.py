@@ -47,28 +47,21 @@ def run_on_dask(
         Address of a running scheduler; None starts and stops a local cluster.
     """
     with connect(n_jobs, scheduler) as client:
-        yield from run_on_client(client, runs, problems)
+        from distributed import as_completed
 
-
-def run_on_client(
-    client: Any, runs: Mapping[str, Run], problems: Mapping[str, Problem]
-) -> Iterator[tuple[str, Outcome]]:
-    """Yield the outcomes of runs submitted to a client."""
-    from distributed import as_completed
-
-    data = {name: _lay_out(client, problem) for name, problem in problems.items()}
-    futures = {
-        client.submit(
-            execute_keyed, key, run, data[run.dataset], key=f"run-{key}", retries=_RETRIES
-        ): key
-        for key, run in runs.items()
-    }
-    for future in as_completed(list(futures)):  # type: ignore[no-untyped-call]
-        if future.status == "finished":
-            yield future.result()
-        else:
-            yield futures[future], Outcome(error=_reason(future))
-        future.release()
+        data = {name: _lay_out(client, problem) for name, problem in problems.items()}
+        futures = {
+            client.submit(
+                execute_keyed, key, run, data[run.dataset], key=f"run-{key}", retries=_RETRIES
+            ): key
+            for key, run in runs.items()
+        }
+        for future in as_completed(list(futures)):  # type: ignore[no-untyped-call]
+            if future.status == "finished":
+                yield future.result()
+            else:
+                yield futures[future], Outcome(error=_reason(future))
+            future.release()
 
 
 @contextmanager

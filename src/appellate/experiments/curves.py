@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 #: What is varied: its meaning, and the values that it takes.
 CURVES = {
     "flip": ("probability of a further candidate (q)", (0.1, 0.3, 0.5, 0.7)),
-    "noise": ("share of the rows whose truth is missing (q = 0.3)", (0.0, 0.1, 0.2, 0.3)),
-    "shared": ("share of the rows in bags with shared sets (else q = 0.3)", (0.0, 0.5, 1.0)),
+    "noise": ("share of rows whose truth is missing (q = 0.3)", (0.0, 0.1, 0.2, 0.3)),
+    "shared": ("share of rows in bags with shared sets (else q = 0.3)", (0.0, 0.5, 1.0)),
 }
 
 

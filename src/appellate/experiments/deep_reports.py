@@ -438,43 +438,36 @@ def report_deep(
         raise DeepTableError("none of the runs has a test accuracy. " + " ".join(told))
     lines = collect(runs, all_heads=all_heads)
     pairs = list(pair(lines))
-    sheets = [_overview(lines)]
-    if any(each.result for each in pairs):
-        sheets.append(_differences(pairs))
+    alone = [_record(line) for line in lines]
+    paired = [_record(each.line, each) for each in pairs if each.result]
+    sheets = [_overview(alone), *([_differences(paired)] if paired else [])]
     notes = [*told, *_notes(lines, pairs)]
-    rows = [*map(_line_record, lines), *(_line_record(e.line, e) for e in pairs if e.result)]
-    return Report("deep", "Deep runs", CAPTION, tuple(sheets), tuple(rows), tuple(notes))
+    rows = (*alone, *paired)
+    return Report("deep", "Deep runs", CAPTION, tuple(sheets), rows, tuple(notes))
 
 
-def _overview(lines: list[DeepLine]) -> Sheet:
+def _overview(records: list[Record]) -> Sheet:
     rows = []
-    for line in lines:
-        values, paper = line.percent(), line.paper
-        beside = "" if paper is None else _figure(*paper)
-        ours = _figure(float(values.mean()), spread(values))
-        rows.append((*_place(line), line.title, str(len(values)), ours, beside))
+    for each in records:
+        paper = each["paper_mean"]
+        beside = "" if paper is None else _figure(paper, each["paper_deviation"])
+        ours = _figure(each["mean"], each["deviation"])
+        rows.append((*_place(each), each["method"], str(len(each["seeds"])), ours, beside))
     return _sheet("Accuracy", ("data", "flip", "method", "seeds", "ours", "paper"), rows)
 
 
-def _differences(pairs: list[DeepPair]) -> Sheet:
+def _differences(records: list[Record]) -> Sheet:
     rows = []
-    for each in pairs:
-        found = each.result
-        if found is None:
-            continue
-        low, high = found.difference_interval
-        printed = _paper_difference(each)
-        effect = finite(found.effect_size)
+    for each in records:
+        n, low, printed = len(each["seeds"]), each["difference_low"], each["paper_difference"]
+        effect, points = each["effect_size"], f"{each['difference']:+.2f} "
         rows.append(
             (
-                *_place(each.line),
-                each.line.title,
-                each.other.title,
-                str(len(each.seeds)),
-                f"{found.difference:+.2f} {MARKS[found.outcome()]}".rstrip(),
-                "-" if finite(low) is None else f"{low:+.2f} to {high:+.2f}",
-                p_value(found.t_pvalue),
-                "" if len(each.seeds) < WILCOXON_SEEDS else p_value(found.wilcoxon_pvalue),
+                *(*_place(each), each["method"], each["against"], str(n)),
+                (points + MARKS[each["outcome"]]).rstrip(),
+                "-" if low is None else f"{low:+.2f} to {each['difference_high']:+.2f}",
+                p_value(each["t_pvalue"]),
+                "" if n < WILCOXON_SEEDS else p_value(each["wilcoxon_pvalue"]),
                 "-" if effect is None else f"{effect:+.2f}",
                 "" if printed is None else f"{printed:+.2f}",
             )
@@ -490,7 +483,7 @@ def _sheet(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     return Sheet(title, tuple(header[j] for j in kept), tuple(cells))
 
 
-def _line_record(line: DeepLine, pair: DeepPair | None = None) -> dict[str, Any]:
+def _record(line: DeepLine, pair: DeepPair | None = None) -> Record:
     """Return one line as numbers; of a pair, over the seeds that it has in common."""
     run, paper = line.first, line.paper or (None, None)
     seeds = list(line.runs if pair is None else pair.seeds)
@@ -499,7 +492,9 @@ def _line_record(line: DeepLine, pair: DeepPair | None = None) -> dict[str, Any]
         exact = found.wilcoxon_pvalue if len(seeds) >= WILCOXON_SEEDS else np.nan
         numbers = (found.difference, *found.difference_interval, found.t_pvalue, exact)
         shares = map(finite, (*numbers, found.effect_size))
-        told = (*shares, found.outcome(), _paper_difference(pair))
+        theirs, others = line.paper, pair.other.paper
+        gain = None if theirs is None or others is None else round(theirs[0] - others[0], 2)
+        told = (*shares, found.outcome(), gain)
         tested = dict(zip(_TESTED, told, strict=True))
     return {
         "data": line.data,
@@ -576,18 +571,13 @@ def _notes_of_pair(pair: DeepPair) -> Iterable[str]:
         yield f"{name}: the same difference for every seed, so no t-test."
 
 
-def _paper_difference(pair: DeepPair) -> float | None:
-    line, other = pair.line.paper, pair.other.paper
-    return None if line is None or other is None else round(line[0] - other[0], 2)
-
-
-def _place(line: DeepLine) -> tuple[str, str]:
-    return line.data, "" if line.first.flip is None else f"{line.first.flip:g}"
+def _place(record: Record) -> tuple[str, str]:
+    return record["data"], "" if record["flip"] is None else f"{record['flip']:g}"
 
 
 def _name(line: DeepLine) -> str:
-    data, flip = _place(line)
-    return f"{line.title} on {data}{f', flip {flip}' if flip else ''}"
+    flip = line.first.flip
+    return f"{line.title} on {line.data}{'' if flip is None else f', flip {flip:g}'}"
 
 
 def _seeds(seeds: Iterable[int]) -> str:

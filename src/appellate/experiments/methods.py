@@ -1,18 +1,23 @@
-"""What is run: base classifiers alone and coupled, variants of PLCP, and controls."""
+"""What is run: bases and networks alone and coupled, variants of PLCP, and controls."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from ast import literal_eval
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from pkgutil import resolve_name
+from typing import Any, Literal, TypeVar
 
-Kind = Literal[
-    "base", "plcp", "jury", "testimony", "partner", "ridge", "random", "lowest", "majority"
-]
+from appellate._text import install
+
+Luck = Literal["random", "lowest", "majority"]
+Whole = Literal["jury", "testimony", "partner", "ridge"]
+Kind = Literal["base", "plcp", "deep"] | Whole | Luck
+Item = TypeVar("Item")
 Settings = tuple[tuple[str, Any], ...]
 
 # The paper's names of its six bases, in the order of its tables.
@@ -24,9 +29,29 @@ BASES = {
     "svm": "PL-SVM",
     "knn": "PL-KNN",
 }
+#: Networks by their names for ``--methods``.
+DEEP = {
+    **{"proden": "PRODEN", "pico": "PiCO", "rc": "RC", "cc": "CC", "lws": "LWS", "cavl": "CAVL"},
+    **{"mse": "MSE", "exp": "EXP", "abs-mae": "ABS-MAE", "abs-gce": "ABS-GCE", "pop": "POP"},
+    **{"cr-dpll": "CR-DPLL", "solar": "SoLar", "records": "RECORDS"},
+}
+_TITLES = BASES | DEEP | {"ipal": "IPAL", "clpl": "CLPL", "ecoc": "PL-ECOC"}
 
-
-_TITLES = BASES | {"ipal": "IPAL", "clpl": "CLPL", "ecoc": "PL-ECOC"}
+#: Splits that a network has at most: the first of those that are asked for.
+DEEP_SPLITS = 5
+#: Of every network, found on splits 100 and 101 of Lost.
+NETWORK = {"hidden": (200, 200), "n_epochs": 120, "batch_size": 64, "learning_rate": 0.002}
+SETTING = (
+    f"Deep methods: the first {DEEP_SPLITS} splits at most; an MLP of two layers of 200, 120 "
+    "epochs of Adam (learning rate 0.002, cosine, batches of 64), the last epoch; rows of tables "
+    "have no views."
+)
+_CLASSES = {
+    "jury": "appellate.jury:JuryClassifier",
+    "testimony": "appellate.testimony:TestimonyClassifier",
+    "partner": "appellate.partner:PartnerClassifier",
+    "ridge": "appellate.experiments.controls:RidgeControl",
+}
 
 
 @dataclass(frozen=True)
@@ -38,14 +63,15 @@ class Method:
     title : str
         Name to print; it is no part of the configuration.
     kind : str
-        A base alone, a base coupled by PLCP, the jury, testimony (which hears people's answers),
-        or a control: the partner alone, ridge regression on the uniform confidence, a random or
-        the lowest-numbered candidate, the label that most people gave.
+        A base alone, a base coupled by PLCP, a network alone or coupled, the jury, testimony
+        (which hears people's answers), or a control: the partner alone, ridge regression on the
+        uniform confidence, a random or the lowest-numbered candidate, the label that most
+        people gave.
     base : str or None
-        Registered name of the base.
+        Registered name of the base, or name of the network.
     base_settings, settings : tuple of (str, value)
         Parameters of the base, and of PLCP, the jury or the control, where they are not the
-        default.
+        default; of a network those that all have, and its own.
     start : {"own", "graph"}
         Initial confidence of the base: its own, or that of the neighbour graph.
     trace : bool
@@ -62,17 +88,13 @@ class Method:
 
     def config(self) -> dict[str, Any]:
         """All that decides the result, as plain data."""
-        return {
-            "kind": self.kind,
-            "base": self.base,
-            "base_settings": dict(self.base_settings),
-            "settings": dict(self.settings),
-            "start": self.start,
-            "trace": self.trace,
-        }
+        plain = {"base_settings": dict(self.base_settings), "settings": dict(self.settings)}
+        return {key: value for key, value in vars(self).items() if key != "title"} | plain
 
     def base_code(self) -> str | None:
-        """Hash of the source of a third party's base; None where the base is ours."""
+        """Hash of the source of networks or of a third party's base; None where it is ours."""
+        if self.kind == "deep":
+            return _code("appellate.deep")
         return None if self.base is None else _foreign_code(self.base)
 
     def build(self, seed: int, n_rows: int = 0) -> Any:
@@ -89,23 +111,29 @@ class Method:
         return model
 
     def _build(self, seed: int) -> Any:
-        if self.kind == "partner":
-            from appellate.partner import PartnerClassifier
+        if self.kind in _CLASSES:
+            seeded = {"random_state": seed} if self.kind == "jury" else {}
+            return resolve_name(_CLASSES[self.kind])(**seeded | dict(self.settings))
+        makers = {"base": self._build_base, "plcp": self._build_coupled, "deep": self._build_deep}
+        return makers[self.kind](seed)
 
-            return PartnerClassifier(**dict(self.settings))
-        if self.kind == "jury":
-            from appellate.jury import JuryClassifier
+    def _build_deep(self, seed: int) -> Any:
+        from appellate import deep
 
-            return JuryClassifier(**{"random_state": seed} | dict(self.settings))
-        if self.kind == "testimony":
-            from appellate.testimony import TestimonyClassifier
-
-            return TestimonyClassifier(**dict(self.settings))
-        if self.kind == "ridge":
-            from appellate.experiments.controls import RidgeControl
-
-            return RidgeControl(**dict(self.settings))
-        return self._build_base(seed) if self.kind == "base" else self._build_coupled(seed)
+        fixed: dict[str, Any] = dict(self.base_settings)
+        rates = {name: fixed[name] for name in ("batch_size", "learning_rate")}
+        given: dict[str, Any] = {
+            "network": deep.Network("mlp", hidden=tuple(fixed["hidden"])),
+            "n_epochs": fixed["n_epochs"],
+            "optimizer": deep.Optimizer("adam", schedule="cosine", **rates),
+            "random_state": seed,
+        }
+        if self.base == "pico":  # with a queue for hundreds of rows, not for 50,000
+            contrast = deep.Contrast(64, queue_size=1024)
+            return deep.PiCOClassifier(**given | {"contrast": contrast} | dict(self.settings))
+        if self.base == "proden":
+            return deep.PRODENClassifier(**given | dict(self.settings))
+        return deep.RivalClassifier(**given | {"loss": self.base} | dict(self.settings))
 
     def _build_base(self, seed: int) -> Any:
         from appellate.bases import make_base
@@ -161,8 +189,12 @@ def _foreign_code(base: str) -> str | None:
     from appellate.bases import available_bases
 
     package = available_bases().get(base, "appellate").partition(":")[0].partition(".")[0]
-    if package == "appellate":
-        return None
+    return None if package == "appellate" else _code(package)
+
+
+@cache
+def _code(package: str) -> str:
+    """Hash of all modules of a package."""
     try:
         spec = find_spec(package)
     except ValueError:  # made at run time, without a file
@@ -202,6 +234,42 @@ def coupled_auto(base: str, **base_settings: Any) -> Method:
     return coupled(base, title=title, base_settings=base_settings, settings=settings)
 
 
+def deep(name: str, **settings: Any) -> Method:
+    """Make the method of a network, with settings of its class."""
+    rest, title = dict(settings), ""
+    if rest.pop("partner", None) == "non-candidate":
+        title = "-PLCP"
+    if rest.pop("ambiguity", None) == "auto":
+        title += "(auto)"
+    title = _title(name, rest).replace(DEEP[name], DEEP[name] + title, 1)
+    return Method(title, "deep", name, _settings(NETWORK), _settings(settings))
+
+
+def deep_rivals() -> list[Method]:
+    """Networks of the table of rivals; none without torch. RC here is PRODEN, to the bit."""
+    if deep_missing():
+        return []
+    more = [deep("proden", partner="non-candidate"), deep("proden", ambiguity="auto")]
+    return [*(deep(name) for name in DEEP if name != "rc"), *more]
+
+
+def deep_missing() -> str:
+    """Say what networks lack; nothing if they can be run."""
+    if find_spec("torch") is not None:
+        return ""
+    return f"deep methods ({', '.join(DEEP.values())}): they need torch, {install('deep')}"
+
+
+def is_coupled(method: Method) -> bool:
+    """Whether a method is a base or a network with a partner."""
+    return method.kind == "plcp" or "partner" in dict(method.settings)
+
+
+def splits_of(method: Method, splits: Sequence[Item]) -> Sequence[Item]:
+    """Return the splits that a method is run on: the first five of a network."""
+    return splits[:DEEP_SPLITS] if method.kind == "deep" else splits
+
+
 JURY = Method("jury", "jury")
 TESTIMONY = Method("testimony", "testimony")
 MAJORITY = Method("majority vote", "majority")
@@ -232,7 +300,9 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def read_methods(texts: Iterable[str]) -> list[Method]:
-    """Read methods, separated by commas; every base stands alone, coupled, and coupled (auto).
+    """Read methods, separated by commas.
+
+    Every base stands alone, coupled, and coupled (auto); a network alone and with a partner.
 
     Raises
     ------
@@ -249,7 +319,12 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     found: list[Method] = []
     for part in filter(None, map(str.strip, parts)):
         name, settings = parse_method(part)
-        if name in ("jury", "testimony"):
+        if name.lower() in DEEP:
+            if deep_missing():
+                raise ImportError(deep_missing())
+            partner = {"partner": "non-candidate"}
+            chosen = [deep(name.lower(), **more | settings) for more in ({}, partner)]
+        elif name in ("jury", "testimony"):
             chosen = [Method(_title(name, settings), name, settings=_settings(settings))]  # type: ignore[arg-type]
         else:
             chosen = [alone(name, **settings), coupled(name, base_settings=settings)]
@@ -264,15 +339,10 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
 
 
 def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    try:
+        return literal_eval(text.title() if text.lower() in ("true", "false", "none") else text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _title(base: str, settings: dict[str, Any]) -> str:

@@ -118,6 +118,8 @@ def execute(run: Run, problem: Problem) -> Outcome:
     pair of data set and method does not end all the others.
     """
     try:
+        if run.method.kind == "deep":
+            import appellate.deep.settings  # noqa: F401  # torch: what is loaded can be limited
         with threadpool_limits(limits=1):
             return _execute(run, problem)
     except Exception as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from appellate._text import install, neutralize
+from appellate.experiments.methods import SETTING
 from appellate.experiments.paper import IMPROVEMENT_RATIOS
 from appellate.experiments.results import Results, TableResult, finite
 from appellate.experiments.store import Row
@@ -76,6 +77,8 @@ def report_table(result: TableResult, results: Results, missing: Mapping[str, st
     if any(line.compared for line in table.lines):
         sheets.append(_summary(result))
     notes = [f"{len(results.splits)} splits. {FIXED}"]
+    if any(method.kind == "deep" for method in table.methods()):
+        notes.append(SETTING)
     if table.name == "transductive":
         sheets.append(_ties(result, results))
         notes.append(TIES)

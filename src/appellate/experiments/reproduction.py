@@ -12,9 +12,8 @@ from appellate.bases import available_bases
 from appellate.experiments import studies
 from appellate.experiments.authors import RAW, authors_tables, load_raw_lost, report_authors
 from appellate.experiments.curves import CURVE_METHODS, curve_problems, draw_curves, report_curves
-from appellate.experiments.deep_methods import deep_missing
 from appellate.experiments.figures import draw_table, save
-from appellate.experiments.methods import BASES, Method
+from appellate.experiments.methods import BASES, Method, deep_missing
 from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
 from appellate.experiments.protocol import Run
 from appellate.experiments.reports import Report, report_table, write_page, write_texts

@@ -9,8 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.experiments.deep_methods import splits_of
-from appellate.experiments.methods import Method
+from appellate.experiments.methods import Method, splits_of
 from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import Run

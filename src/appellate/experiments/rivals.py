@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata, studentized_range
 
-from appellate.experiments.deep_methods import SETTING, deep_missing, deep_rivals
 from appellate.experiments.methods import (
     JURY,
     MAJORITY,
     PARTNER_ALONE,
     RANDOM,
     RIDGE,
+    SETTING,
     TESTIMONY,
     Method,
     alone,
     coupled,
     coupled_auto,
+    deep_missing,
+    deep_rivals,
 )
 from appellate.experiments.problems import Problem
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text

@@ -92,7 +92,15 @@ def run_all(
     summary = Summary(total=len(wanted), found=len(wanted) - len(left))
     begin(summary.total, summary.found)
     where = environment()
-    for key, outcome in _hand_out(left, problems, n_jobs, backend, scheduler):
+    if backend == "dask" and left:
+        from appellate.experiments.cluster import run_on_dask
+
+        outcomes = run_on_dask(left, problems, n_jobs, scheduler)
+    elif n_jobs > 1 and left:
+        outcomes = _run_on_loky(left, problems, n_jobs)
+    else:
+        outcomes = (execute_keyed(key, run, problems[run.dataset]) for key, run in left.items())
+    for key, outcome in outcomes:
         run = left[key]
         if outcome.error is None:
             found = {"fingerprint": prints[run.dataset], "version": number}
@@ -102,25 +110,6 @@ def run_all(
             summary.failures[run] = outcome.error
         report(run, outcome)
     return summary
-
-
-def _hand_out(
-    runs: Mapping[str, Run],
-    problems: Mapping[str, Problem],
-    n_jobs: int,
-    backend: Backend,
-    scheduler: str | None,
-) -> Iterator[tuple[str, Outcome]]:
-    """Yield outcomes in the order in which they arrive."""
-    if not runs:
-        return iter(())
-    if backend == "dask":
-        from appellate.experiments.cluster import run_on_dask
-
-        return run_on_dask(runs, problems, n_jobs, scheduler)
-    if n_jobs == 1:
-        return ((key, execute(run, problems[run.dataset])) for key, run in runs.items())
-    return _run_on_loky(runs, problems, n_jobs)
 
 
 def _run_on_loky(

@@ -19,21 +19,12 @@ _BUSY_SECONDS = 60.0
 _MAGIC = b"SQLite format 3\x00"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS runs (
-    key TEXT PRIMARY KEY,
-    dataset TEXT NOT NULL,
-    method TEXT NOT NULL,
-    split INTEGER NOT NULL,
-    seed INTEGER NOT NULL,
-    data_hash TEXT NOT NULL,
-    version TEXT NOT NULL,
-    config TEXT NOT NULL,
-    scores TEXT NOT NULL,
-    details TEXT,
-    fit_seconds REAL NOT NULL,
-    predict_seconds REAL NOT NULL,
-    memory_mb REAL,
-    environment TEXT NOT NULL,
-    finished REAL NOT NULL
+    key TEXT PRIMARY KEY, dataset TEXT NOT NULL, method TEXT NOT NULL,
+    split INTEGER NOT NULL, seed INTEGER NOT NULL,
+    data_hash TEXT NOT NULL, version TEXT NOT NULL, config TEXT NOT NULL,
+    scores TEXT NOT NULL, details TEXT,
+    fit_seconds REAL NOT NULL, predict_seconds REAL NOT NULL, memory_mb REAL,
+    environment TEXT NOT NULL, finished REAL NOT NULL
 ) WITHOUT ROWID
 """
 
@@ -91,15 +82,9 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"cannot write the store '{path}': {error.strerror or error}. Name another file "
-                "with --store."
-            ) from error
-        _check_file(path)
         with self._explained():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _check_file(path)
             self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
             try:
                 self._prepare()
@@ -133,23 +118,11 @@ class Store:
         environment: dict[str, Any],
     ) -> bool:
         """Store the outcome of a run; return False if its row was there already."""
-        values = (
-            key,
-            run.dataset,
-            run.method.title,
-            run.split,
-            run.seed,
-            fingerprint,
-            version,
-            _dump(run.config()),
-            _dump(outcome.scores),
-            None if outcome.details is None else _dump(outcome.details),
-            outcome.fit_seconds,
-            outcome.predict_seconds,
-            outcome.memory,
-            _dump(environment),
-            time.time(),
-        )
+        known = (key, run.dataset, run.method.title, run.split, run.seed, fingerprint, version)
+        details = None if outcome.details is None else _dump(outcome.details)
+        found = (_dump(run.config()), _dump(outcome.scores), details)
+        taken = (outcome.fit_seconds, outcome.predict_seconds, outcome.memory)
+        values = (*known, *found, *taken, _dump(environment), time.time())
         marks = ",".join("?" * len(values))
         with self._explained():
             cursor = self._connection.execute(
@@ -185,10 +158,12 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn errors of SQLite into ours."""
+        """Turn errors of SQLite and of files into ours."""
         try:
             yield
-        except sqlite3.Error as error:
+        except StoreError:
+            raise
+        except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"cannot use the store '{self.path}': {error}. Rows stored so far are kept; "
                 "when the cause is gone, run the same command again and it goes on from there, "
@@ -198,28 +173,17 @@ class Store:
 
 def _check_file(path: Path) -> None:
     """Refuse what is no store of this version by its first bytes, without opening it."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(100)
-    except FileNotFoundError:
+    if not path.exists():
         return
-    except OSError as error:
-        raise StoreError(
-            f"cannot read the store '{path}': {error.strerror}. Name another file with --store."
-        ) from error
-    if not head:
-        return
-    if not head.startswith(_MAGIC) or int.from_bytes(head[68:72]) != _APPLICATION:
-        raise StoreError(
-            f"'{path}' is not a store of runs; it is left as it is. "
-            "Name another file with --store."
-        )
-    found = int.from_bytes(head[60:64])
-    if found != VERSION:
-        raise StoreError(
-            f"'{path}' is a store of version {found}, this appellate reads version {VERSION}; "
-            "it is left as it is. Name another file with --store."
-        )
+    with path.open("rb") as file:
+        head = file.read(100)
+    found, what = int.from_bytes(head[60:64]), ""
+    if head and (not head.startswith(_MAGIC) or int.from_bytes(head[68:72]) != _APPLICATION):
+        what = "is not a store of runs"
+    elif head and found != VERSION:
+        what = f"is a store of version {found}, this appellate reads version {VERSION}"
+    if what:
+        raise StoreError(f"'{path}' {what}; it is left as it is. Name another file with --store.")
 
 
 def _retry(action: Any) -> None:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 DATASET = "lost"
 BASE = "aggd"
 _TRAINING = "transductive accuracy"
+_RECORDED = (
+    *("parameter", "symbol", "value", "default", "test_mean", "test_std"),
+    *("transductive_mean", "transductive_std", "gain_over_default", "p_paired_t"),
+)
 
 
 @dataclass(frozen=True)
@@ -98,17 +102,14 @@ def report_sensitivity(results: Results) -> Report:
             if test is None or training is None or reference is None:
                 continue
             pair = paired_comparison(test, reference)
-            found = {"test_mean": float(test.mean()), "test_std": spread(test)}
-            found["transductive_mean"] = float(training.mean())
-            found["transductive_std"] = spread(training)
             gain = share(pair.difference, sign=True), p_value(pair.t_pvalue)
             told = ("", "", "") if default else (*gain, MARKS[pair.outcome()])
-            first, last = ((v.mean(), spread(v)) for v in (test, training))
+            first, last = ((float(v.mean()), spread(v)) for v in (test, training))
             name = f"{value:g}{' (the paper)' if default else ''}"
             rows.append((name, mean_text(*first), *told, mean_text(*last)))
-            named = {"parameter": curve.parameter, "symbol": curve.symbol, "value": value}
-            tested = {"gain_over_default": pair.difference, "p_paired_t": finite(pair.t_pvalue)}
-            records.append({**named, "default": default, **found, **tested})
+            numbers = (*first, *last, pair.difference, finite(pair.t_pvalue))
+            named = (curve.parameter, curve.symbol, value, default, *numbers)
+            records.append(dict(zip(_RECORDED, named, strict=True)))
         header = (curve.symbol, "test accuracy", "against the default", "p", "mark", _TRAINING)
         sheets.append(Sheet(f"{curve.symbol}, {curve.meaning}", header, tuple(rows)))
     base = results.scores(DATASET, alone(BASE), "test")

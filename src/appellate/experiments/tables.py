@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from appellate.experiments.deep_methods import is_coupled, splits_of
 from appellate.experiments.methods import (
     BASES,
     JURY,
@@ -20,6 +19,8 @@ from appellate.experiments.methods import (
     alone,
     coupled,
     coupled_auto,
+    is_coupled,
+    splits_of,
 )
 from appellate.experiments.problems import DATASETS, Problem
 from appellate.experiments.protocol import Run

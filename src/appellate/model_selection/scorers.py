@@ -14,15 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appellate import metrics
 from appellate.base import read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
 from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
-from appellate.metrics import (
-    accuracy,
-    approximated_accuracy,
-    candidate_likelihood,
-    covering_rate,
-)
 
 
 @dataclass(frozen=True)
@@ -206,15 +201,17 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
 
 
 def _approximated(estimator: Any, X: Any, y: Any) -> float:
-    return approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
+    return metrics.approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
 
 
 def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
     scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
     shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances
     if np.allclose(scores, shown, rtol=0, atol=1e-6):  # the classifier scores by probabilities
-        return candidate_likelihood(y, chances, classes=estimator.classes_, probabilities=True)
-    return candidate_likelihood(y, scores, classes=estimator.classes_)
+        return metrics.candidate_likelihood(
+            y, chances, classes=estimator.classes_, probabilities=True
+        )
+    return metrics.candidate_likelihood(y, scores, classes=estimator.classes_)
 
 
 def _held_out_evidence(estimator: Any, X: Any, y: Any) -> float:
@@ -244,7 +241,7 @@ def _oracle(estimator: Any, X: Any, y: Any) -> float:
             "oracle_accuracy uses the truth, and y holds candidate sets only. Pass a vector of "
             "true labels, or y = with_truth(candidates, truth) for cross-validation."
         )
-    return accuracy(labels, estimator.predict(X))
+    return metrics.accuracy(labels, estimator.predict(X))
 
 
 def _leave_one_out(score: Callable[..., float], estimator: Any, X: Any, y: Any) -> float:
@@ -267,7 +264,8 @@ _SCORERS: dict[str, Scorer] = {
     scorer.name: scorer
     for scorer in (
         Scorer(
-            "covering_rate", lambda m, X, y: covering_rate(y, m.predict(X), classes=m.classes_)
+            "covering_rate",
+            lambda m, X, y: metrics.covering_rate(y, m.predict(X), classes=m.classes_),
         ),
         Scorer("approximated_accuracy", _approximated),
         Scorer("candidate_likelihood", _held_out_likelihood),
@@ -275,8 +273,11 @@ _SCORERS: dict[str, Scorer] = {
         *(
             Scorer(f"leave_one_out_{name}", partial(_leave_one_out, score), leave_one_out=True)
             for name, score in (
-                ("covering", lambda scores, sets: covering_rate(sets, scores.argmax(axis=1))),
-                ("likelihood", lambda scores, sets: candidate_likelihood(sets, scores)),
+                (
+                    "covering",
+                    lambda scores, sets: metrics.covering_rate(sets, scores.argmax(axis=1)),
+                ),
+                ("likelihood", lambda scores, sets: metrics.candidate_likelihood(sets, scores)),
                 ("evidence", _evidence),
             )
         ),

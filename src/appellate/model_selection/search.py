@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import cache
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from itertools import groupby, product
 from typing import Any
 
@@ -31,6 +31,7 @@ _SHARED = ("smoothing", "max_rounds", "tol", "link", "head", "random_state")
 Setting = dict[str, Any]
 
 
+@dataclass(eq=False, repr=False)
 class PLCPClassifierCV(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc]
     """PLCP with kernel width, ridge, collaboration, blur and cost chosen by a truth-free score.
 
@@ -130,6 +131,24 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
     1.0
     """
 
+    estimator: Any
+    _: KW_ONLY
+    bandwidths: Any = (0.5, 1.0, 2.0)
+    regularizations: Any = (0.01, 0.05, 0.25)
+    collaborations: Any = (0.5, 2.0)
+    blurs: Any = (-1.0, None)
+    costs: Any = (None,)
+    scoring: str | Callable[..., float] = "evidence"
+    cv: Any = None
+    tie_base: bool = True
+    smoothing: float = 0.5
+    max_rounds: int = 5
+    tol: float | None = None
+    link: str = "collaborative"
+    kernel: Kernel | None = None
+    head: str = "partner"
+    random_state: Any = None
+
     _parameter_constraints = {
         **{
             name: PLCPClassifier._parameter_constraints[name]
@@ -144,43 +163,6 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         "cv": ["cv_object"],
         "tie_base": ["boolean"],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        bandwidths: Any = (0.5, 1.0, 2.0),
-        regularizations: Any = (0.01, 0.05, 0.25),
-        collaborations: Any = (0.5, 2.0),
-        blurs: Any = (-1.0, None),
-        costs: Any = (None,),
-        scoring: str | Callable[..., float] = "evidence",
-        cv: Any = None,
-        tie_base: bool = True,
-        smoothing: float = 0.5,
-        max_rounds: int = 5,
-        tol: float | None = None,
-        link: str = "collaborative",
-        kernel: Kernel | None = None,
-        head: str = "partner",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.bandwidths = bandwidths
-        self.regularizations = regularizations
-        self.collaborations = collaborations
-        self.blurs = blurs
-        self.costs = costs
-        self.scoring = scoring
-        self.cv = cv
-        self.tie_base = tie_base
-        self.smoothing = smoothing
-        self.max_rounds = max_rounds
-        self.tol = tol
-        self.link = link
-        self.kernel = kernel
-        self.head = head
-        self.random_state = random_state
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Score every setting, then be the best."""
@@ -242,7 +224,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
                 key = {name: value for name, value in setting.items() if name != "cost"}
                 if key != fitted or self.tol is not None:  # a cost decides nothing in the rounds
                     result, fitted = model._solve(under_cost, start), key
-                    result = replace(result, model=cache(result.model))
+                    result = replace(result, model=partial(lambda made: made, result.model()))
                 model._keep(under_cost, result)
                 scores.append(float(scorer(model, X, sets)))
             problem.forget_smoothers()

@@ -18,6 +18,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import repeat
 from operator import getitem
@@ -31,6 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from appellate._compat import check_n_features
 from appellate._text import install
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.threads import ordered_map
@@ -440,14 +442,14 @@ class DaskBlocks(Blocks):
         return _run("compute", self._calls(function, parts, *common))
 
     def fold(self, function: Function, parts: Parts = None) -> Any:
-        level, add = self._calls(function, parts, None), load_dask().delayed(_add)
+        level, add = self._calls(function, parts, None), _dask().delayed(_add)
         while len(level) > 1:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
             level = [add(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return [np.array(each) for each in _run("compute", level)[0]]
 
     def place(self, values: Sequence[Any]) -> Sequence[Any]:
-        return _run("persist", [load_dask().delayed(each, traverse=False) for each in values])
+        return _run("persist", [_dask().delayed(each, traverse=False) for each in values])
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         within = [(indices >= rows.start) & (indices < rows.stop) for rows in self.slices]
@@ -455,7 +457,7 @@ class DaskBlocks(Blocks):
         return np.concatenate(list(self.map(getitem, parts)))
 
     def make(self, function: Function, width: int, dtype: Any, cache_dir: Any = None) -> Blocks:
-        shared = load_dask().delayed(function, traverse=False)
+        shared = _dask().delayed(function, traverse=False)
         tasks = _run("persist", self._calls(_call, None, shared))
         return DaskBlocks(tasks, self.slices, width, dtype)
 
@@ -464,7 +466,7 @@ class DaskBlocks(Blocks):
         self.shape = (len(self), width)
 
     def _calls(self, function: Function, parts: Parts, *common: Any) -> list[Any]:
-        delayed = load_dask().delayed
+        delayed = _dask().delayed
         call, shared = delayed(function), [delayed(each, traverse=False) for each in common]
         pairs = zip(self._tasks, repeat(()) if parts is None else parts, strict=False)
         return [call(task, *part, *shared) for task, part in pairs]
@@ -482,17 +484,12 @@ def _run(how: str, tasks: Sequence[Any]) -> Sequence[Any]:
     """Compute or persist tasks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        results: Sequence[Any] = getattr(load_dask(), how)(*tasks)
+        results: Sequence[Any] = getattr(_dask(), how)(*tasks)
     return results
 
 
-def load_dask() -> Any:
-    """Import Dask, or say how to install it."""
-    try:
-        import dask
-    except ImportError as error:
-        raise ImportError(f"Dask input needs dask: {install('dask')}") from error
-    return dask
+def _dask() -> Any:
+    return import_module("dask")  # which is there if a Dask collection is
 
 
 # -- the door ------------------------------------------------------------------------------
@@ -527,7 +524,7 @@ def _open_dask(X: Any) -> DaskBlocks:
     X, names = _read_dask(X)
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
-    check, dtype = load_dask().delayed(check_block), _float_type(X.dtype)
+    check, dtype = _dask().delayed(check_block), _float_type(X.dtype)
     slices, tasks, start = [], [], 0
     for number, (size, task) in enumerate(zip(X.chunks[0], X.to_delayed().ravel(), strict=True)):
         if size:
@@ -579,24 +576,15 @@ def check_block(
     return block
 
 
-def remember_features(model: Any, rows: Blocks) -> None:
-    """Set what scikit-learn's `validate_data` sets in `fit`."""
-    model.n_features_in_ = rows.shape[1]
-    if rows.feature_names is not None:
-        model.feature_names_in_ = rows.feature_names
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
-
-
-def check_features(model: Any, n_features: int, names: Any) -> None:
-    """Raise a ValueError if new rows have other features than those that were fitted."""
-    if n_features != model.n_features_in_:
-        raise ValueError(
-            f"X has {n_features} features, but {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input."
-        )
+def check_features(model: Any, rows: Any, names: Any, *, reset: bool = False) -> None:
+    """Remember number and names of features in `fit`, else raise a ValueError if they differ."""
+    check_n_features(model, rows, reset=reset)
     known = getattr(model, "feature_names_in_", None)
-    if names is not None and known is not None and list(names) != list(known):
+    if reset:
+        vars(model).pop("feature_names_in_", None)
+        if names is not None:
+            model.feature_names_in_ = names
+    elif names is not None and known is not None and list(names) != list(known):
         raise ValueError(
             "The feature names should match those that were passed during fit, in the same "
             f"order: {', '.join(map(str, known[:5]))}, ..."
@@ -627,12 +615,12 @@ def predict_lazily(call: Any, X: Any, dtype: Any, width: int | None, *, model: A
     """
     X, names = _read_dask(X)
     if model is not None:
-        check_features(model, X.shape[1], names)
+        check_features(model, X, names)
     empty = np.empty((0,) if width is None else (0, width), dtype=dtype or _float_type(X.dtype))
     shape: dict[str, Any] = {"drop_axis": 1}
     if width is not None:
         shape = {"chunks": (X.chunks[0], (width,))}
-    shared = load_dask().delayed(call, traverse=False)
+    shared = _dask().delayed(call, traverse=False)
     return X.map_blocks(_apply, shared, empty, dtype=empty.dtype, meta=empty, **shape)
 
 

@@ -93,11 +93,6 @@ class CandidateEntries:
         """Label of every sample's largest entry, (n,); ties go to the first label."""
         return self.labels[_first_max(values, self.indptr)]
 
-    def count_ties(self, values: Values) -> int:
-        """Count the samples whose largest entry is not the only one."""
-        is_max = values == self.spread(self.row_max(values))
-        return int(np.count_nonzero(np.add.reduceat(is_max.astype(np.intp), self.indptr[:-1]) > 1))
-
     @cached_property
     def by_label(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Order of the entries label after label, and where each label starts, (l + 1,)."""

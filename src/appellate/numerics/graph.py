@@ -1,32 +1,177 @@
-"""Neighbour graphs: reconstruction weights, Laplacians, and propagation of confidences.
+"""Nearest neighbours by any search that speaks scikit-learn's interface, and their graphs.
 
-The weights are the solutions of batched small quadratic programs.
+A graph has reconstruction weights, the solutions of batched small quadratic programs, a
+Laplacian, and propagates confidences.
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
+from functools import cached_property
 from typing import Any
 
 import numba as nb
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import paired_euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import Gaussian, check_magnitude
-from appellate.numerics.neighbors import find_neighbors
-from appellate.numerics.quadratic import Solution, minimize_quadratic
+from appellate.numerics.simplex import Solution, minimize_quadratic
 
+logger = logging.getLogger("appellate")
+
+Found = tuple[NDArray[Any], NDArray[np.intp]]
+_SAMPLE = 200  # rows on which recall is measured
+_POOR_RECALL = 0.5
 _RIDGE = 1e-8
 _BLOCK_BYTES = 64 * 2**20
 _POWER_STEPS = 30
 _POWER_STEPS_AGAIN = 6
 _POWER_MARGIN = 1.05
+
+
+class NeighborSearch:
+    """Nearest rows of fixed ones, for one block of queries after another.
+
+    The index is built at the first question and kept; it is not saved with the object.
+
+    Parameters
+    ----------
+    search : object or None
+        ``fit(X)`` and ``kneighbors(X, n_neighbors)``, or a transformer with ``fit`` and
+        ``transform`` to a sparse graph of distances, as `KNeighborsTransformer` and pynndescent's
+        have; None: exact, by scikit-learn. It is cloned.
+    X : ndarray or scipy.sparse matrix, shape (n, q)
+        Rows among which to search.
+    n_neighbors : int
+        k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NeighborSearch(None, np.array([[0.0], [4.0]]), 1).ask(np.array([[3.0]]))
+    (array([[1.]]), array([[1]]))
+    """
+
+    def __init__(self, search: Any, X: Any, n_neighbors: int) -> None:
+        self.search, self.X, self.n_neighbors = search, X, n_neighbors
+
+    def ask(self, queries: Any) -> Found:
+        """Return distances and indices, (m, k) each.
+
+        Where fewer were found, the indices end with -1; `found_all` refuses that.
+        """
+        index, k = self._index, self.n_neighbors
+        if hasattr(index, "kneighbors"):
+            distances, indices = index.kneighbors(queries, k)
+        else:
+            distances, indices = _read_graph(sp.csr_array(index.transform(queries)), k)
+        return (
+            np.asarray(distances).astype(self.X.dtype, copy=False),
+            np.asarray(indices).astype(np.intp, copy=False),
+        )
+
+    @cached_property
+    def _index(self) -> Any:
+        index = NearestNeighbors() if self.search is None else clone(self.search, safe=False)
+        if not hasattr(index, "kneighbors"):
+            if not hasattr(index, "transform"):
+                raise TypeError(
+                    f"{index!r} cannot search for neighbours: it needs fit(X) and kneighbors(X, "
+                    "n_neighbors), or transform(X) to a sparse graph, as in scikit-learn."
+                )
+            index.set_params(n_neighbors=self.n_neighbors)
+        return index.fit(self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the index out."""
+        return {name: value for name, value in vars(self).items() if name != "_index"}
+
+
+def find_neighbors(search: Any, X: Any, n_neighbors: int) -> Found:
+    """Distances and indices, (n, k) each, of the rows of `X` nearest to each but itself.
+
+    `search` is as in `NeighborSearch`; `n_neighbors` is less than n. Of any search but the
+    exact one, which is None, recall is measured and logged.
+    """
+    check_magnitude(X)
+    if n_neighbors == 0:
+        n = X.shape[0]
+        return np.empty((n, 0), dtype=X.dtype), np.empty((n, 0), dtype=np.intp)
+    if search is None:
+        exact = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
+        distances, indices = exact.kneighbors()
+        return distances, indices
+    found = NeighborSearch(search, X, n_neighbors + 1).ask(X)
+    distances, indices = found_all(search, *_without_self(*found))
+    report_recall(search, X, indices)
+    return distances, indices
+
+
+def found_all(search: Any, distances: NDArray[Any], indices: NDArray[np.intp]) -> Found:
+    """Return what a search found, or raise a ValueError that names a row with too few."""
+    if (indices < 0).any():
+        row = int(np.flatnonzero((indices < 0).any(axis=1))[0])
+        raise ValueError(
+            f"{search!r} found fewer than {indices.shape[1]} neighbours of row {row}. Let it "
+            "search further, or lower n_neighbors."
+        )
+    return distances, indices
+
+
+def report_recall(search: Any, X: Any, indices: NDArray[np.intp]) -> float:
+    """Share of the true nearest neighbours of 200 rows that a search found among `X`.
+
+    Ties count by distance: a neighbour no farther than the k-th nearest is one of them. It is
+    logged, as a warning if it is poor.
+    """
+    n, k = indices.shape
+    rows = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
+    nearest = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[rows])[0]
+    found = paired_euclidean_distances(X[np.repeat(rows, k)], X[indices[rows].ravel()]).reshape(
+        -1, k
+    )
+    recall = float(np.mean(found <= nearest[:, -1:] * (1 + 1e-5) + 1e-12))
+    level = logging.WARNING if recall < _POOR_RECALL else logging.INFO
+    message = "%r found %.1f %% of the nearest neighbours of a sample."
+    logger.log(level, message, search, 100 * recall)
+    return recall
+
+
+def _read_graph(graph: sp.csr_array, k: int) -> Found:
+    """The k nearest of every row of a sparse graph of distances; -1 where there are fewer."""
+    m = graph.shape[0]
+    distances = np.full((m, k), np.inf)
+    indices = np.full((m, k), -1, dtype=np.intp)
+    for i in range(m):
+        row = slice(graph.indptr[i], graph.indptr[i + 1])
+        order = np.argsort(graph.data[row], kind="stable")[:k]
+        distances[i, : len(order)] = graph.data[row][order]
+        indices[i, : len(order)] = graph.indices[row][order]
+    return distances, indices
+
+
+def _without_self(distances: NDArray[Any], indices: NDArray[Any]) -> Found:
+    """Drop every row from its own neighbours, or the farthest if it is not among them."""
+    own = indices == np.arange(len(indices))[:, np.newaxis]
+    missing = ~own.any(axis=1)
+    own[missing, -1] = True
+    shape = (len(indices), indices.shape[1] - 1)
+    return distances[~own].reshape(shape), indices[~own].reshape(shape)
+
+
+def link_matrix(weights: NDArray[Any], neighbors: NDArray[np.intp], n: int) -> sp.csr_array:
+    """Sparse (m, n) matrix of the weights, (m, k), of every row's neighbours."""
+    m, k = neighbors.shape
+    return sp.csr_array((weights.ravel(), neighbors.ravel(), np.arange(m + 1) * k), shape=(m, n))
 
 
 class NeighborGraph:
@@ -50,7 +195,7 @@ class NeighborGraph:
     entries : CandidateEntries
         Where the candidates stand.
     search : object or None, default=None
-        As in `appellate.numerics.neighbors.NeighborSearch`.
+        As in `NeighborSearch`.
 
     Attributes
     ----------
@@ -76,10 +221,7 @@ class NeighborGraph:
         # Edges and pattern of the map from candidate entries of P to ``(I - W) P``.
         n, k = self.neighbors.shape
         around = np.column_stack([np.arange(n), self.neighbors]).ravel()  # the sample first
-        sizes = entries.counts[around]  # entries that each contributes
-        edges = np.repeat(np.arange(n * (k + 1)), sizes)
-        offsets = np.arange(len(edges)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        columns = entries.indptr[around[edges]] + offsets  # which candidate entry
+        edges, columns = _entries_of(around, entries)
         keys = (edges // (k + 1)) * entries.shape[1] + entries.labels[columns]
         _, pairs = np.unique(keys, return_inverse=True)  # (sample, label) that can differ
         order = np.argsort(pairs, kind="stable")
@@ -166,8 +308,8 @@ class NeighborGraph:
         vector: Any = self._vector
         if vector is None:
             vector, n_steps = np.random.RandomState(0).normal(size=n), _POWER_STEPS
-        indptr = np.arange(n + 1) * k
-        graph = sp.csr_array((weights.ravel(), self.neighbors.ravel(), indptr), shape=(n, n))
+        links = weights.ravel(), self.neighbors.ravel(), np.arange(n + 1) * k
+        graph = sp.csr_array(links, shape=(n, n))
         for _ in range(n_steps):
             residual = vector - graph @ vector
             image = residual - graph.T @ residual
@@ -389,34 +531,22 @@ def normalized_laplacian(
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    n, k = neighbors.shape
-    weights = Gaussian(width).from_squared(distances**2)
-    one_way = sp.csr_array(
-        (weights.ravel(), neighbors.ravel(), np.arange(n + 1) * k), shape=(n, n)
-    )
+    n = len(neighbors)
+    one_way = link_matrix(Gaussian(width).from_squared(distances**2), neighbors, n)
     both_ways = (one_way + one_way.T) / 2
     degrees = both_ways.sum(axis=1)
     scale = sp.diags_array(1 / np.sqrt(np.where(degrees > 0, degrees, 1)))
     return (sp.eye_array(n) - scale @ both_ways @ scale).tocsr()
 
 
-@nb.njit(cache=True)
-def _restrict(data, columns, starts, labels, indptr, rows, out_data, out_columns, out_starts):  # type: ignore[no-untyped-def]
-    """Fill, or only count where `out_data` is empty, the entries that share a label."""
-    position = 0
-    for entry in range(rows.size):
-        out_starts[entry] = position
-        i, label = rows[entry], labels[entry]
-        for edge in range(starts[i], starts[i + 1]):
-            other = columns[edge]
-            low, high = indptr[other], indptr[other + 1]
-            at = low + np.searchsorted(labels[low:high], label)
-            if at < high and labels[at] == label:
-                if out_data.size:
-                    out_data[position] = data[edge]
-                    out_columns[position] = at
-                position += 1
-    out_starts[rows.size] = position
+def _entries_of(
+    samples: NDArray[np.intp], entries: CandidateEntries
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Candidate entries of samples, one after another: at which place each is, and which."""
+    sizes = entries.counts[samples]
+    places = np.repeat(np.arange(len(samples)), sizes)
+    offsets = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return places, entries.indptr[samples[places]] + offsets
 
 
 def restrict_graph(graph: sp.csr_array, entries: CandidateEntries) -> sp.csr_array:
@@ -434,12 +564,12 @@ def restrict_graph(graph: sp.csr_array, entries: CandidateEntries) -> sp.csr_arr
            [0., 1., 2.],
            [0., 0., 1.]])
     """
-    m = len(entries)
-    starts = np.empty(m + 1, dtype=np.intp)
-    fixed = (graph.data, graph.indices, graph.indptr, entries.labels, entries.indptr, entries.rows)
-    empty: tuple[Any, Any] = np.empty(0, graph.dtype), np.empty(0, np.intp)
-    _restrict(*fixed, *empty, starts)
-    data, columns = np.empty(starts[-1], graph.dtype), np.empty(starts[-1], np.intp)
-    if len(data):
-        _restrict(*fixed, data, columns, starts)
-    return sp.csr_array((data, columns, starts), shape=(m, m))
+    m, l = len(entries), entries.shape[1]
+    edges, columns = _entries_of(graph.indices, entries)
+    owners = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    own, keys = entries.rows * l + entries.labels, owners[edges] * l + entries.labels[columns]
+    at = np.minimum(np.searchsorted(own, keys), m - 1)
+    linked = np.flatnonzero(own[at] == keys)
+    linked = linked[np.argsort(at[linked], kind="stable")]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(at[linked], minlength=m))))
+    return sp.csr_array((graph.data[edges[linked]], columns[linked], starts), shape=(m, m))

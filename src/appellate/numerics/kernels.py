@@ -191,15 +191,3 @@ class Gaussian:
         """Turn squared distances into kernel values, in place."""
         squared *= squared.dtype.type(-0.5 / self.width**2)
         return np.exp(squared, out=squared)
-
-
-@dataclass(frozen=True)
-class Linear:
-    """``K_ij = <x_i, y_j>``."""
-
-    def __call__(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
-        """Return the (n, m) kernel matrix between the rows of `X` and `Y`."""
-        return np.asarray(X @ Y.T)
-
-
-Kernel = Gaussian | Linear

@@ -12,7 +12,7 @@ import numpy as np
 
 from appellate._compat import effective_threads
 from appellate.numerics.kernels import KernelSetting, LinearKernel
-from appellate.numerics.nystroem import SAMPLE_ROWS
+from appellate.numerics.smoothers import SAMPLE_ROWS
 
 DEFAULT_LANDMARKS = 1024  # at least, where they fit; see `default_landmarks`
 FEWEST_LANDMARKS = 256

@@ -11,11 +11,27 @@ output) the training output is ``C - A/2``, so the kernel matrix is not needed a
 
 With fewer features than rows, ``S = 1 1'/n + Z diag(weights) Z'`` for features Z whose columns
 sum to zero: nothing of size n x n is formed.
+
+Nystroem features: a kernel of n rows by way of m landmarks among them. With the kernel matrix
+``K_mm = L L'`` of the landmarks and ``K_nm`` of all rows with them, the features
+``F = K_nm L'^-1`` have the inner products ``F F' = K_nm K_mm^-1 K_mn``, which is the kernel
+matrix itself where all rows are landmarks [1]_. scikit-learn's `Nystroem` makes the same
+features up to a rotation; here they are made block by block, and turned so that the centred
+features are orthonormal: ``F - 1 f' = Z diag(sqrt(s)) V'``. In these coordinates the ridge
+smoother is
+
+    S = 1 1'/n + Z diag(s / (s + ridge)) Z'
+
+for every ridge, so that models of different ridges share the features Z.
+
+References
+----------
+.. [1] Williams, Seeger (2000). Using the Nystroem method to speed up kernel machines. NIPS.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -31,11 +47,12 @@ from sklearn.utils import gen_batches
 from appellate.numerics import blocks
 from appellate.numerics.blocks import Blocks, Placed
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.kernels import Kernel, Linear, check_magnitude
-from appellate.numerics.nystroem import SAMPLE_ROWS, Basis, sample_rows
+from appellate.numerics.kernels import Gaussian, check_magnitude, mean_distance, squared_distances
 
 CandidateMap = Callable[[Values], Values]
 
+SAMPLE_ROWS = 4096  # whose mean distance stands for that of all
+_BATCH_BYTES = 8 * 2**20
 _BLOCK_ROWS = 512
 _LARGEST_BLOCKS = 2  # in n x n matrices
 _PREDICT_BYTES = 64 * 2**20
@@ -47,7 +64,7 @@ class Regressor:
 
     Attributes
     ----------
-    kernel : Kernel or None
+    kernel : Gaussian or None
         None for primal coefficients, which multiply the features themselves.
     rows : ndarray, shape (n, q), or None
         Training rows of a kernel regression, or the landmarks among them.
@@ -59,7 +76,7 @@ class Regressor:
         Subtracted from the features before primal coefficients multiply them.
     """
 
-    kernel: Kernel | None
+    kernel: Gaussian | None
     rows: NDArray[Any] | None
     coefficients: NDArray[Any]
     intercept: NDArray[Any]
@@ -89,36 +106,7 @@ class Regressor:
         return np.asarray(X - self.centre, dtype=self.coefficients.dtype)
 
 
-class Smoother(ABC):
-    """The map from targets to training output of one ridge regression.
-
-    Attributes
-    ----------
-    diagonal : ndarray, shape (n,)
-        The diagonal of S: how much a sample's own target counts in its own output.
-    """
-
-    diagonal: NDArray[Any]
-
-    @abstractmethod
-    def regress(
-        self, entries: CandidateEntries, values: Values, *, complement: bool = False
-    ) -> tuple[NDArray[Any], Regressor]:
-        """Return training output and regression on targets that are zero off the candidates.
-
-        With `complement` the regression is on one minus these targets; the output is still that
-        of the targets themselves.
-        """
-
-    @abstractmethod
-    def on_candidates(self, entries: CandidateEntries) -> CandidateMap:
-        """Return the map from candidate entries of D to those of ``S @ D``.
-
-        It does not refer to the smoother: whoever keeps only the map gives up the rest.
-        """
-
-
-class KernelSmoother(Smoother):
+class KernelSmoother:
     """The exact smoother of a kernel matrix.
 
     With ``Hi = (K + ridge I)^-1``, ``v = Hi 1`` and ``B = Hi - v v' / (1'v)``:
@@ -139,8 +127,8 @@ class KernelSmoother(Smoother):
         Strictly positive.
     rows : ndarray, shape (n, q)
         The training rows, for later predictions.
-    function : Kernel
-        What made `gram`.
+    function : Gaussian or None
+        What made `gram`, for later predictions.
 
     Attributes
     ----------
@@ -148,19 +136,23 @@ class KernelSmoother(Smoother):
         B.
     weights : ndarray, shape (n,)
         The bias is ``weights @ targets``.
+    diagonal : ndarray, shape (n,)
+        The diagonal of S: how much a sample's own target counts in its own output.
 
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> smoother = KernelSmoother(X @ X.T, 1e-9, X, Linear())
+    >>> X, kernel = np.array([[0.0], [1.0], [2.0]]), Gaussian(1.0)
+    >>> smoother = KernelSmoother(kernel(X, X), 1e-9, X, kernel)
     >>> entries = CandidateEntries(np.ones((3, 1), dtype=bool))
     >>> _, regressor = smoother.regress(entries, np.array([1.0, 3.0, 5.0]))
-    >>> regressor.predict(np.array([[3.0]])).round(4)
-    array([[7.]])
+    >>> regressor.predict(np.array([[1.0]])).round(4)
+    array([[3.]])
     """
 
-    def __init__(self, gram: NDArray[Any], ridge: float, rows: Any, function: Kernel) -> None:
+    def __init__(
+        self, gram: NDArray[Any], ridge: float, rows: Any, function: Gaussian | None
+    ) -> None:
         self.ridge, self.rows, self.function = float(ridge), rows, function
         n, digits = len(gram), " or pass float64 features" if gram.dtype == np.float32 else ""
         gram.flat[:: n + 1] += ridge
@@ -192,9 +184,14 @@ class KernelSmoother(Smoother):
         out.flat[:: len(out) + 1] += 1
         return out
 
-    def regress(  # noqa: D102
+    def regress(
         self, entries: CandidateEntries, values: Values, *, complement: bool = False
     ) -> tuple[NDArray[Any], Regressor]:
+        """Return training output and regression on targets that are zero off the candidates.
+
+        With `complement` the regression is on one minus these targets; the output is still that
+        of the targets themselves.
+        """
         targets: Any
         if complement:
             targets = 1 - entries.scatter(values)
@@ -206,7 +203,11 @@ class KernelSmoother(Smoother):
         regressor = Regressor(self.function, self.rows, dual, self.weights @ targets)
         return 1 - output if complement else output, regressor
 
-    def on_candidates(self, entries: CandidateEntries) -> CandidateMap:  # noqa: D102
+    def on_candidates(self, entries: CandidateEntries) -> CandidateMap:
+        """Return the map from candidate entries of D to those of ``S @ D``.
+
+        It does not refer to the smoother: whoever keeps only the map gives up the rest.
+        """
         order, starts = entries.by_label
         sizes, matrix, ridge = np.diff(starts), self.matrix, self.ridge
         if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * matrix.size:
@@ -247,7 +248,7 @@ class LinearSmoother(KernelSmoother):
             rows = np.asarray(rows - self.centre, dtype=rows.dtype)
             gram = rows @ rows.T
         gram += np.trace(gram) / len(gram)
-        super().__init__(gram, ridge, rows, Linear())
+        super().__init__(gram, ridge, rows, None)
 
     def regress(  # noqa: D102
         self, entries: CandidateEntries, values: Values, *, complement: bool = False
@@ -260,7 +261,7 @@ class LinearSmoother(KernelSmoother):
         return output, Regressor(None, None, coefficients, found.intercept, self.centre)
 
 
-class LowRankSmoother(Smoother):
+class LowRankSmoother:
     """``S = 1 1'/n + Z diag(weights) Z'`` of features Z whose columns sum to zero.
 
     A candidate map is one pass over the features that gathers candidate entries into (l, r)
@@ -281,7 +282,7 @@ class LowRankSmoother(Smoother):
         self.features, self.weights, self.dtype = features, weights, np.dtype(dtype)
 
     @cached_property
-    def diagonal(self) -> NDArray[Any]:  # type: ignore[override]
+    def diagonal(self) -> NDArray[Any]:
         """The diagonal of S, (n,)."""
         lengths = blocks.weighted_lengths(self.features, self.weights) + 1 / len(self.features)
         return lengths.astype(self.dtype)
@@ -380,6 +381,133 @@ def _factor(gram: NDArray[np.float64], ridges: NDArray[np.float64]) -> NDArray[n
             raised = max(10 * raised, len(gram) * np.finfo(np.float64).eps * largest)
 
 
+@dataclass(frozen=True)
+class Basis:
+    """Orthonormal centred features of the training rows, and how new rows get theirs.
+
+    Attributes
+    ----------
+    features : Blocks
+        Z, (n, r), with orthonormal columns that sum to zero.
+    strengths : ndarray, shape (r,)
+        s, the eigenvalues of the centred features' Gram matrix.
+    kernel : Gaussian
+        What the features stand for.
+    landmarks : ndarray, shape (m, q)
+        Rows that the kernel compares with.
+    turn : ndarray, shape (m, r)
+        ``Z = k(X, landmarks) turn - offset``.
+    offset : ndarray, shape (r,)
+        See `turn`.
+    common : float
+        What the features of the training rows have in common where they do not differ:
+        ``F F' = (Z + 1 offset') diag(s) (Z + 1 offset')' + common``. A free bias takes it up.
+    rest : ndarray, shape (m,)
+        ``k(X, landmarks) rest`` is `common` for every training row.
+    """
+
+    features: Blocks
+    strengths: NDArray[np.float64]
+    kernel: Gaussian
+    landmarks: NDArray[np.float64]
+    turn: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    common: float
+    rest: NDArray[np.float64]
+
+
+def sample_rows(rows: Blocks, size: int) -> NDArray[Any]:
+    """Return a fixed uniform sample of the rows, in their order; all of them if they are few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sample_rows(blocks.ArrayBlocks(np.array([[1.0], [2.0]])), 5)
+    array([[1.],
+           [2.]])
+    """
+    n = len(rows)
+    indices = np.arange(n)
+    if size < n:
+        indices = np.sort(np.random.default_rng(0).choice(n, size, replace=False, shuffle=False))
+    return rows.take(indices)
+
+
+def choose_landmarks(rows: Blocks, n_landmarks: int) -> tuple[NDArray[np.float64], float]:
+    """Draw landmarks from the rows, uniformly, and estimate the mean distance of all pairs.
+
+    Parameters
+    ----------
+    rows : Blocks
+        The training rows.
+    n_landmarks : int
+        At most so many; all rows if they are fewer.
+
+    Returns
+    -------
+    ndarray, shape (m, q)
+        The landmarks.
+    float
+        Mean distance, of a sample of 4096 rows if there are more.
+    """
+    m = min(n_landmarks, len(rows))
+    sample = sample_rows(rows, max(SAMPLE_ROWS, 4 * m))
+    rng = np.random.RandomState(0)
+    some = sample[np.sort(rng.permutation(len(sample))[:SAMPLE_ROWS])].astype(np.float64)
+    if m < len(rows):
+        sample = sample[np.sort(rng.permutation(len(sample))[:m])]
+    return sample.astype(np.float64), mean_distance(squared_distances(some))
+
+
+def nystroem_basis(
+    rows: Blocks, landmarks: NDArray[np.float64], kernel: Gaussian, cache_dir: Any = None
+) -> Basis:
+    """Make the features of all rows from their kernel values with the landmarks.
+
+    Landmarks that add nothing to the others (duplicates among them) are left out.
+
+    Cost: n m kernel values and n m^2 multiply-adds in double precision, n m^2 in single, and
+    some 10 m^3, in blocks of rows. Memory: n m features in float32, in `cache_dir` if it is
+    given.
+    """
+    factor, order, rank, _ = la.lapack.dpstrf(kernel(landmarks, landmarks), lower=1)
+    landmarks = landmarks[order[:rank] - 1]  # those that differ, the most different first
+    factor = np.asfortranarray(np.tril(factor[:rank, :rank]))
+    # Features are stored about a centre near their mean, so that single precision keeps the
+    # digits in which rows differ; the landmarks' own features are the rows of the factor.
+    centre = factor.mean(axis=0)
+    make = partial(_whitened, kernel=kernel, landmarks=landmarks, factor=factor, centre=centre)
+    features = rows.make(make, len(factor), np.float32, cache_dir)
+    total, gram = blocks.moments(features)
+    mean = total / len(rows)
+    gram -= np.outer(total, mean)
+    strengths, vectors = la.eigh(gram, overwrite_a=True)
+    kept = strengths > len(gram) * np.finfo(np.float64).eps * max(strengths[-1], 0.0)
+    strengths, vectors = strengths[kept], vectors[:, kept] / np.sqrt(strengths[kept])
+    blocks.turn(features, vectors, mean @ vectors)
+    back = partial(la.solve_triangular, factor, lower=True, trans="T")
+    offset, mean = mean @ vectors + centre @ vectors, mean + centre
+    rest = mean - (vectors * strengths) @ (vectors.T @ mean)  # across all that differs
+    way = (back(vectors), offset, float(rest @ rest), back(rest))
+    return Basis(features, strengths, kernel, landmarks, *way)
+
+
+def _whitened(
+    block: NDArray[Any],
+    kernel: Gaussian,
+    landmarks: NDArray[np.float64],
+    factor: NDArray[np.float64],
+    centre: NDArray[np.float64],
+) -> NDArray[np.float32]:
+    """``k(block, landmarks) L'^-1 - 1 centre'``, bit by bit in double precision."""
+    out = np.empty((len(block), len(landmarks)), dtype=np.float32)
+    widest = max(block.shape[1], len(landmarks))
+    for rows in gen_batches(len(block), max(1, _BATCH_BYTES // (8 * widest))):
+        values = kernel(block[rows].astype(np.float64, copy=False), landmarks)
+        out[rows] = la.blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1).T - centre
+    return out
+
+
 class NystroemSmoother(LowRankSmoother):
     """The smoother of Nystroem features; that of the kernel itself if all rows are landmarks.
 
@@ -395,11 +523,8 @@ class NystroemSmoother(LowRankSmoother):
     Examples
     --------
     >>> import numpy as np
-    >>> from appellate.numerics.blocks import ArrayBlocks
-    >>> from appellate.numerics.kernels import Gaussian
-    >>> from appellate.numerics.nystroem import nystroem_basis
     >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> basis = nystroem_basis(ArrayBlocks(X), X, Gaussian(1.0))
+    >>> basis = nystroem_basis(blocks.ArrayBlocks(X), X, Gaussian(1.0))
     >>> entries = CandidateEntries(np.ones((3, 1), dtype=bool))
     >>> smoother = NystroemSmoother(basis, 1e-9, X.dtype)
     >>> smoother.regress(entries, np.array([1.0, 3.0, 4.0]))[0].round(4)
@@ -434,3 +559,6 @@ def _apply_blocks(blocks, starts, order, values):  # type: ignore[no-untyped-def
             out[rows[a]] = total
             position += part.size
     return out
+
+
+Smoother = KernelSmoother | LowRankSmoother

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -47,45 +48,37 @@ def ordered_map(
         yield from map(function, items)
         return
     waiting: deque[Future[Result]] = deque()
-    if blas:
-        _single_blas.take()
-    try:
-        with ThreadPoolExecutor(n_threads) as pool:
+    with _single_blas() if blas else nullcontext(), ThreadPoolExecutor(n_threads) as pool:
+        try:
             for item in items:
                 waiting.append(pool.submit(function, item))
                 if len(waiting) >= _AHEAD * n_threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
-        if blas:
-            _single_blas.give_back()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
-class _SingleBlas:
+@contextmanager
+def _single_blas() -> Iterator[None]:
     """One BLAS thread a call for as long as anybody works in threads; then as before."""
-
-    def __init__(self) -> None:
-        self._lock, self._users = Lock(), 0
-        self._limits: Any = None
-
-    def take(self) -> None:
-        with self._lock:
-            if self._users == 0:
-                self._limits = _controller().limit(limits=1, user_api="blas")
-            self._users += 1
-
-    def give_back(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._limits.restore_original_limits()
-                self._limits = None
+    with _lock:
+        if not _users:
+            _users.append(_controller().limit(limits=1, user_api="blas"))
+        _users.append(None)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users.pop()
+            if len(_users) == 1:
+                _users.pop().restore_original_limits()
 
 
-_single_blas = _SingleBlas()
+_lock = Lock()
+_users: list[Any] = []  # the limits, and one entry for everybody under them
 
 
 @cache

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import cache
+from timeit import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as la
 
-from appellate.numerics.nystroem import SAMPLE_ROWS
+from appellate.numerics.smoothers import SAMPLE_ROWS
 
 # What is not known before a fit, as found on generated tables of 500 to 1000 rows.
 _LATER = 0.6  # share of the rounds after the third that a jury runs
 _SEARCH = 12  # evaluations of a search for a temperature or the trust in features
-_PARTNER, _SPREAD = 40, 20  # steps of the partner a round, of a propagation
+_TURNS, _PARTNER, _SPREAD = 10, 40, 20  # of a base and the partner a round, a propagation
 _DECOMPOSITION = 9  # m^3 operations of eigenvalues with vectors
 
 
@@ -47,7 +47,7 @@ class Work(NamedTuple):
 
 
 def count_features(n: int, q: int, m: int) -> float:
-    """Operations of Nystroem features of m landmarks (`appellate.numerics.nystroem`)."""
+    """Operations of Nystroem features of m landmarks (`appellate.numerics.smoothers`)."""
     sample = min(n, SAMPLE_ROWS)
     return 2 * (n * m + sample**2) * q + 3 * n * m**2 + _DECOMPOSITION * m**3
 
@@ -60,11 +60,9 @@ def count_jury(
     folds: int = 5,
     rounds: int = 8,
     ways: int = 1,
-    members: int = 4,
-    widths: int = 3,
 ) -> Work:
     """Work of kernel members on n rows with l labels; `ways` to cover groups are compared."""
-    n, l = shape
+    (n, l), members, widths = shape, 4, 3
     hearings = ways * (3 * min(rounds, 3) + _LATER * max(rounds - 3, 0))  # three ambiguities
     searched = min(n, 20_000) if landmarks else n
     outputs = 4 * hearings * members * l * (_SEARCH * searched + (folds + 1) * n)
@@ -86,17 +84,16 @@ def count_plcp(
     sizes: Any,
     landmarks: int = 0,
     rounds: int = 5,
-    turns: int = 10,
     neighbors: int = 0,
 ) -> Work:
     """Work of a base and its partner on one kernel; `sizes` is how many rows have each label.
 
     A base takes so many turns a round, PL-AGGD with a graph of neighbours, SURE without.
     """
-    (n, l), maps, counts = shape, rounds * (turns + _PARTNER), np.asarray(sizes, dtype=float)
+    (n, l), maps, counts = shape, rounds * (_TURNS + _PARTNER), np.asarray(sizes, dtype=float)
     held, pairs = float(counts.sum()), float(counts @ counts)
     a_row = neighbors**3 + 2 * _SPREAD * (neighbors + 1) * held / n if neighbors else 0.0
-    entries, operations = rounds * turns * n * a_row, 2.0 * n**2 * q * (neighbors > 0)
+    entries, operations = rounds * _TURNS * n * a_row, 2.0 * n**2 * q * (neighbors > 0)
     if landmarks:
         operations += count_features(n, q, landmarks)
         return Work(operations, entries + maps * held * landmarks / 2)
@@ -107,17 +104,10 @@ def count_plcp(
 
 
 def count_testimony(
-    shape: tuple[int, int],
-    q: int,
-    *,
-    answers: int,
-    landmarks: int = 0,
-    ridges: int = 3,
-    rounds: int = 9,
-    tried: int = 4_000,
+    shape: tuple[int, int], q: int, *, answers: int, landmarks: int = 0, tried: int = 4_000
 ) -> Work:
     """Work of testimony, whose ridges are tried on some rows; q = 0: without features."""
-    n, l = shape
+    (n, l), ridges, rounds = shape, 3, 9
     entries = 4.0 * rounds * answers * l
     if q == 0:
         return Work(0, entries)
@@ -138,18 +128,12 @@ def speed() -> Work:
     matrix = np.eye(600) + np.random.default_rng(0).random((600, 600)) / 1200
     square = matrix @ matrix.T
     potrf, potri = la.get_lapack_funcs(("potrf", "potri"), (square,))
-    product = _best(lambda: matrix @ matrix)
-    inverse = _best(lambda: potri(potrf(square, lower=1)[0], lower=1))
+
+    def best(function: Callable[[], object]) -> float:
+        return max(min(repeat(function, number=1, repeat=3)), 1e-6)
+
+    product = best(lambda: matrix @ matrix)
+    inverse = best(lambda: potri(potrf(square, lower=1)[0], lower=1))
     n, values, room = len(matrix), np.linspace(-1, 0, 10**6), np.empty(10**6)
-    entries = _best(lambda: np.exp(values, out=room).sum() + np.square(room, out=room).sum())
+    entries = best(lambda: np.exp(values, out=room).sum() + np.square(room, out=room).sum())
     return Work(3 * n**3 / (product + inverse), len(values) / entries)
-
-
-def _best(function: Callable[[], object]) -> float:
-    """Seconds of the fastest of three calls."""
-    taken = []
-    for _ in range(3):
-        started = time.perf_counter()
-        function()
-        taken.append(time.perf_counter() - started)
-    return max(min(taken), 1e-6)

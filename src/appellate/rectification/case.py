@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,16 @@ from numpy.typing import NDArray
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
 from appellate.costs import WORDS, as_numbers, cost_matrix, is_ordered
-from appellate.rectification.models import Embedder, add_vectors, choose_embedders
 from appellate.tables import Labels, Roles, Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
+from appellate.tables.vectors import (
+    HISTOGRAMS,
+    embed_pictures,
+    embed_texts,
+    model_key,
+    name_problems,
+)
 
 METHODS = ("auto", "jury", "plcp", "testimony")
 LARGE = 12_000  # items from which on PL-AGGD's graph is slow
@@ -34,9 +40,12 @@ _UNKNOWN = "(nobody named)"
 _OTHERS = ("settings", "columns", "step")  # no arguments of `rectify`
 Step = Callable[[str], object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
+_WEAK = (
+    "pictures are told apart by histograms of colours and edges, which tell little: give "
+    "image_model, or embeddings."
+)
 
 
-@dataclass(eq=False)
 class Case:
     """A table, what its columns are, and who is to judge it.
 
@@ -46,132 +55,102 @@ class Case:
         The user's table, what its columns are, and what was said of its n items.
     classes : ndarray of str, shape (l,)
         The labels, in their order.
+    method : str
+        ``"jury"``, ``"plcp"`` or ``"testimony"``.
+    has_answers : bool
+        Whether people answered, rather than sets were given.
+    data : str
+        Hash of the table, which decisions carry.
+    home : Path
+        The folder that paths in the table are relative to.
+    names : list of str
+        What the items are called; their numbers if they have no names.
+    votes : ndarray, shape (n, l)
+        How often each label was named.
+    sets : CandidateSets
+        What was named at all.
+    reviewable : ndarray of bool, shape (n, l)
+        Candidates as the page shows them: all labels where nobody named one.
+    notes : list of str
+        What the user should know of the table, though it can be used.
+    call : dict
+        What `rectify` was called with, in JSON's types.
+    estimator : estimator
+        The classifier, not fitted.
     X : pandas.DataFrame or None
         Features of the items; None if there are none.
     kinds : dict of str to str
-        What the features are: number, category, date or text.
+        What the features are: number, category, date, text or picture.
     n_embeddings : int
         How many of them are embeddings, the last ones.
-    method : str
-        ``"jury"``, ``"plcp"`` or ``"testimony"``.
-    estimator : estimator
-        The classifier, not fitted.
-    groups : list of str or None
-        Group of every item.
-    scheduler : str or None
-        Address of a Dask scheduler whose workers fit.
-    call : dict
-        What `rectify` was called with, in JSON's types.
-    notes : list of str
-        What the user should know of the table, though it can be used.
     embedders : list of Embedder
         Models of prose and pictures.
     vectors : dict of str to list of str
         Columns of `X` that these made, by column of the table.
+    groups : list of str or None
+        Group of every item.
+    scheduler : str or None
+        Address of a Dask scheduler whose workers fit.
     uninformed : bool
         Whether the features turned out to say nothing of the labels.
     estimated_seconds : float or None
-        What judging was expected to take.
+        What judging was expected to take, if that was worth a look.
     """
 
-    table: Table
-    roles: Roles
-    labels: Labels
-    classes: NDArray[Any]
-    X: Any
-    kinds: Mapping[str, FeatureKind]
-    n_embeddings: int
-    method: str
-    estimator: Any = None
-    groups: list[str] | None = None
-    scheduler: str | None = None
-    call: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    embedders: list[Embedder] = field(default_factory=list)
-    vectors: dict[str, list[str]] = field(default_factory=dict)
-    uninformed: bool = False
-    estimated_seconds: float | None = None
-
-    def __len__(self) -> int:
-        """Return the number of items."""
-        return self.labels.n_rows
-
-    @property
-    def has_answers(self) -> bool:
-        """Whether people answered, rather than sets were given."""
-        return self.roles.layout != "candidates"
-
-    @property
-    def data(self) -> str:
-        """Hash of the table, which decisions carry."""
-        return f"sha256:{self.table.sha256[:32]}"
-
-    @cached_property
-    def votes(self) -> NDArray[np.float64]:
-        """How often each label was named, (n, l)."""
-        place = {name: j for j, name in enumerate(self.classes.tolist())}
-        votes = np.zeros((len(self), len(place)))
-        votes[:, [place[name] for name in self.labels.class_names.tolist()]] = self.labels.counts
-        return votes
-
-    @cached_property
-    def sets(self) -> CandidateSets:
-        """Candidate sets: what was named at all."""
-        return CandidateSets(self.votes > 0, self.classes)
-
-    @cached_property
-    def reviewable(self) -> NDArray[np.bool_]:
-        """Candidates as the page shows them, (n, l): all labels where nobody named one."""
-        return self.sets.matrix | ~self.sets.matrix.any(axis=1, keepdims=True)
-
-    @cached_property
-    def names(self) -> list[str]:
-        """What the items are called; their numbers if they have no names."""
-        ids = self.labels.ids
-        return [str(i) for i in (range(len(self)) if ids is None else ids.tolist())]
+    def __init__(
+        self, table: Table, roles: Roles, labels: Labels, classes: NDArray[Any], method: str
+    ) -> None:
+        self.table, self.roles, self.labels = table, roles, labels
+        self.classes, self.method = classes, method
+        self.has_answers = roles.layout != "candidates"
+        self.data = f"sha256:{table.sha256[:32]}"
+        path = Path(table.path or "")
+        self.home = path if path.is_dir() else path.parent
+        named = range(labels.n_rows) if labels.ids is None else labels.ids.tolist()
+        self.names = list(map(str, named))
+        place = {name: j for j, name in enumerate(classes.tolist())}
+        self._codes = np.array([place[name] for name in labels.class_names.tolist()])
+        self.votes = np.zeros((labels.n_rows, len(classes)))
+        self.votes[:, self._codes] = labels.counts
+        self.sets = CandidateSets(self.votes > 0, classes)
+        self.reviewable = self.sets.matrix | ~self.sets.matrix.any(axis=1, keepdims=True)
+        self.notes = [*table.notes, *roles.notes, *labels.notes]
+        self.call: dict[str, Any] = {}
+        self.estimator: Any = None
+        self.X: Any = None
+        self.kinds: dict[str, FeatureKind] = {}
+        self.n_embeddings = 0
+        self.embedders: list[Embedder] = []
+        self.vectors: dict[str, list[str]] = {}
+        self.groups: list[str] | None = None
+        self.scheduler: str | None = None
+        self.uninformed = False
+        self.estimated_seconds: float | None = None
 
     @cached_property
     def answers(self) -> Answers:
         """Who said what."""
+        read, n = self.labels, len(self.names)
         if not self.has_answers:
             return answers_of_sets(self.sets.matrix, self.classes, None)
-        if not len(self.labels.people_names):
+        if not len(read.people_names):
             rows, labels = np.nonzero(self.votes)
             weights, people, names = self.votes[rows, labels], 0 * rows, None
         else:
-            read = self.labels
-            place = {name: j for j, name in enumerate(self.classes.tolist())}
-            codes = np.array([place[name] for name in read.class_names.tolist()])
             order = np.lexsort((read.people, read.rows))
             rows, people, weights = read.rows[order], read.people[order], read.weights[order]
-            labels, names = codes[read.labels[order]], read.people_names
+            labels, names = self._codes[read.labels[order]], read.people_names
             if (people < 0).any():
                 people = np.where(people < 0, len(names), people)
                 names = np.array([*names.tolist(), _UNKNOWN])
         once = None if (weights == 1).all() else weights
         who, of_row, what = (each.astype(np.int32) for each in (people, rows, labels))
-        return Answers(of_row, who, what, len(self), self.classes, names, once)
+        return Answers(of_row, who, what, n, self.classes, names, once)
 
     def cells(self, column: str) -> list[str]:
         """Return a column as texts, one an item; empty for none."""
-        return _cells(self.table, self.labels, column)
-
-    def images(self, folder: Path | None = None) -> list[str]:
-        """Return the pictures' paths, relative to a folder instead of to the table."""
-        cells, home = self.cells(self.roles.image or ""), self.home
-        if folder is None:
-            return cells
-        return [
-            Path(os.path.relpath((home / cell).absolute(), folder.absolute())).as_posix()
-            if cell and _is_file(cell)
-            else cell
-            for cell in cells
-        ]
-
-    @property
-    def home(self) -> Path:
-        """The folder that paths in the table are relative to."""
-        return _home(self.table)
+        texts = self.table.texts(column).take(self.labels.first).to_pylist()
+        return [text or "" for text in texts]
 
     def make_encoder(self) -> Any:
         """Return what turns the features into numbers, not fitted."""
@@ -201,16 +180,6 @@ class Case:
             lines.append(f"{self.n_embeddings} embeddings are learned from")
         lines.append(f"method {self.method}: {self.estimator}".replace("\n", " "))
         return "\n".join(lines)
-
-
-def _cells(table: Table, labels: Labels, column: str) -> list[str]:
-    texts = table.texts(column).take(labels.first).to_pylist()
-    return [text or "" for text in texts]
-
-
-def _home(table: Table) -> Path:
-    path = Path(table.path or "")
-    return path if path.is_dir() else path.parent
 
 
 def understand(
@@ -245,7 +214,6 @@ def understand(
         )
     reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
     table = read_table(data, **reading, sheet=sheet, question=question)
-    call = {**call, "data": table.path, **columns, **further}
     named = {name: value for name, value in columns.items() if value is not None}
     if groups is not None:
         (groups,) = table.find([groups], "groups")
@@ -262,74 +230,59 @@ def understand(
     problems = labels.problems(answers=method == "testimony")
     if problems:
         raise TableError(f"{table.source}: {problems[0]}")
-    classes = _in_order(labels.class_names, order)
-    cost = _read_cost(cost, classes.tolist(), order)
+    classes = labels.class_names
+    if cost is not None:
+        classes, cost = _read_cost(cost, order, classes)
+    case = Case(table, roles, labels, classes, method)
+    call |= {"data": table.path, **columns, **further}
+    case.call = {name: _plain(value) for name, value in call.items()}
+    case.scheduler = further.pop("scheduler", None)
+    case.groups = None if groups is None else case.cells(groups)
     wanted = embeddings is None or "features" in named or "text" in named
-    alone = embeddings is None and not roles.features and not roles.text
-    X, n_embeddings, notes = None, 0, [*table.notes, *roles.notes, *labels.notes]
-
-    def cells(name: str) -> list[str]:
-        return _cells(table, labels, name)
-
-    embedders = choose_embedders(roles, cells, _home(table), text_model, image_model, alone=alone)
     others = bool(roles.features or roles.text)
-    if wanted and (others or (method != "testimony" and not embedders)):
-        X = features(table, roles, rows=labels.first)
-        check_size(table, X)
-    kinds: dict[str, FeatureKind] = {} if X is None else feature_kinds(X, roles.text)
+    if text_model is not None or roles.image is not None or image_model:
+        alone = embeddings is None and not others
+        case.embedders = _choose_embedders(case, text_model, image_model, alone)
+    if wanted and (others or (method != "testimony" and not case.embedders)):
+        case.X = features(table, roles, rows=labels.first)
+        check_size(table, case.X)
+        case.kinds = feature_kinds(case.X, roles.text)
     if embeddings is not None:
         numbers = read_embeddings(embeddings, labels.n_rows)
-        X, n_embeddings = numbers if X is None else X.join(numbers), numbers.shape[1]
-    X, vectors = add_vectors(X, embedders, cells, notes, step)
-    kinds |= {each.column: each.kind for each in embedders}
-    case = Case(
-        table,
-        roles,
-        labels,
-        classes,
-        X,
-        kinds,
-        n_embeddings,
-        method,
-        scheduler=further.pop("scheduler", None),
-        call={name: _plain(value) for name, value in call.items()},
-        notes=notes,
-        embedders=embedders,
-        vectors=vectors,
-    )
-    if groups is not None:
-        case.groups = case.cells(groups)
+        case.X, case.n_embeddings = _beside(case.X, numbers), numbers.shape[1]
+    if case.embedders:
+        case.X, case.vectors = add_vectors(case.X, case.embedders, case.cells, case.notes, step)
+        case.kinds |= {each.column: each.kind for each in case.embedders}
     case.estimator = _make_estimator(case, base, cost, further)
     case.notes.extend(_notes(case))
     return case
 
 
-def _in_order(found: NDArray[Any], order: Any) -> NDArray[Any]:
-    """Put labels into the user's order; labels that no row has are added."""
-    if order is None:
-        return found
-    text = isinstance(order, str)
-    names = next(csv.reader([order], skipinitialspace=True), []) if text else map(str, order)
-    same = {as_number(name): name for name in found.tolist()} | {None: None}
-    given = [same.get(as_number(name.strip())) or name.strip() for name in names]
-    twice = [name for i, name in enumerate(given) if name in given[:i]]
-    lacking = [name for name in found.tolist() if name not in given]
-    if len(given) < 2 or not all(given) or twice or lacking:
-        wrong = "name two labels or more, such as small,medium,large."
+def _read_cost(cost: Any, order: Any, found: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+    """Return the labels in the user's order, and what the classifiers take as `cost`, checked.
+
+    Labels that no row has are added. A file holds a table of costs, or of labels and their paths
+    in a tree.
+    """
+    names = found.tolist()
+    if order is not None:
+        text = isinstance(order, str)
+        given = next(csv.reader([order], skipinitialspace=True), []) if text else map(str, order)
+        same = {as_number(name): name for name in names} | {None: None}
+        ordered = [same.get(as_number(name.strip())) or name.strip() for name in given]
+        twice = [name for i, name in enumerate(ordered) if name in ordered[:i]]
+        lacking = [name for name in names if name not in ordered]
+        odd = [name for name in ordered if as_number(name) is None]
         if twice:
-            wrong = f"{name_some(twice[:1])} comes twice."
-        elif lacking:
-            wrong = f"it lacks labels of the table: {name_some(lacking, 8)}."
-        raise ValueError(f"order: {wrong}")
-    odd = [name for name in given if as_number(name) is None]
-    if odd and as_numbers(found.tolist()) is not None:
-        raise ValueError(f"order: {name_some(odd[:1])} is no number, but the labels are.")
-    return np.array(given, dtype=np.str_)
-
-
-def _read_cost(cost: Any, names: list[str], order: Any) -> Any:
-    """Return what the classifiers take as `cost`, checked."""
-    if is_ordered(cost) and order is None and as_numbers(names) is None:
+            raise ValueError(f"order: {name_some(twice[:1])} comes twice.")
+        if lacking:
+            raise ValueError(f"order: it lacks labels of the table: {name_some(lacking, 8)}.")
+        if len(ordered) < 2 or not all(ordered):
+            raise ValueError("order: name two labels or more, such as small,medium,large.")
+        if odd and as_numbers(names) is not None:
+            raise ValueError(f"order: {name_some(odd[:1])} is no number, but the labels are.")
+        names = ordered
+    elif is_ordered(cost) and as_numbers(names) is None:
         raise ValueError(
             f"cost {cost!r} needs an order, and not all labels are numbers. Name all labels from "
             f"first to last with order: {','.join(names[:4])}{',...' if len(names) > 4 else ''}"
@@ -339,7 +292,7 @@ def _read_cost(cost: Any, names: list[str], order: Any) -> Any:
         if path.partition(":")[0] not in WORDS and Path(path).suffix:
             cost = _read_costs(read_table(path), names)
     cost_matrix(cost, names)
-    return cost
+    return np.array(names, dtype=np.str_), cost
 
 
 def _read_costs(table: Table, names: list[str]) -> Any:
@@ -424,13 +377,113 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
     return pa.table({f"embedding_{j}": column for j, column in enumerate(matrix.T)}).to_pandas()
 
 
+@dataclass(frozen=True)
+class Embedder:
+    """The model of one column of prose or pictures.
+
+    Attributes
+    ----------
+    column : str
+        The column.
+    kind : {"text", "picture"}
+        What it holds.
+    model : object
+        See `embed_texts` and `embed_pictures`.
+    home : Path
+        The folder that names of pictures are relative to.
+    """
+
+    column: str
+    kind: Literal["text", "picture"]
+    model: Any
+    home: Path = Path()
+
+    @property
+    def key(self) -> str | None:
+        """A hash of what is in the model, None if nobody knows."""
+        return None if self.model == HISTOGRAMS else model_key(self.model, self.kind)
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        named = isinstance(self.model, (str, os.PathLike))
+        return os.fspath(self.model) if named else type(self.model).__name__
+
+
+def _choose_embedders(
+    case: Case, text_model: Any, image_model: Any, alone: bool
+) -> list[Embedder]:
+    """Return the models of the columns of prose and of pictures.
+
+    Without a model, prose is learned from by its words and letters, and pictures by histograms,
+    but only if there is nothing else (`alone`).
+    """
+    text, image = case.roles.text, case.roles.image
+    found = [Embedder(name, "text", text_model) for name in text if text_model is not None]
+    if text_model is not None and not text:
+        raise TableError("text_model needs a column of prose: name it with text=.")
+    if image is None:
+        if image_model:
+            raise TableError("image_model needs a column of pictures: name it with image=.")
+        return found
+    if image_model is None and alone and not found:
+        cells = filter(None, case.cells(image))
+        here = (cell.startswith("data:") or (case.home / cell).is_file() for cell in cells)
+        image_model = HISTOGRAMS if any(here) else None
+    return [*found, Embedder(image, "picture", image_model, case.home)] if image_model else found
+
+
+def add_vectors(
+    frame: Any,
+    embedders: Sequence[Embedder],
+    cells_of: Callable[[str], Sequence[str]],
+    notes: list[str],
+    step: Step = lambda text: None,
+) -> tuple[Any, dict[str, list[str]]]:
+    """Put vectors beside the columns of a frame, in the place of prose that has a model.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        With the vectors last.
+    vectors : dict of str to list of str
+        Which columns of it are the vectors of which column of the table.
+    """
+    vectors: dict[str, list[str]] = {}
+    for each in embedders:
+        cells, name = cells_of(each.column), each.column
+        if each.kind == "text":
+            found: NDArray[Any] = embed_texts(cells, each.model, step=step)
+        else:
+            found, problems = embed_pictures(cells, each.model, home=each.home, step=step)
+            notes.extend(name_problems(problems, cells))
+        if not found.shape[1]:
+            raise TableError(
+                f"column {name_some([name])}: no {each.kind} can be learned from. "
+                + (" ".join(notes[-1:]) or "It is empty.")
+            )
+        wide = np.ascontiguousarray(found.T, dtype=np.float64)
+        columns = pa.table({f"{name} {j}": row for j, row in enumerate(wide)}).to_pandas()
+        vectors[name] = list(columns.columns)
+        if each.kind == "picture" and each.model == HISTOGRAMS:
+            notes.append(_WEAK)
+        if frame is not None and name in frame.columns:
+            frame = frame.drop(columns=name)
+        frame = _beside(frame, columns)
+    return frame, vectors
+
+
+def _beside(frame: Any, columns: Any) -> Any:
+    return columns if frame is None else frame.join(columns)
+
+
 def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) -> Any:
     """Make the classifier of a method, with the settings that were given."""
     from appellate.numerics.kernels import GaussianKernel
 
     if case.method != "plcp" and base is not None:
         raise ValueError(f"base={base!r} is for method 'plcp'; this is {case.method!r}.")
-    random_state = case.call["random_state"]
+    seed = case.call["random_state"]
     estimator: Any
     owner: Any = None
     if case.method == "testimony":
@@ -441,19 +494,15 @@ def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) 
         from appellate.jury import JuryClassifier
 
         covering = "auto" if case.groups else False
-        estimator = JuryClassifier(
-            "kernel", covering=covering, cost=cost, random_state=random_state
-        )
+        estimator = JuryClassifier("kernel", covering=covering, cost=cost, random_state=seed)
     else:
         from appellate.bases import make_base
         from appellate.plcp import PLCPClassifier
 
-        many = len(case) > LARGE or settings.get("approximation") == "nystroem"
+        many = len(case.names) > LARGE or settings.get("approximation") == "nystroem"
         base = base or ("sure" if many else "aggd")
         owner = make_base("aggd" if base == "auto" else base) if isinstance(base, str) else base
-        estimator = PLCPClassifier(
-            owner, cost=cost, random_state=random_state, keep_confidences=True
-        )
+        estimator = PLCPClassifier(owner, cost=cost, random_state=seed, keep_confidences=True)
         if base == "auto":
             estimator = _select(case, estimator)
             owner = estimator.estimator
@@ -462,63 +511,53 @@ def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) 
     if kernel:
         has_kernel = hasattr(owner, "get_params") and "kernel" in owner.get_params()
         (owner if has_kernel else estimator).set_params(kernel=GaussianKernel(**kernel))
-    estimator.set_params(**settings)
-    return estimator
+    return estimator.set_params(**settings)
 
 
 def _select(case: Case, estimator: Any) -> Any:
     """Choose base and settings of PLCP by a score that needs no truth, on some of the items."""
     from appellate.bases import make_base
     from appellate.model_selection import PLCPClassifierCV
+    from appellate.numerics.kernels import GaussianKernel
 
-    seed = case.call["random_state"]
-    rows = np.random.default_rng(seed).permutation(len(case))[:_COMPARED]
+    seed, n = case.call["random_state"], len(case.names)
+    rows = np.random.default_rng(seed).permutation(n)[:_COMPARED]
     X, sets = case.make_encoder().fit_transform(case.X.iloc[rows]), case.sets[rows]
     tried = []
-    for name in ("sure",) if len(case) > LARGE else _BASES:
+    for name in ("sure",) if n > LARGE else _BASES:
         base = make_base(name)
         search = PLCPClassifierCV(base, costs=[estimator.cost], random_state=seed).fit(X, sets)
-        tried.append((float(search.best_score_), name, base, search.best_params_))
+        tried.append((float(search.best_score_), name, base, dict(search.best_params_)))
     _, name, base, params = max(tried, key=lambda each: each[0])
     scores = ", ".join(f"{name} {score:.4f}" for score, name, *_ in tried)
     case.notes.append(
         f"{name} was chosen as base without the truth, on {len(rows)} items: {scores}."
     )
-    return _with_params(estimator.set_params(estimator=base), params)
-
-
-def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
-    """Give PLCP and its base what a search found."""
-    from appellate.numerics.kernels import GaussianKernel
-
-    base = estimator.estimator
-    known = base.get_params()
-    chosen = {name: value for name, value in params.items() if name not in ("cost", "bandwidth")}
-    if "bandwidth" in params:
-        kernel = GaussianKernel(params["bandwidth"])
-        (base if "kernel" in known else estimator).set_params(kernel=kernel)
+    known, width = base.get_params(), params.pop("bandwidth", None)
+    params.pop("cost", None)
+    if width is not None:
+        owner = base if "kernel" in known else estimator
+        owner.set_params(kernel=GaussianKernel(width))
     if "regularization" in params and "regularization" in known:
         base.set_params(regularization=params["regularization"])
-    return estimator.set_params(**chosen)
+    return estimator.set_params(estimator=base, **params)
 
 
 def _notes(case: Case) -> Iterator[str]:
     """Say what is thin about a case, and of how many items the page will show no picture."""
-    contested = int((np.count_nonzero(case.sets.matrix, axis=1) > 1).sum())
-    if len(case) < 20:
-        yield f"{len(case)} items are few to learn from: look at every label."
-    if not contested and not case.has_answers:
+    n, image = len(case.names), case.roles.image
+    if n < 20:
+        yield f"{n} items are few to learn from: look at every label."
+    if not case.has_answers and not (np.count_nonzero(case.sets.matrix, axis=1) > 1).any():
         yield "no row has several candidates: there is nothing to decide."
     if case.X is None:
         yield "there is nothing to learn from, so the answers alone decide; no model is left."
     elif not case.n_embeddings and not case.vectors and len(case.kinds) == 1:
         yield f"{name_some(case.kinds)} is the only column that is learned from."
 
-    if case.roles.image is None:
-        return
-    cells = [cell for cell in case.images() if cell]
-    where = f"{case.table.source}, column {name_some([case.roles.image])} (image)"
-    files = [cell for cell in cells if _is_file(cell)]
+    cells = [cell for cell in case.cells(image) if cell] if image is not None else []
+    where = f"{case.table.source}, column {name_some([image])} (image)"
+    files = [cell for cell in cells if is_file(cell)]
     gone = [cell for cell in files if not os.path.isfile(case.home / cell)]
     if gone:
         yield (
@@ -533,7 +572,8 @@ def _notes(case: Case) -> Iterator[str]:
         )
 
 
-def _is_file(cell: str) -> bool:
+def is_file(cell: str) -> bool:
+    """Tell whether a cell of pictures names a file, rather than an address or what is in one."""
     return "://" not in cell and not cell.startswith("data:")
 
 
@@ -548,9 +588,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return {NOT_KEPT: type(value).__name__}
-
-
-def in_json(values: Iterable[Any]) -> list[Any]:
-    """Return values of numpy as those of Python, None for NaN."""
-    plain = (value.item() if hasattr(value, "item") else value for value in values)
-    return [None if value != value else value for value in plain]

@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from appellate._files import finish_folder
-from appellate.rectification.case import check_size, read_embeddings
-from appellate.rectification.models import Embedder, add_vectors, find_embedders
+from appellate.rectification.case import Embedder, add_vectors, check_size, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import features
+from appellate.tables.vectors import HISTOGRAMS
 
 NO_MODEL = (
     "this run learned from people's answers alone: it has labels, but no model for new rows. Give "
     "rectify columns or embeddings to learn from."
 )
+_OPTIONS = {"text": "text_model", "picture": "image_model"}
 
 
 def predict(
@@ -61,9 +62,8 @@ def predict(
     """
     model, meta = open_model(folder)
     table = read_table(data, **reading)
-    models = {"text_model": text_model, "image_model": image_model}
-    added, _ = label_rows(model, meta, table, proba=proba, embeddings=embeddings, **models)
-    return join(table, added)
+    given = {"text": text_model, "picture": image_model}
+    return join(table, label_rows(model, meta, table, given, proba, embeddings)[0])
 
 
 def read_document(folder: Path) -> dict[str, Any] | None:
@@ -96,19 +96,16 @@ def open_model(folder: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 def _is_described(meta: Mapping[str, Any]) -> bool:
     """Tell whether a description has all that is asked of it, in the types that are expected."""
-
-    def texts(values: Any) -> bool:
-        return isinstance(values, list) and all(isinstance(value, str) for value in values)
-
-    roles, columns = meta.get("roles"), meta["features"]
-    return (
-        isinstance(roles, dict)
-        and all(texts(roles.get(name)) for name in ("features", "text", "missing"))
-        and isinstance(meta.get("n_embeddings"), int)
-        and isinstance(columns, list)
-        and all(isinstance(each, dict) for each in columns)
-        and texts([each.get(name) for each in columns for name in ("name", "kind")])
-        and all(texts(each.get("categories", [])) for each in columns)
+    try:
+        roles, columns = meta["roles"], meta["features"]
+        texts = [roles[name] for name in ("features", "text", "missing")]
+        texts += [each.get("categories", []) for each in columns]
+        texts += [[each[name] for each in columns] for name in ("name", "kind")]
+    except (KeyError, TypeError, AttributeError):
+        return False
+    return isinstance(meta.get("n_embeddings"), int) and all(
+        isinstance(values, list) and all(isinstance(value, str) for value in values)
+        for values in texts
     )
 
 
@@ -116,31 +113,17 @@ def label_rows(
     model: Any,
     settings: Mapping[str, Any],
     table: Table,
-    *,
+    models: Mapping[str, Any],
     proba: bool = False,
     embeddings: Any = None,
-    text_model: Any = None,
-    image_model: Any = None,
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the columns that a model adds to a table, and what is good to know."""
-    notes = list(table.notes)
-    home = Path(table.path or "")
-    home = home if home.is_dir() else home.parent
-    embedders = find_embedders(settings["features"], home, text_model, image_model)
-    X = _new_features(table, settings, embeddings, embedders, notes)
-    names, labels, probabilities = _judge(model, X)
-    place = {name: j for j, name in enumerate(names)}
-    sure = [float(row[place[label]]) for row, label in zip(probabilities, labels, strict=True)]
-    added: dict[str, list[Any]] = {"label": labels, "confidence": sure}
-    if proba:
-        added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
-    return added, notes
+    """Return the columns that a model adds to a table, and what is good to know.
 
-
-def _judge(model: Any, X: Any) -> tuple[list[Any], list[Any], Any]:
-    """Return the classes of a model, its labels of new rows and their probabilities."""
+    `models` are the user's of texts and pictures.
+    """
     from appellate.io import ModelFileError
 
+    X, notes = new_features(settings, table, models, embeddings)
     try:
         rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
         probabilities, labels = model[-1].predict_proba(rows), model[-1].predict(rows).tolist()
@@ -155,21 +138,23 @@ def _judge(model: Any, X: Any) -> tuple[list[Any], list[Any], Any]:
         ) from error
     if not fits:
         raise ModelFileError("the model does not work: it is damaged. Make it again with rectify.")
-    return names, labels, probabilities
+    place = {name: j for j, name in enumerate(names)}
+    sure = [float(row[place[label]]) for row, label in zip(probabilities, labels, strict=True)]
+    added: dict[str, list[Any]] = {"label": labels, "confidence": sure}
+    if proba:
+        added |= {f"p({name})": probabilities[:, j].tolist() for j, name in enumerate(names)}
+    return added, notes
 
 
-def _new_features(
-    table: Table,
-    settings: Mapping[str, Any],
-    embeddings: Any,
-    embedders: Sequence[Embedder],
-    notes: list[str],
-) -> Any:
-    """Return the columns that a model learned from, of new rows."""
+def new_features(
+    settings: Mapping[str, Any], table: Table, models: Mapping[str, Any], embeddings: Any = None
+) -> tuple[Any, list[str]]:
+    """Return the columns that a model learned from, of new rows, and what is good to know."""
     roles, kinds = settings["roles"], {e["name"]: e["kind"] for e in settings["features"]}
+    notes, n_embeddings = list(table.notes), settings["n_embeddings"]
+    embedders = _find_embedders(settings, table, models)
     pictures = [each.column for each in embedders if each.kind == "picture"]
     wanted = [*roles["features"], *roles["text"], *pictures] if kinds else []
-    n_embeddings = settings["n_embeddings"]
     if n_embeddings and embeddings is None:
         raise ValueError("this model learned from embeddings; give embeddings, a FILE.npy.")
     if embeddings is not None and not n_embeddings:
@@ -189,15 +174,22 @@ def _new_features(
     extra = [name for name in table.names if name not in found.values()]
     if extra and wanted:
         notes.append(f"not used by the model: {name_some(extra)}")
-    parts = []
+    frame = None
     if kinds and (roles["features"] or roles["text"]):
         data = table.data.select(list(found.values())).rename_columns(list(found))
         own = replace(table, data=_as_numbers(data, kinds))
-        known = Roles(features=tuple(roles["features"]), text=tuple(roles["text"]),
-                      missing=tuple(roles["missing"]))  # fmt: skip
-        parts.append(features(own, known, kinds=kinds))
-        check_size(table, parts[0])
-        notes += _unseen(table, parts[0], settings["features"])
+        known: Any = {name: tuple(roles[name]) for name in ("features", "text", "missing")}
+        frame = features(own, Roles(**known), kinds=kinds)
+        check_size(table, frame)
+        for each in settings["features"]:
+            cells = frame[each["name"]].dropna().astype(str) if "categories" in each else None
+            new = [] if cells is None else cells[~cells.isin(each["categories"])]
+            if len(new):
+                notes.append(
+                    f"{table.source}, column {name_some([each['name']])}: {len(new)} of "
+                    f"{len(frame)} rows hold a category that the model never saw, e.g. "
+                    f"{name_some(new[:1])}; the column says nothing of these rows."
+                )
     if n_embeddings:
         numbers = read_embeddings(embeddings, len(table))
         if numbers.shape[1] != n_embeddings:
@@ -205,13 +197,40 @@ def _new_features(
                 f"the embeddings have {numbers.shape[1]} columns, but the model learned from "
                 f"{n_embeddings}."
             )
-        parts.append(numbers)
-    frame = parts[0].join(parts[1:]) if parts else None
+        frame = numbers if frame is None else frame.join(numbers)
 
-    def cells(name: str) -> list[str]:
+    def cells_of(name: str) -> list[str]:
         return [text or "" for text in table.texts(found[name]).to_pylist()]
 
-    return add_vectors(frame, embedders, cells, notes)[0]
+    return add_vectors(frame, embedders, cells_of, notes)[0], notes
+
+
+def _find_embedders(
+    settings: Mapping[str, Any], table: Table, models: Mapping[str, Any]
+) -> list[Embedder]:
+    """Return the models that new rows need, of those that the user gives again.
+
+    A saved model names them but is not believed: what it names is not opened.
+    """
+    path, found = Path(table.path or ""), []
+    home = path if path.is_dir() else path.parent
+    for each in settings["features"]:
+        if "model" not in each:
+            continue
+        kind: Literal["text", "picture"] = "text" if each["kind"] == "text" else "picture"
+        model = HISTOGRAMS if each["model"] == HISTOGRAMS else models.get(kind)
+        option, meant = _OPTIONS[kind], name_some([each["model"]])
+        if model is None:
+            raise ValueError(
+                f"this model learned from {name_some([each['name']])} by {option} {meant}: give "
+                f"{option} again."
+            )
+        found.append(Embedder(each["name"], kind, model, home))
+        if each.get("key") and found[-1].key not in (None, each["key"]):
+            raise ValueError(
+                f"{option} is not the one that was learned with ({meant}): its content differs."
+            )
+    return found
 
 
 def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:
@@ -229,19 +248,3 @@ def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:
                 column = pc.if_else(pc.is_in(lower, words), truths, column)
                 data = data.set_column(i, name, column)
     return data
-
-
-def _unseen(table: Table, frame: Any, columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say how many rows hold a category that the model never saw."""
-    for each in columns:
-        known = each.get("categories")
-        if known is None:
-            continue
-        cells = frame[each["name"]].dropna().astype(str)
-        new = cells[~cells.isin(known)]
-        if len(new):
-            yield (
-                f"{table.source}, column {name_some([each['name']])}: {len(new)} of {len(frame)} "
-                f"rows hold a category that the model never saw, e.g. {name_some(new[:1])}; the "
-                "column says nothing of these rows."
-            )

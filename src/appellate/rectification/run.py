@@ -6,7 +6,9 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
@@ -17,54 +19,39 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate import review
 from appellate._files import check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
-from appellate.rectification.case import NOT_KEPT, Case, in_json, understand
-from appellate.rectification.estimate import with_time
+from appellate.rectification.case import NOT_KEPT, Case, understand
 from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
     Step,
     decisions_csv,
-    docket_columns,
     fit,
-    informs,
     nobody,
     page_data,
     read_decisions,
     score,
-    suggest,
+    with_time,
 )
-from appellate.rectification.models import weigh_columns
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
+from appellate.review.page import render_page
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
-from appellate.tables.encoding import encode
+from appellate.tables.encoding import column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
 from appellate.tables.writing import free_names
 
 #: Files of a run; others in its folder are never touched.
 FILES = (
-    "rectified.csv",
-    "rectified.parquet",
-    "suggestions",
-    "suggestions.csv",
-    "suggestions.json",
-    "suggestions.jsonl",
-    "docket.csv",
-    "docket.parquet",
-    "docket.html",
-    "suggested.csv",
-    "annotators.csv",
-    "model",
-    "run.json",
-)
+    "rectified.csv", "rectified.parquet", "suggestions", "suggestions.csv", "suggestions.json",
+    "suggestions.jsonl", "docket.csv", "docket.parquet", "docket.html", "suggested.csv",
+    "annotators.csv", "model", "run.json",
+)  # fmt: skip
 DECISIONS = "decisions.csv"
 _ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
 _CATEGORIES = 40  # values of a column that are remembered, to know new ones
-_ENOUGH = 50  # items from which on features that show no use are of none
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 Columns = str | Sequence[str]
@@ -198,12 +185,7 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
         rows = encode(encoder, case.X, lambda text: step(text, within=True))
     judging = "judging" if decisions is None else "judging without the decisions"
     step(with_time(judging, case, 0 if rows is None else rows.shape[1]))
-    hearing = fit(case, encoder, rows, step=step)
-    chosen = case.method == "jury" and case.call["method"] == "auto" and len(case) >= _ENOUGH
-    if chosen and informs(hearing) is False:
-        case.uninformed = True
-        hearing = fit(case, None, None, step=step)
-    run = _make_run(hearing, time.perf_counter() - started)
+    run = _make_run(fit(case, encoder, rows, step), started)
     return run if decisions is None else run.decide(decisions, step=step)
 
 
@@ -272,12 +254,11 @@ class Rectification:
         """
         if self._hearing is None:
             return self._suggested[:n]
-        few = n <= SUGGESTED
-        rows, why = self._hearing.suggested if few else suggest(self._hearing, n)
+        rows, why = self._hearing.suggested if n <= SUGGESTED else self._hearing.suggest(n)
         rows, why = rows[:n], why[:n]
-        picked = nw.from_native(self.docket, eager_only=True)[rows]
-        columns: dict[str, Any] = {"rank": list(range(1, len(rows) + 1)), "why": why}
-        columns |= {name: picked[name].to_list() for name in picked.columns}
+        columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1)), "why": why}
+        for name, values in self._hearing.columns.items():
+            columns[name] = [values[i] for i in rows]
         return _frame(columns, frame_backend(self.docket))
 
     def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
@@ -310,12 +291,11 @@ class Rectification:
         if isinstance(decisions, (str, os.PathLike)):
             document = read_document(Path(decisions).parent)
             drawn |= {*(document["settings"].get("audit", []) if document else [])}
-        audited = np.zeros(len(case), dtype=bool)
+        audited = np.zeros(len(case.names), dtype=bool)
         audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
         step("judging with the decisions")
-        hearing = fit(case, before.encoder, before.rows, found, audited, step)
-        seconds = self.settings["seconds"] + time.perf_counter() - started
-        run = _make_run(hearing, seconds, before, audited)
+        hearing = fit(case, before.encoder, before.rows, step, found, audited)
+        run = _make_run(hearing, started - self.settings["seconds"], before, audited)
         earlier = [name for name in case.names if name in drawn]
         run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
         return run
@@ -335,13 +315,10 @@ class Rectification:
             raise ValueError(NO_MODEL)
         embedders = self._hearing.case.embedders if self._hearing else []
         known: dict[str, Any] = {each.kind: each.model for each in embedders}
-        options = {
-            "embeddings": embeddings,
-            "text_model": text_model or known.get("text"),
-            "image_model": image_model or known.get("picture"),
-        }
+        given = {"text": text_model, "picture": image_model}
+        known |= {kind: model for kind, model in given.items() if model}
         table = read_table(data, **reading)
-        added, _ = label_rows(self.model, self.settings, table, proba=proba, **options)
+        added, _ = label_rows(self.model, self.settings, table, known, proba, embeddings)
         return join(table, added)
 
     def importance(self) -> dict[str, float]:
@@ -359,7 +336,28 @@ class Rectification:
         if self._hearing is None:
             features = self.settings["features"]
             return {e["name"]: e["importance"] for e in features if "importance" in e}
-        found = weigh_columns(self._hearing)
+        from sklearn.base import clone
+
+        hearing, rows = self._hearing, self._hearing.rows
+        case, found = hearing.case, dict[str, float]()
+        if hearing.encoder is None or rows is None or case.scheduler is not None:
+            return found
+        said = case.answers if case.method == "testimony" else case.sets
+        known = case.classes.tolist()
+
+        def learn(some: NDArray[np.intp]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+            model = clone(case.estimator)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # half of the items are few
+                model.fit(rows[some], said[some])
+            order = np.eye(len(known))[[known.index(name) for name in model.classes_.tolist()]]
+            return lambda new: np.asarray(model.predict_proba(new) @ order)
+
+        evidence = case.votes if case.has_answers else case.sets.matrix.astype(np.float64)
+        places, seed = column_places(hearing.encoder), case.call["random_state"]
+        with suppress(ValueError):  # halves of a small table may lack what a classifier needs
+            found = contributions(learn, rows, evidence, places, random_state=seed)
+        found = {name: round(value, 4) for name, value in found.items()}
         for each in self.settings["features"]:
             if each["name"] in found:
                 each["importance"] = found[each["name"]]
@@ -413,14 +411,17 @@ class Rectification:
             The folder, with the rectified table, ``docket.csv``, ``docket.html``,
             ``suggested.csv``, ``annotators.csv`` where people answered, ``model``, ``run.json``.
         """
+        from appellate.io import ModelFileError, save_model
+
         if self._hearing is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")
         check_folder(folder)
         target, hearing = Path(folder), self._hearing
         table = hearing.case.table
         as_parquet = table.kind in ("parquet", "arrow") if parquet is None else parquet
-        labels = nw.from_native(self.labels, eager_only=True)
-        added = {k: in_json(labels[n].to_list()) for k, n in self.settings["columns"].items()}
+        names = self.settings["columns"]
+        labels = _columns(nw.from_native(self.labels, eager_only=True).select(names.values()))
+        added = dict(zip(names, labels.values(), strict=True))
         frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
         frames |= {} if self.annotators is None else {"annotators": self.annotators}
         with whole_folder(target, owned=FILES) as stage:
@@ -432,31 +433,30 @@ class Rectification:
                 suggestions(hearing, chosen, file)
             self.importance()
             for name, frame in frames.items():
-                _write_frame(frame, stage / f"{name}.csv")
-            _write_frame(self.docket, stage / "docket.parquet")
-            if self.model is not None:
-                self._save_model(stage / "model")
+                columns = _columns(frame, 6)
+                if len(frame):
+                    write_table(columns, stage / f"{name}.csv")
+                else:  # every row is reviewed: there is nothing to suggest
+                    write_file(stage / f"{name}.csv", ",".join(columns) + "\n")
+            write_table(_columns(self.docket), stage / "docket.parquet")
+            if self.model is not None:  # with what `predict` must know of the columns
+                known = ("roles", "features", "n_embeddings", "method")
+                meta = {name: self.settings[name] for name in known}
+                try:
+                    save_model(self.model, stage / "model", meta=meta)
+                except ModelFileError as error:
+                    base = getattr(self.model[-1], "estimator", None)
+                    if base is None or type(base).__module__.startswith("appellate."):
+                        raise
+                    self.settings["notes"].append(f"the model is not saved: {error}")
             page = page_data(hearing, self.settings, self.scores, target)
-            review.write_page(page, stage / "docket.html")
+            write_file(stage / "docket.html", render_page(page))
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
         if hearing.decisions is not None and not (target / DECISIONS).exists():
             write_file(target / DECISIONS, decisions_csv(hearing))
         return target
-
-    def _save_model(self, path: Path) -> None:
-        """Save the model with what `predict` must know of the columns."""
-        from appellate.io import ModelFileError, save_model
-
-        known = ("roles", "features", "n_embeddings", "method")
-        try:
-            save_model(self.model, path, meta={name: self.settings[name] for name in known})
-        except ModelFileError as error:
-            base = getattr(self.model[-1], "estimator", None)
-            if base is None or type(base).__module__.startswith("appellate."):
-                raise
-            self.settings["notes"].append(f"the model is not saved: {error}")
 
     def summary(self) -> str:
         """Say what came out."""
@@ -490,16 +490,7 @@ class Rectification:
 
     def _repr_html_(self) -> str:
         """Show the summary and the first rows of the docket in a notebook."""
-        table = nw.from_native(self.docket, eager_only=True).head(10)
-        cells = (
-            "<tr>" + "".join(f"<td>{escape(_short(cell))}</td>" for cell in row) + "</tr>"
-            for row in table.iter_rows()
-        )
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-        return (
-            f"<pre>{escape(repr(self))}</pre><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{''.join(cells)}</tbody></table>"
-        )
+        return f"<pre>{escape(repr(self))}</pre>{self.docket.head(10)._repr_html_()}"
 
 
 def load(folder: str | os.PathLike[str]) -> Rectification:
@@ -535,31 +526,23 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     document = read_document(home)
     if document is None:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
-    settings, scores = document["settings"], document["scores"]
-    names = settings["columns"]
-    file = next(
-        path for path in (home / "rectified.parquet", home / "rectified.csv") if path.exists()
-    )
-    table = read_table(file)
-    added = {}
-    for kind, name in names.items():
-        numbers = table.numbers(name) if kind in _NUMBERS else None
-        added[name] = in_json(table.texts(name).to_pylist() if numbers is None else numbers)
-    own = replace(table, data=table.data.select([n for n in table.names if n not in added]))
-    model = None
-    if (home / "model").is_dir():
-        from appellate.io import load_model
+    from appellate.io import load_model
 
-        model = load_model(home / "model")
-    people = home / "annotators.csv"
+    settings, model, people = document["settings"], home / "model", home / "annotators.csv"
+    table = read_table(home / "rectified.parquet")
+    added: dict[str, Any] = {}
+    for kind, name in settings["columns"].items():
+        numbers = table.numbers(name) if kind in _NUMBERS else None
+        added[name] = table.texts(name).to_pylist() if numbers is None else _plain(numbers)
+    own = replace(table, data=table.data.select([n for n in table.names if n not in added]))
     return Rectification(
         join(_with_numbers(own, {e["name"]: e["kind"] for e in settings["features"]}), added),
-        _read_frame(home / "docket.parquet"),
-        _read_frame(people) if people.exists() else None,
-        model,
+        read_table(home / "docket.parquet").data.to_pandas(),
+        _read_csv(people) if people.exists() else None,
+        load_model(model) if model.is_dir() else None,
         settings,
-        scores,
-        _suggested=_read_frame(home / "suggested.csv"),
+        document["scores"],
+        _suggested=_read_csv(home / "suggested.csv"),
     )
 
 
@@ -590,28 +573,23 @@ def _again(run: Rectification) -> Rectification:
 
 def _make_run(
     hearing: Hearing,
-    seconds: float,
+    started: float,
     before: Hearing | None = None,
     audited: NDArray[np.bool_] | None = None,
 ) -> Rectification:
     """Collect what came out of a hearing."""
     from sklearn.pipeline import Pipeline
 
-    case, docket = hearing.case, docket_columns(hearing)
-    of_item = {
-        "label": [
-            None if e else n for e, n in zip(hearing.excluded, docket["appeal"], strict=True)
-        ],
-        "confidence": docket["appeal_confidence"],
-        **{name: docket[name] for name in _ADDED if name in docket},
-    }
+    seconds, case, docket = time.perf_counter() - started, hearing.case, hearing.columns
+    of_item = {"label": docket["appeal"], "confidence": docket["appeal_confidence"]}
+    of_item |= {name: docket[name] for name in _ADDED if name in docket}
     owner = case.labels.owner.tolist()
     added = {name: [values[i] for i in owner] for name, values in of_item.items()}
     backend = frame_backend(case.table.native)
     people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
-    shown = {} if people is None else {n: in_json(v) for n, v in people.items() if v.ndim == 1}
+    shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
     parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
-    models = {each.column: each.describe() for each in case.embedders}
+    models = {each.column: {"model": each.name, "key": each.key} for each in case.embedders}
     features: list[dict[str, Any]] = []
     for name, kind in case.kinds.items():
         features.append({"name": name, "kind": kind, **models.get(name, {})})
@@ -624,7 +602,7 @@ def _make_run(
         "source": case.table.source.strip("'"),
         "sha256": case.table.sha256,
         "rows": len(case.table),
-        "items": len(case),
+        "items": len(case.names),
         "labels": case.classes.tolist(),
         "roles": case.roles.to_dict(),
         "features": features,
@@ -644,7 +622,7 @@ def _make_run(
         _frame(shown, backend) if shown else None,
         None if hearing.encoder is None else Pipeline(parts),
         json.loads(json.dumps(settings)),
-        score(hearing, docket, before, audited),
+        score(hearing, before, audited),
         hearing,
     )
 
@@ -655,12 +633,11 @@ def suggestions(hearing: Hearing, tool: str | None, path: str | os.PathLike[str]
     made = case.table.export
     if tool is None and made is None:
         raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
-    columns = docket_columns(hearing)
-    labels = [None if e else n for e, n in zip(hearing.excluded, columns["appeal"], strict=True)]
     same = made is not None and tool in (None, made.tool)
     names = [n for n in case.table.names if n not in case.roles.labels]
     items = case.table.data.select(names).take(case.labels.first)
-    sure, classes = columns["appeal_confidence"], case.classes.tolist()
+    labels, sure = hearing.columns["appeal"], hearing.columns["appeal_confidence"]
+    classes = case.classes.tolist()
     if tool == HUGGING_FACE:
         return write_dataset(items, path, labels, sure, classes)
     text = write_suggestions(
@@ -708,36 +685,34 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         )
 
 
-def _write_frame(frame: Any, path: Path) -> None:
-    columns = nw.from_native(frame, eager_only=True)
-    plain = {name: in_json(columns[name].to_list()) for name in columns.columns}
-    if path.suffix == ".csv":
-        plain = {
-            name: [float(f"{v:.6g}") if isinstance(v, float) else v for v in values]
-            for name, values in plain.items()
-        }
-    write_table(plain, path)
+def _plain(values: NDArray[Any]) -> list[Any]:
+    return [None if value != value else value for value in values.tolist()]
 
 
-def _read_frame(path: Path) -> Any:
+def _columns(frame: Any, digits: int = 17) -> dict[str, list[Any]]:
+    """Return the columns of a data frame as lists, None for NaN, numbers with so many digits."""
+    columns = {s.name: s.to_list() for s in nw.from_native(frame, eager_only=True).iter_columns()}
+    for name, values in columns.items():
+        numbers = (float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in values)
+        columns[name] = [None if value != value else value for value in numbers]
+    return columns
+
+
+def _read_csv(path: Path) -> Any:
     """Read a table that a run wrote; columns of numbers as numbers."""
-    table = read_table(path)
-    if path.suffix == ".parquet":
-        return table.data.to_pandas()
-    columns = {}
+    head, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    if not rest:
+        return _frame({name: [] for name in head.split(",")}, None)
+    table, columns = read_table(path), {}
     for name in table.names:
         numbers = table.numbers(name)
-        whole = numbers is not None and np.array_equal(numbers, np.trunc(numbers))
-        values = table.texts(name).to_pylist() if numbers is None else numbers
-        columns[name] = in_json(values.astype(int) if whole else values)
+        if numbers is None:
+            columns[name] = table.texts(name).to_pylist()
+        else:
+            whole = np.array_equal(numbers, np.trunc(numbers))
+            columns[name] = _plain(numbers.astype(int) if whole else numbers)
     return _frame(columns, None)
 
 
-def _frame(columns: Mapping[str, list[Any]], backend: str | None) -> Any:
-    chosen: Any = backend or "pandas"
-    return nw.from_dict(dict(columns), backend=chosen).to_native()
-
-
-def _short(cell: Any) -> str:
-    text = f"{cell:.3g}" if isinstance(cell, float) else "" if cell is None else str(cell)
-    return text if len(text) <= 60 else text[:59] + "…"
+def _frame(columns: dict[str, list[Any]], backend: Any) -> Any:
+    return nw.from_dict(columns, backend=backend or "pandas").to_native()

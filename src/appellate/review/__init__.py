@@ -8,16 +8,8 @@ server behind it, which keeps decisions on disk at once.
 
 from __future__ import annotations
 
-from appellate.review.data import page_data
 from appellate.review.decisions import DecisionError, Decisions, read_decisions
-from appellate.review.page import write_page
+from appellate.review.page import page_data, write_page
 from appellate.review.server import serve
 
-__all__ = [
-    "DecisionError",
-    "Decisions",
-    "page_data",
-    "read_decisions",
-    "serve",
-    "write_page",
-]
+__all__ = ["DecisionError", "Decisions", "page_data", "read_decisions", "serve", "write_page"]

@@ -27,22 +27,20 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from appellate._files import write_file
 from appellate._text import neutralize, restore
+from appellate.candidates import CandidateSets
 from appellate.candidates.names import listing
 from appellate.docket import free_separator
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from appellate.candidates import CandidateSets
 
 try:
     import fcntl
@@ -67,7 +65,6 @@ class DecisionError(ValueError):
 # -- which decisions a docket admits -------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Rows:
     """The rows that can be decided on: their names, their candidates, and of which table.
 
@@ -83,49 +80,31 @@ class Rows:
         Hash of the table; empty if it is not known.
     """
 
-    ids: Sequence[str] | None
-    classes: Sequence[str]
-    starts: Sequence[int]
-    labels: Sequence[int]
-    data: str = ""
-    places: dict[str, int] = field(init=False, repr=False)
-    codes: dict[str, int] = field(init=False, repr=False)
-    separator: str = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Look the names up once."""
-        names = map(str, range(len(self.starts) - 1)) if self.ids is None else self.ids
-        object.__setattr__(self, "places", {name: i for i, name in enumerate(names)})
-        object.__setattr__(self, "codes", {name: j for j, name in enumerate(self.classes)})
-        object.__setattr__(self, "separator", free_separator(self.classes))
+    def __init__(
+        self,
+        ids: Sequence[str] | None,
+        classes: Sequence[str],
+        starts: Sequence[int],
+        labels: Sequence[int],
+        data: str = "",
+    ) -> None:
+        self.named, self.classes, self.data = ids is not None, classes, data
+        self.starts, self.labels, self.separator = starts, labels, free_separator(classes)
+        names = map(str, range(len(starts) - 1)) if ids is None else ids
+        self.places = {name: i for i, name in enumerate(names)}
 
     def candidates(self, row: int) -> list[str]:
         """Return the candidate labels of a row."""
         return [self.classes[j] for j in self.labels[self.starts[row] : self.starts[row + 1]]]
 
-    def moved(self, record: Mapping[str, str]) -> str:
-        """Say why a decision may belong to another row than it did; empty if it does not.
+    def refusal(self, record: Mapping[str, str]) -> str:
+        """Say why a decision on a known row is none, or may mean another row; empty if it is one.
 
         Only rows that are known by their number can move; named ones are found by name.
         """
-        if self.ids is not None:
-            return ""
-        row, seen = self.places[record["id"]], record.get("candidates", "")
-        if record.get("data") and self.data and record["data"] != self.data:
-            why = "it was made on another version of the table"
-        elif seen and seen != self.separator.join(self.candidates(row)):
-            why = f"its candidates were {seen}, and now are {listing(self.candidates(row))}"
-        else:
-            return ""
-        return (
-            f"the decision on row {row} is refused: {why}, and the rows have no names, so it may "
-            "mean another row. Name a column of row names (id), or use the table as it was."
-        )
-
-    def refusal(self, record: Mapping[str, str]) -> str:
-        """Say why a decision on a known row is none; empty if it is one."""
         name, kind, label = (record.get(column, "") for column in _NEEDED)
-        inside = self.candidates(self.places[name])
+        row, seen = self.places[name], record.get("candidates", "")
+        inside = self.candidates(row)
         if kind in ("accept", "keep", "other") and label not in inside:
             return (
                 f"{label!r} is no candidate of {name!r}, which has {listing(inside)}. To name a "
@@ -135,7 +114,40 @@ class Rows:
             return f"{label!r} is a candidate of {name!r}: decide 'other', not 'none'."
         if len(label) > _LONGEST:
             return f"the label of {name!r} has more than {_LONGEST} characters."
-        return self.moved(record)
+        if not self.named and record.get("data") and self.data not in ("", record["data"]):
+            why = "it was made on another version of the table"
+        elif not self.named and seen and seen != self.separator.join(inside):
+            why = f"its candidates were {seen}, and now are {listing(inside)}"
+        else:
+            return ""
+        return (
+            f"the decision on row {row} is refused: {why}, and the rows have no names, so it may "
+            "mean another row. Name a column of row names (id), or use the table as it was."
+        )
+
+    def check(self, records: Iterable[Record], source: str) -> Decisions:
+        """Return the latest decision on every row that has one, or raise a `DecisionError`."""
+        latest = {record["id"]: record for record in records}
+        if not latest:
+            raise DecisionError(f"{source} has no decisions. Decide on some rows first.")
+        for record in (known := [r for r in latest.values() if r["id"] in self.places]):
+            if record["decision"] != "clear" and (reason := self.refusal(record)):
+                raise DecisionError(f"{source}, decision on {record['id']!r}: {reason}")
+        if not known:
+            some = listing(map(repr, latest))
+            raise DecisionError(
+                f"{source}: none of its {len(latest)} ids is in the table, e.g. {some}. Were they "
+                "made with another column of row names (id)?"
+            )
+        codes = {name: j for j, name in enumerate(self.classes)}
+        kept = [record for record in known if record["decision"] != "clear"]
+        return Decisions(
+            np.array([self.places[r["id"]] for r in kept], dtype=np.intp),
+            [r["decision"] for r in kept],
+            np.array([codes.get(r["label"], -1) for r in kept], dtype=np.intp),
+            [r["label"] for r in kept],
+            len(latest) - len(known),
+        )
 
 
 # -- what was decided ---------------------------------------------------------------------
@@ -176,10 +188,6 @@ class Decisions:
 
     def apply(self, sets: CandidateSets) -> tuple[CandidateSets, NDArray[np.bool_]]:
         """Return sets with one candidate for every decided row, and which rows to train on."""
-        import numpy as np
-
-        from appellate.candidates import CandidateSets
-
         matrix, kept = sets.matrix.copy(), np.ones(len(sets), dtype=bool)
         decided = self.labels >= 0
         matrix[self.rows[decided]] = False
@@ -194,7 +202,7 @@ class Decisions:
 
 
 def read_decisions(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[Record],
     *,
     classes: Sequence[Any],
     candidates: NDArray[np.bool_],
@@ -205,8 +213,9 @@ def read_decisions(
 
     Parameters
     ----------
-    path : str or path
-        CSV with commas, semicolons or tabs, with or without a byte order mark, or JSON lines.
+    path : str, path or list of dict
+        CSV with commas, semicolons or tabs, with or without a byte order mark, or JSON lines; or
+        the decisions themselves, with ``id``, ``decision`` and ``label`` each.
     classes : sequence
         Names of the labels.
     candidates : ndarray of bool, shape (n, l)
@@ -240,33 +249,13 @@ def read_decisions(
     >>> found.by_row()
     {0: ('other', 'dog'), 1: ('none', 'cow')}
     """
-    import numpy as np
-
     owner, labels = np.nonzero(candidates)
     starts = np.searchsorted(owner, np.arange(len(candidates) + 1)).tolist()
-    names = None if ids is None else [str(name) for name in ids]
-    rows = Rows(names, [str(name) for name in classes], starts, labels.tolist(), data)
-    source = f"'{path}'"
-    latest = {record["id"]: record for record in parse(_content(Path(path)), source)}
-    if not latest:
-        raise DecisionError(f"{source} has no decisions. Decide on some rows first.")
-    known = [r for r in latest.values() if r["id"] in rows.places and r["decision"] != "clear"]
-    for record in known:
-        if reason := rows.refusal(record):
-            raise DecisionError(f"{source}, decision on {record['id']!r}: {reason}")
-    unknown = [name for name in latest if name not in rows.places]
-    if unknown and len(unknown) == len(latest):
-        raise DecisionError(
-            f"{source}: none of its {len(latest)} ids is in the table, e.g. "
-            f"{listing(map(repr, unknown))}. Were they made with another column of row names (id)?"
-        )
-    return Decisions(
-        np.array([rows.places[r["id"]] for r in known], dtype=np.intp),
-        [r["decision"] for r in known],
-        np.array([rows.codes.get(r["label"], -1) for r in known], dtype=np.intp),
-        [r["label"] for r in known],
-        len(unknown),
-    )
+    names = None if ids is None else list(map(str, ids))
+    rows = Rows(names, list(map(str, classes)), starts, labels.tolist(), data)
+    if not isinstance(path, (str, os.PathLike)):
+        return rows.check(path, "the decisions")
+    return rows.check(parse(_content(Path(path)), f"'{path}'"), f"'{path}'")
 
 
 # -- the file -----------------------------------------------------------------------------
@@ -299,7 +288,7 @@ class DecisionFile:
     def records(self) -> list[Record]:
         """Return all decisions, the earliest first."""
         with self._lock:
-            self._load(self._content())
+            self._load()
             return list(self._records)
 
     def append(self, record: Mapping[str, str]) -> bool:
@@ -313,47 +302,31 @@ class DecisionFile:
             If the decision cannot be written.
         """
         with self._lock, self._open() as handle:
-            self._load(self._content())
+            self._load()
             if record.get("key") and record["key"] in self._keys:
                 return False
             if self._ours:
                 self._add(handle, as_line(record))
-            else:
-                self._write_ours(record)
+            else:  # written anew in our form; further columns of the user's stay, at the end
+                write_file(self.path, as_file([*self._records, record]))
             self._stamp = None
         return True
 
-    def _content(self) -> bytes | None:
-        """Return the bytes of the file if they may have changed; None if not."""
+    def _load(self) -> None:
+        """Read the file, if it may have changed."""
+        content, stamp = b"", None
         try:
             found = os.stat(self.path, follow_symlinks=False)
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             if stamp == self._stamp:
-                return None
+                return
             content = _content(self.path)
         except FileNotFoundError:
-            return b""
-        self._stamp = stamp
-        return content
-
-    def _load(self, content: bytes | None) -> None:
-        if content is None:
-            return
-        self._records, self._keys, self._ours = [], set(), True
-        if content:
-            try:
-                self._records = parse(content, f"'{self.path.name}'")
-            except DecisionError:
-                self._stamp = None
-                raise
-            self._keys = {r["key"] for r in self._records if r.get("key")}
-            self._ours = content.startswith(_HEAD.encode()) and content.endswith(b"\n")
-
-    def _write_ours(self, record: Mapping[str, str]) -> None:
-        """Write the file anew in our form; further columns of the user's stay, at the end."""
-        more = list(dict.fromkeys(n for r in self._records for n in r if n not in COLUMNS))
-        lines = [as_line(each, more) for each in (*self._records, record)]
-        write_file(self.path, _line([*COLUMNS, *more]) + "".join(lines))
+            pass
+        self._records = parse(content, f"'{self.path.name}'") if content else []
+        self._keys = {r["key"] for r in self._records if r.get("key")}
+        ours = content.startswith(_HEAD.encode()) and content.endswith(b"\n")
+        self._ours, self._stamp = ours or not content, stamp
 
     def _add(self, handle: int, line: str) -> None:
         size = os.fstat(handle).st_size
@@ -408,9 +381,18 @@ def parse(content: bytes, source: str) -> list[Record]:
 
 
 def _parse(content: bytes, source: str) -> list[Record]:
-    text = _decode(content, source)
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        text = content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise DecisionError(
+            f"{source} is not written in UTF-8. Save it as 'CSV UTF-8' and try again."
+        ) from None
+    # Old spreadsheets end lines by a carriage return alone.
+    text = text if "\n" in text else text.replace("\r", "\n")
     if text.lstrip().startswith("{"):
-        return [_parse_json(line, n, source) for n, line in _lines(text) if line.strip()]
+        lines = enumerate(text.split("\n"), 1)
+        return [_parse_json(line, f"{source}, line {n}") for n, line in lines if line.strip()]
     first = text.partition("\n")[0].rstrip("\r").replace("\r", " ")
     heads = {d: [name.strip().lower() for name in next(csv.reader([first], delimiter=d), [])]
              for d in ",;\t"}  # fmt: skip
@@ -425,9 +407,15 @@ def _parse(content: bytes, source: str) -> list[Record]:
     try:
         head = [name.strip() for name in next(reader)]
         head = [name.lower() if name.lower() in COLUMNS else name for name in head]
-        for cells in reader:
-            if any(cells):
-                records.append(_record(head, cells, f"{source}, line {reader.line_num}"))
+        for cells in filter(any, reader):
+            where = f"{source}, line {reader.line_num}"
+            if len(cells) != len(head):
+                raise DecisionError(
+                    f"{where} has {len(cells)} cells, but the head of the file has {len(head)}. "
+                    "Mend the line, or remove it."
+                )
+            record = dict(zip(head, map(restore, cells), strict=True))
+            records.append(check_kind(record, where))
     except csv.Error as error:
         raise DecisionError(
             f"{source}, line {reader.line_num}: {error}. Mend the line, or remove it."
@@ -435,48 +423,23 @@ def _parse(content: bytes, source: str) -> list[Record]:
     return records
 
 
-def _record(head: list[str], cells: list[str], where: str) -> Record:
-    if len(cells) != len(head):
-        raise DecisionError(
-            f"{where} has {len(cells)} cells, but the head of the file has {len(head)}. Mend the "
-            "line, or remove it."
-        )
-    return _checked({n: restore(c) for n, c in zip(head, cells, strict=True)}, where)
-
-
-def _parse_json(line: str, number: int, source: str) -> Record:
-    where = f"{source}, line {number}"
+def _parse_json(line: str, where: str) -> Record:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DecisionError(f"{where} is no JSON: {error}. Mend the line, or remove it.") from None
     if not isinstance(found, dict) or not set(_NEEDED) <= set(found):
         raise DecisionError(f"{where} has no {', '.join(_NEEDED)}. Mend it, or remove it.")
-    return _checked({str(n): "" if v is None else str(v) for n, v in found.items()}, where)
+    return check_kind({str(n): "" if v is None else str(v) for n, v in found.items()}, where)
 
 
-def _checked(record: Record, where: str) -> Record:
+def check_kind(record: Record, where: str) -> Record:
+    """Return a decision of a kind that there is, or raise a `DecisionError`."""
     if record["decision"] not in KINDS:
         raise DecisionError(
             f"{where}: the decision {record['decision']!r} is none of {', '.join(KINDS)}."
         )
     return record
-
-
-def _decode(content: bytes, source: str) -> str:
-    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    try:
-        text = content.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError:
-        raise DecisionError(
-            f"{source} is not written in UTF-8. Save it as 'CSV UTF-8' and try again."
-        ) from None
-    # Old spreadsheets end lines by a carriage return alone.
-    return text if "\n" in text else text.replace("\r", "\n")
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    yield from enumerate(text.split("\n"), 1)
 
 
 def _content(path: Path) -> bytes:
@@ -494,10 +457,17 @@ def _content(path: Path) -> bytes:
 
 def as_line(record: Mapping[str, str], more: Sequence[str] = ()) -> str:
     """Write one decision as a line of CSV, formulas neutralised."""
-    return _line([neutralize(str(record.get(name, "") or "")) for name in (*COLUMNS, *more)])
+    return _line(neutralize(str(record.get(name, "") or "")) for name in (*COLUMNS, *more))
 
 
-def _line(cells: Sequence[str]) -> str:
+def as_file(records: Iterable[Mapping[str, str]]) -> str:
+    """Write decisions as a file of ours; further columns are the last ones."""
+    kept = list(records)
+    more = list(dict.fromkeys(name for record in kept for name in record if name not in COLUMNS))
+    return _line([*COLUMNS, *more]) + "".join(as_line(record, more) for record in kept)
+
+
+def _line(cells: Iterable[str]) -> str:
     """Join cells; unlike csv.writer before Python 3.13, quote a lone carriage return."""
     quoted = (
         '"' + c.replace('"', '""') + '"' if re.search('[",;\t\r\n]', c) else c for c in cells

@@ -17,11 +17,10 @@ from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
-from appellate.review.data import unpack
 from appellate.review.decisions import COLUMNS, KINDS, DecisionError, DecisionFile, Rows
-from appellate.review.page import PageError, read_page, render_page
+from appellate.review.page import PageError, read_page, render_page, unpack
 
 __all__ = ["DocketServer", "make_server", "serve"]
 
@@ -69,8 +68,7 @@ def make_server(
     folder: Path, host: str = "127.0.0.1", port: int = 0, token: str | None = None
 ) -> DocketServer:
     """Bind a server for a folder; its `serve_forever` starts it."""
-    kind = _Server6 if ":" in host else DocketServer
-    return kind((host, port), folder, token)
+    return DocketServer((host, port), folder, token)
 
 
 class _Docket(NamedTuple):
@@ -96,6 +94,7 @@ class DocketServer(ThreadingHTTPServer):
         self._read: _Docket | None = None
         self.decisions.records()
         self.docket()
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Handler)
 
     def address(self) -> str:
@@ -153,10 +152,6 @@ class DocketServer(ThreadingHTTPServer):
         """Say nothing when a browser has gone away."""
 
 
-class _Server6(DocketServer):
-    address_family = socket.AF_INET6
-
-
 class _Refused(Exception):
     """A request that is answered with a status and a reason."""
 
@@ -172,15 +167,9 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        self._guarded(self._get)
-
-    def do_POST(self) -> None:
-        self._guarded(self._post)
-
-    def _guarded(self, work: Callable[[], None]) -> None:
         """Answer whatever goes wrong; a docket that is just being replaced is a matter of time."""
         try:
-            work()
+            self._route(urlsplit(self.path))
         except _Refused as refused:
             self._refuse(refused.status, str(refused))
         except ConnectionError:
@@ -198,30 +187,33 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError):
             self._refuse(HTTPStatus.BAD_REQUEST, "not a request of the page")
 
-    def _get(self) -> None:
-        split = urlsplit(self.path)
+    do_POST = do_GET
+
+    def _route(self, split: SplitResult) -> None:
+        posted = self.command == "POST"
         given = parse_qs(split.query).get("token")
-        if given and self._is_token(given[0]):
+        if not posted and given and self._is_token(given[0]):
             self._enter()
         elif not self._may_enter():
             raise _Refused(HTTPStatus.FORBIDDEN, "open the address that the server printed")
+        elif posted:
+            if self.path != "/decisions":
+                raise _Refused(HTTPStatus.NOT_FOUND, "decisions are posted to /decisions")
+            self.server.decide(self._record())
+            self._answer(b"{}", "application/json")
         elif split.path in ("/", f"/{PAGE}"):
             self._answer(self.server.docket().page, "text/html; charset=utf-8")
         elif split.path == "/decisions":
             content = json.dumps(self.server.decisions.records()).encode()
             self._answer(content, "application/json")
         elif split.path == "/picture":
-            self._send_picture(unquote(split.query))
+            file = self.server.picture(unquote(split.query))
+            if file is None:
+                raise _Refused(HTTPStatus.NOT_FOUND, "no picture that the page names")
+            kind = mimetypes.guess_type(file.name)[0] or "image/png"
+            self._answer(file.read_bytes(), kind, cache="private, max-age=600")
         else:
             raise _Refused(HTTPStatus.NOT_FOUND, "no such page")
-
-    def _post(self) -> None:
-        if not self._may_enter():
-            raise _Refused(HTTPStatus.FORBIDDEN, "open the address that the server printed")
-        if self.path != "/decisions":
-            raise _Refused(HTTPStatus.NOT_FOUND, "decisions are posted to /decisions")
-        self.server.decide(self._record())
-        self._answer(b"{}", "application/json")
 
     def _record(self) -> dict[str, str]:
         length = self.headers.get("Content-Length", "")
@@ -238,13 +230,6 @@ class _Handler(BaseHTTPRequestHandler):
                 raise _Refused(HTTPStatus.BAD_REQUEST, "a decision is made of texts")
             text.encode()  # a lone surrogate is none
         return texts | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
-
-    def _send_picture(self, path: str) -> None:
-        file = self.server.picture(path)
-        if file is None:
-            raise _Refused(HTTPStatus.NOT_FOUND, "no picture that the page names")
-        kind = mimetypes.guess_type(file.name)[0] or "image/png"
-        self._answer(file.read_bytes(), kind, cache="private, max-age=600")
 
     # -- who may come in ----------------------------------------------------------------
 

@@ -77,7 +77,7 @@ def listing(shown: Sequence[Any], most: int = 5) -> str:
 
 def name_rows(rows: Sequence[int] | NDArray[Any]) -> str:
     """Name row numbers for a message; they count from 0, without the header."""
-    return f"row{'' if len(rows) == 1 else 's'} {listing(rows)}"
+    return f"row{'' if len(rows) == 1 else 's'} {listing(list(rows))}"
 
 
 def as_text(value: Any, separator: str = "|") -> str:
@@ -156,12 +156,8 @@ def in_order(labels: Iterable[str]) -> list[str]:
     return sorted(names, key=Decimal) if all(map(_NUMBER.fullmatch, names)) else names
 
 
-def split(text: str, separator: str | None) -> tuple[str, ...]:
-    """Return the distinct labels in a cell."""
-    return _distinct(text.split(separator) if separator else (text,))
-
-
-def _distinct(values: Iterable[Any]) -> tuple[str, ...]:
+def distinct_labels(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return the labels of one set, each once."""
     return tuple(dict.fromkeys(label for value in values if (label := as_label(value))))
 
 
@@ -191,7 +187,7 @@ def parse_list(text: str) -> tuple[str, ...] | None:
         return None
     if not all(type(value) in (str, int, float) for value in values):
         return None
-    return _distinct(sorted(values, key=str) if isinstance(values, set) else values)
+    return distinct_labels(sorted(values, key=str) if isinstance(values, set) else values)
 
 
 def texts(column: Any) -> Any:
@@ -518,7 +514,9 @@ def find_separator(column: Mapping[str, int]) -> str | None:
     found = []
     for mark in _SEPARATORS:
         holding = sum(count for cell, count in column.items() if mark in cell)
-        parts = Counter(part for cell in column if holding for part in split(cell, mark))
+        parts = Counter(
+            part for cell in column if holding for part in distinct_labels(cell.split(mark))
+        )
         if parts:  # prose is long, and parts of names such as 'Doe, Jane' come once
             words, letters = np.mean([(part.count(" ") + 1, len(part)) for part in parts], axis=0)
             again = sum(count for count in parts.values() if count > 1)
@@ -558,10 +556,10 @@ def _sets(
     if pa.types.is_nested(column.type):
         codes = np.arange(len(table))
         cells = column.to_pylist()
-        parted = [_distinct(cell if isinstance(cell, list) else [cell]) for cell in cells]
+        parted = [distinct_labels(cell if isinstance(cell, list) else [cell]) for cell in cells]
     else:
         codes, texts = coded(table, name)
-        parted = [split(text, mark) for text in texts]
+        parted = [distinct_labels(text.split(mark) if mark else [text]) for text in texts]
         bracketed = all(text[0] in "[{(" and text[-1] in "]})" for text in texts)
         lists = [parse_list(text) for text in texts if bracketed]
         gaps = [mark and not all(map(str.strip, text.split(mark))) for text in texts]

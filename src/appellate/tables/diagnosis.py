@@ -218,7 +218,9 @@ def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> t
         return "plain", "every row has one label at most."
     start = f"{several / n:.1%} of the rows have several labels"
     truths = table.texts(roles.truth).drop_null().to_pylist() if roles.truth else []
-    if roles.separator and any(len(cells.split(each, roles.separator)) > 1 for each in truths):
+    if roles.separator and any(
+        len(cells.distinct_labels(t.split(roles.separator))) > 1 for t in truths
+    ):
         return "multi-label", f"{start}, and so has the truth: all labels of a set count."
     if covered == 1:
         return "partial-label", f"{start}, and the one true label is always among them."

@@ -13,8 +13,9 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -121,8 +122,15 @@ class Table:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the content: of the file's bytes, or of the columns of a data frame."""
-        return self.digest or _digest(self.data)
+        """SHA-256 of the file's bytes, or of titles, types and cells of a data frame."""
+        if self.digest:
+            return self.digest
+        digest = hashlib.sha256()
+        sink = SimpleNamespace(write=digest.update, flush=bool, close=bool, closed=False)
+        plain = self.data.replace_schema_metadata(None).combine_chunks()
+        with pa.PythonFile(sink, "w") as file, pa.ipc.new_stream(file, plain.schema) as stream:
+            stream.write_table(plain)
+        return digest.hexdigest()
 
     @property
     def names(self) -> list[str]:
@@ -326,6 +334,7 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
 def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
     """Return the files that a path stands for, in natural order, and what is left out."""
     place = Path(path)
+    note: tuple[str, ...] = ()
     if place.is_dir():
         inside = {f: _kind(f) for f in place.rglob("*") if not _HIDDEN.search(str(f))}
         found = next((kind for kind in _KINDS if kind in inside.values()), None)
@@ -333,16 +342,18 @@ def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
             raise TableError(f"'{path}' is a folder without a table. Name a file.")
         left = sorted(f.name for f, kind in inside.items() if kind not in (None, found))
         note = (f"left out of the folder: {name_some(left)}.",) if left else ()
-        return sorted((f for f, kind in inside.items() if kind == found), key=_natural), note
-    if place.exists():
-        return [place], ()
-    files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
-    if files:
-        return sorted(files, key=_natural), ()
-    beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
-    near = get_close_matches(place.name, beside, n=1)
-    guess = f"Did you mean {name_some([place.with_name(near[0])])}?" if near else "Check the path."
-    raise TableError(f"there is no file {name_some([path])}. {guess}")
+        files = [f for f, kind in inside.items() if kind == found]
+    else:
+        files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
+        files = [place] if place.exists() else files
+    if not files:
+        beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
+        near = [place.with_name(name) for name in get_close_matches(place.name, beside, n=1)]
+        guess = f"Did you mean {name_some(near)}?" if near else "Check the path."
+        raise TableError(f"there is no file {name_some([path])}. {guess}")
+    numbers = re.compile(r"(\d+)")
+    natural = {f: [int(p) if p.isdigit() else p for p in numbers.split(str(f))] for f in files}
+    return sorted(files, key=lambda file: natural[file]), note
 
 
 def _kind(file: Path, start: bytes = b"") -> Kind | None:
@@ -353,14 +364,9 @@ def _kind(file: Path, start: bytes = b"") -> Kind | None:
     return next((kind for kind, ends in _KINDS.items() if file.suffix.lower() in ends), None)
 
 
-def _natural(file: Path) -> list[Any]:
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(file))]
-
-
 def _concatenate(tables: Sequence[Table]) -> Any:
-    first = {name.strip() for name in tables[0].names}
     for table in tables[1:]:
-        differing = first ^ {name.strip() for name in table.names}
+        differing = {*map(str.strip, tables[0].names)} ^ {*map(str.strip, table.names)}
         if differing:
             raise TableError(
                 f"{table.source} and {tables[0].source} differ in {name_some(sorted(differing))}. "
@@ -456,11 +462,34 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
         delimiter = _find_delimiter(text, newline)
     elif len(delimiter := delimiter.replace("\\t", "\t")) != 1:
         raise TableError(f"the delimiter {delimiter!r} is not one character.")
-    rows = _csv_rows(table.source, io.StringIO(text, newline), delimiter)
-    titles = [restore(title) for title in next(rows, ())]
-    blocks = []
-    while block := list(islice(rows, _BLOCK)):
-        blocks.append([pa.array(column, pa.string()) for column in zip(*block, strict=True)])
+    source, titles, line = table.source, list[str](), 1
+    reader = csv.reader(io.StringIO(text, newline), delimiter=delimiter, strict=True)
+    rows: list[list[str]] = []
+    blocks: list[list[Any]] = []
+    try:
+        for row in reader:
+            if not titles:
+                titles = row
+            elif row and len(row) == len(titles):
+                rows.append(row)
+            elif "".join(row).strip():
+                raise TableError(
+                    f"{source}, line {line}: {len(row)} cells, but the header has {len(titles)}. "
+                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs "
+                    "quotes around it."
+                )
+            line = reader.line_num + 1
+            if len(rows) == _BLOCK:
+                blocks.append([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
+                rows = []
+    except csv.Error as error:
+        said = f"{error}. Look for a quote that is not closed or not doubled"
+        if "new-line" in str(error):
+            said = "a carriage return within a line. Put quotes around the cell that holds it"
+        raise TableError(f"{source}, line {line}: {said}.") from error
+    if rows:
+        blocks.append([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
+    titles = [restore(title) for title in titles]
     columns = []
     for j, title in enumerate(titles):
         column = pa.chunked_array([block[j] for block in blocks], pa.string())
@@ -492,39 +521,20 @@ def _find_delimiter(text: str, newline: str) -> str:
     return found
 
 
-def _csv_rows(source: str, lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Yield the titles and then all rows that are not blank."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    width, line = 0, 1
-    try:
-        for row in reader:
-            width = width or len(row)
-            if row and len(row) == width:
-                yield row
-            elif "".join(row).strip():
-                raise TableError(
-                    f"{source}, line {line}: {len(row)} cells, but the header has {width}. "
-                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs "
-                    "quotes around it."
-                )
-            line = reader.line_num + 1
-    except csv.Error as error:
-        if "new-line" in str(error):
-            said = "a carriage return within a line. Put quotes around the cell that holds it"
-        else:
-            said = f"{error}. Look for a quote that is not closed or not doubled"
-        raise TableError(f"{source}, line {line}: {said}.") from error
-
-
 def _read_json(table: Table, text: str, question: str | None) -> Table:
     """Read one array of objects, one object of columns, or one object a line."""
-    source = table.source
+    source, whole = table.source, None
     if text.lstrip().startswith("["):
         records = [(f"entry {i}", v) for i, v in enumerate(_parse(source, text, 0))]
     else:
-        whole = _whole_object(text)
-        if whole is not None:
-            return replace(table, data=_from_columns(source, whole))
+        with suppress(ValueError, RecursionError):
+            whole = json.loads(text)
+        columns = dict(whole) if isinstance(whole, dict) else {}
+        if all(isinstance(column, dict) for column in columns.values()):  # by pandas, by default
+            columns = {name: [*column.values()] for name, column in columns.items()}
+        sizes = {len(c) if isinstance(c, list) else None for c in columns.values()}
+        if len(sizes) == 1 and None not in sizes:
+            return replace(table, data=_from_columns(source, columns))
         lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
         records = [(f"line {i}", _parse(source, each, i)) for i, each in lines]
     tool = find_tool([record for _, record in records])
@@ -554,21 +564,6 @@ def _parse(source: str, text: str, line: int) -> Any:
         raise TableError(f"{source}, line {line or 1}: {said}. Correct it.") from error
 
 
-def _whole_object(text: str) -> dict[str, list[Any]] | None:
-    """Return the columns of a file that is one object, as pandas writes by default."""
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    columns = list(whole.values()) if isinstance(whole, dict) else []
-    if columns and all(isinstance(column, dict) for column in columns):
-        columns = [list(column.values()) for column in columns]
-    if not columns or not all(isinstance(column, list) for column in columns):
-        return None
-    alike = len({len(column) for column in columns}) == 1
-    return dict(zip(whole, columns, strict=True)) if alike else None
-
-
 def _from_records(source: str, records: Iterable[tuple[str, Any]]) -> Any:
     rows = []
     for where, record in records:
@@ -586,7 +581,13 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
         name = as_text(title)
         try:
             name.encode()
-            arrays[name] = _array(values)
+            arrays[name] = values
+            if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+                try:
+                    arrays[name] = pa.array(values, from_pandas=True)
+                except (pa.ArrowException, OverflowError, TypeError):
+                    texts = [as_text(value) or None for value in values]
+                    arrays[name] = pa.array(texts, pa.string())
         except UnicodeEncodeError as error:
             rows = [i for i, value in enumerate(values) if _HALF.search(as_text(value))]
             where = f"row {rows[0]}" if rows else "title"
@@ -595,15 +596,6 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
                 "surrogate). Write the text again."
             ) from error
     return pa.table(arrays)
-
-
-def _array(values: Any) -> Any:
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError, TypeError):
-        return pa.array([as_text(value) or None for value in values], pa.string())
 
 
 def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
@@ -628,8 +620,8 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
     columns = [[None if cell == "" else cell for cell in c] for c in zip(*rows[1:], strict=True)]
     others = [each for each in names if each != name]
     notes = (f"sheet {name!r} is read; there are also {name_some(others)}.",) if others else ()
-    arrays = [_array(column) for column in columns] or [pa.nulls(0)] * len(titles)
-    data = pa.Table.from_arrays(arrays, names=titles)
+    numbered = dict(enumerate(columns or [[]] * len(titles)))  # titles may come twice
+    data = _from_columns(table.source, numbered).rename_columns(titles)
     return replace(table, data=data, sheet=name, notes=notes)
 
 
@@ -657,13 +649,3 @@ def _read_frame(source: Any) -> Table:
             "a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
         ) from error
     return Table("the table", data, "frame", native=source)
-
-
-def _digest(data: Any) -> str:
-    """Return the SHA-256 of titles, types and cells, however they are cut into pieces."""
-    digest = hashlib.sha256()
-    sink = SimpleNamespace(write=digest.update, flush=bool, close=bool, closed=False)
-    plain = data.replace_schema_metadata(None).combine_chunks()
-    with pa.PythonFile(sink, "w") as file, pa.ipc.new_stream(file, plain.schema) as stream:
-        stream.write_table(plain)
-    return digest.hexdigest()

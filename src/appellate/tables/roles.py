@@ -46,6 +46,7 @@ _LABEL_TITLES = (
     *_words("choice vote judgment judgement verdict y"),
 )
 _LABEL_WORDS = {*_LABEL_TITLES} - {"y"}
+_RANK = {title: i for i, title in enumerate(_LABEL_TITLES)}
 _TRUTH_TITLES = {
     *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
     *_words("actual correct"),
@@ -292,7 +293,11 @@ class _Column:
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = self.start[~np.isnan(self.start)]
         self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
-        self.is_prose = self.kind == "text" and _is_prose(self.values or {}, self.filled)
+        self.is_prose, most = False, self.distinct > 0.5 * self.filled
+        if self.kind == "text" and (most or self.distinct > 20):
+            lengths = [(len(cell.split()), len(cell)) for cell in list(self.values or ())[:5000]]
+            words, letters = np.mean(lengths, axis=0)
+            self.is_prose = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
         self.is_code = self.is_whole or (self.kind == "text" and not self.is_prose)
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
@@ -346,19 +351,14 @@ class _Guess:
 
     def set_aside_earlier(self, features: Sequence[str]) -> None:
         """Set aside what a run added to the table, if all of it is there."""
-        known = {*self.reasons, *features}
-        added = {
-            name: [
-                title
-                for title in self.table.names
-                if title not in known and re.fullmatch(rf"{name}|appeal_{name}\d*", title)
-            ]
-            for name in (*_ADDED, *_MAYBE)
-        }
-        outcomes = [{*(self.look(name).values or ("",))} for name in added["outcome"]]
-        if all(added[name] for name in _ADDED) and all(found <= _OUTCOMES for found in outcomes):
-            titles = [title for found in added.values() for title in found]
-            self.take("ignore", titles, "the result of an earlier run")
+        added = {}
+        for title in self.table.names:
+            stem = re.sub(r"^appeal_(\D+)\d*$", r"\1", title)
+            if stem in (*_ADDED, *_MAYBE) and title not in (*self.reasons, *features):
+                added[title] = stem
+        outcomes = [{*(self.look(t).values or ("",))} for t in added if added[t] == "outcome"]
+        if {*_ADDED} <= {*added.values()} and all(found <= _OUTCOMES for found in outcomes):
+            self.take("ignore", list(added), "the result of an earlier run")
 
     def find_labels(self) -> None:
         guesses = (self._long, self._sets, self._people, self._counts, self._plain)
@@ -398,7 +398,7 @@ class _Guess:
 
     def _sets(self) -> bool:
         found = [c for c in self.free() if c.separator or c.kind == "list"]
-        found.sort(key=lambda c: (c.title in _TRUTH_TITLES, _rank(c)))
+        found.sort(key=lambda c: (c.title in _TRUTH_TITLES, _RANK.get(c.title, 99)))
         if not found:
             return False
         mark = found[0].separator
@@ -461,9 +461,9 @@ class _Guess:
     def _plain(self) -> bool:
         """Find one label a row, by its title."""
         found = [c for c in self.free() if _LABEL_WORDS & {c.title, *c.words} and c.is_label]
-        found.sort(key=_rank)
         if found:
-            self.take("candidates", [found[0].name], "labels by its title, one a row")
+            first = min(found, key=lambda c: _RANK.get(c.title, 99))
+            self.take("candidates", [first.name], "labels by its title, one a row")
         return bool(found)
 
     def settle_labels(self, separator: str | None) -> None:
@@ -536,8 +536,11 @@ class _Guess:
                 return "the number of votes"
             if _is_majority(column, read):
                 return "follows from the votes; if it is the true label, give truth="
-        if _counts_rows(column, read):
-            return "counts the rows"
+        values = self.table.numbers(column.name) if column.is_whole else None
+        if values is not None and read.n_rows >= _FEW:
+            values = values[read.first]  # whole numbers without a gap, in any order; none is NaN
+            if values.max() - values.min() + 1 == len(values) == len(np.unique(values)):
+                return "counts the rows"
         near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
         hinted = bool(_ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
         id_like = near or bool(_HASH_WORDS & column.words)
@@ -553,19 +556,6 @@ class _Guess:
         return None
 
 
-def _is_prose(cells: Mapping[str, int], filled: int) -> bool:
-    """Tell sentences from labels and names."""
-    most, some = len(cells) > 0.5 * filled, list(cells)[:5000]
-    if not most and len(cells) <= 20:
-        return False
-    words, letters = np.mean([(len(cell.split()), len(cell)) for cell in some], axis=0)
-    return bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
-
-
-def _rank(column: _Column) -> int:
-    return _LABEL_TITLES.index(column.title) if column.title in _LABEL_TITLES else 99
-
-
 def _names_rows(column: _Column) -> bool:
     """Tell whether a column names the rows: by its title, with no value twice."""
     unique = column.distinct == column.filled == len(column.data)
@@ -573,16 +563,6 @@ def _names_rows(column: _Column) -> bool:
         return False
     named = (_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}
     return bool(named) or column.title.endswith("id")
-
-
-def _counts_rows(column: _Column, read: Labels) -> bool:
-    """Tell whether a column numbers the samples: whole numbers without a gap, in any order."""
-    values = column.table.numbers(column.name) if column.is_whole else None
-    if values is None or read.n_rows < _FEW:
-        return False
-    values = values[read.first]  # comparisons with NaN are false
-    span = values.max() - values.min() + 1
-    return bool(span == len(values) == len(np.unique(values)))
 
 
 def _match(column: _Column, read: Labels) -> tuple[float, int, float, float]:
@@ -657,11 +637,11 @@ def _groups(columns: Sequence[_Column]) -> list[list[_Column]]:
     """
     groups: list[tuple[set[str], list[_Column]]] = []
     for column in sorted(columns, key=lambda c: -c.distinct):
-        values = (
-            {re.sub(r"\d+$", "", column.name)} if column.is_whole else {*(column.values or ())}
-        )
-        if column.is_whole and column.distinct > 20:
-            continue
+        values = {*(column.values or ())}
+        if column.is_whole:
+            values = {re.sub(r"\d+$", "", column.name)}
+            if column.distinct > 20:
+                continue
         for known, group in groups:
             if column.is_whole == group[0].is_whole and len(values & known) >= _MOST * len(values):
                 known |= values

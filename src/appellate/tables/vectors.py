@@ -592,10 +592,7 @@ def _absent(library: str, name: str) -> TableError:
     )
 
 
-_LIBRARIES: dict[str, Callable[[str, bool], tuple[Any, tuple[int, int]]]] = {
-    "timm": _timm,
-    "torchvision": _torchvision,
-}
+_LIBRARIES = {"timm": _timm, "torchvision": _torchvision}
 
 
 def name_problems(problems: dict[int, str], cells: Sequence[str | None]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
@@ -21,19 +22,6 @@ _KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
 
 class _Stream(Protocol):
     def write(self, text: str, /) -> Any: ...
-
-
-class _Lines:
-    """End lines with a line feed, yet let csv quote carriage returns: some Pythons do not.
-
-    NUL, which no text file may hold, is written as its picture.
-    """
-
-    def __init__(self, stream: _Stream) -> None:
-        self.stream = stream
-
-    def write(self, line: str) -> None:
-        self.stream.write(line[:-2].replace("\0", "␀") + "\n")
 
 
 def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
@@ -232,8 +220,13 @@ def write_csv(
         texts = map(as_text, _rounded(values, digits))
         comma = table.decimal == "," and all(isinstance(v, (float, int)) for v in values)
         columns[name] = [t.replace(".", ",") if comma else neutralize(t) for t in texts]
+    # Lines end with a line feed, yet csv quotes carriage returns: some Pythons would not. NUL,
+    # which no text file may hold, is written as its picture.
+    lines: Any = SimpleNamespace(
+        write=lambda line: stream.write(line[:-2].replace("\0", "␀") + "\n")
+    )
     mark = delimiter or table.delimiter
-    writer = csv.writer(_Lines(stream), delimiter=mark, lineterminator="\r\n")
+    writer = csv.writer(lines, delimiter=mark, lineterminator="\r\n")
     writer.writerow([neutralize(name) for name in columns])
     writer.writerows(zip(*columns.values(), strict=True))
     return list(beside)

@@ -1,17 +1,20 @@
-"""Progress on the standard error: a bar on a terminal, plain lines elsewhere; nothing stays."""
+"""What the terminal shows: texts made safe, mistakes of the user, progress, reports.
+
+Progress goes to the standard error: a bar on a terminal, plain lines elsewhere; nothing stays.
+"""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from appellate._text import printable
-from appellate.cli.errors import outside_errors
 
 if TYPE_CHECKING:
     from appellate.experiments.problems import Problem
@@ -25,23 +28,80 @@ _SECONDS = 30.0  # between plain lines, at most
 _WITHIN = 5.0  # between plain lines on one step, at least
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print text whose lines hold names from a table; escape sequences are made visible."""
+    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
+
+
+class UserError(click.ClickException):
+    """What was wrong, where, and what to do; ends the command with exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write the message to the standard error."""
+        text = "\n".join(map(printable, self.format_message().splitlines()))
+        click.echo(f"appellate: {text}", file=file, err=True)
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Tell what the library says of the user's input, as it is, without a traceback.
+
+    The library raises these for input that it refuses; a file that cannot be read or written,
+    a package that is not installed and memory that is not there are the user's to mend too.
+    """
+
+    def tell(message: Warning | str, *_: Any) -> None:
+        UserError(f"note: {message}").show()
+
+    shown = warnings.showwarning
+    warnings.showwarning = tell  # type: ignore[assignment]
+    try:
+        yield
+    except (BrokenPipeError, NotImplementedError):
+        raise
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        text = " ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
+        raise UserError(text or "there is not enough memory. Take fewer rows.") from error
+    finally:
+        warnings.showwarning = shown
+
+
+@contextmanager
+def outside_errors() -> Iterator[None]:
+    """Tell what went wrong outside of this program: files, the store, workers, the cluster."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(str(error)) from error
+
+
 class Progress:
     """How much is done, of how much, since when.
 
     Either steps with names, of which `step` begins the next one; or many equal pieces of work,
     of which `done` ends one.
+
+    Parameters
+    ----------
+    total : int
+        Steps or pieces of work; 0 if `begin` will say so.
+    bar : rich.progress.Progress or None
+        What shows it; None for plain lines, now and then.
     """
 
-    def __init__(self) -> None:
-        self.total = self.found = self.ended = self.failed = 0
-        self.note = ""
+    def __init__(self, total: int, bar: Any = None) -> None:
+        self.total, self.note = total, ""
+        self.found = self.ended = self.failed = 0
         self._begun = 0  # steps
-        self._start = time.monotonic()
+        self._start = self._last = time.monotonic()
+        self._bar, self._task = bar, None if bar is None else bar.add_task("", total=None)
 
     def begin(self, total: int, found: int = 0) -> None:
         """Learn how much there is to do, and how much of it was done in an earlier run."""
         self.total, self.found = total, found
-        self._start = time.monotonic()
+        self._start = self._last = time.monotonic()
         self._show(f"{total} to do" + (f", {found} of them done already" if found else ""))
 
     def step(self, text: str, *, within: bool = False) -> None:
@@ -57,12 +117,18 @@ class Progress:
     def done(self, note: str = "") -> None:
         """End a piece of work; the note is shown after the numbers."""
         self.ended, self.note = self.ended + 1, note or self.note
-        self._move()
+        every = max(1, (self.total - self.found) // _LINES)
+        late = time.monotonic() - self._last > _SECONDS
+        if self._bar is not None or late or not self.left or self.ended % every == 0:
+            self._show(self.line())
 
     def fail(self, text: str) -> None:
         """End a piece of work that went wrong."""
         self.failed += 1
-        self._say(f"failed: {text}")
+        if self._bar is None:
+            say(f"failed: {text}", err=True)
+        else:
+            self._bar.console.print(printable(f"failed: {text}"), markup=False, highlight=False)
         self.done()
 
     @property
@@ -82,88 +148,31 @@ class Progress:
         return " · ".join([*parts, self.note] if self.note else parts)
 
     def _show(self, text: str) -> None:
-        if text:
-            self._say(text)
-
-    def _say(self, text: str) -> None:
-        say(text, err=True)
-
-    def _move(self) -> None:
-        raise NotImplementedError
-
-
-class _Lines(Progress):
-    """Says a line now and then."""
-
-    _last = 0.0
-
-    def _show(self, text: str) -> None:
-        now = time.monotonic()
-        if text or now - self._last > _WITHIN:  # how far a step is, at times
-            self._last = now
-            self._say(text or self.note)
-
-    def _move(self) -> None:
-        now, step = time.monotonic(), max(1, (self.total - self.found) // _LINES)
-        waited = now - max(self._last, self._start)
-        if self.ended % step == 0 or not self.left or waited > _SECONDS:
-            self._last = now
-            self._say(self.line())
-
-
-class _Bar(Progress):
-    """Moves a bar."""
-
-    def __init__(self, bar: Any) -> None:
-        super().__init__()
-        self._bar, self._task = bar, bar.add_task("", total=None)
-
-    def _show(self, text: str) -> None:
-        self._move()
-
-    def _say(self, text: str) -> None:
-        self._bar.console.print(printable(text), markup=False, highlight=False)
-
-    def _move(self) -> None:
-        named = self._begun > 0
-        self._bar.update(
-            self._task,
-            total=self.total or None,
-            completed=self.found + self.ended,
-            description=printable(self.note if named else self.line()),
-        )
+        """Move the bar; without one, say the text, or at times how far a step is."""
+        if self._bar is not None:
+            shown, done = self.note if self._begun else self.line(), self.found + self.ended
+            change = {"total": self.total or None, "completed": done}
+            self._bar.update(self._task, description=printable(shown), **change)
+        elif text or time.monotonic() - self._last > _WITHIN:
+            self._last = time.monotonic()
+            say(text or self.note, err=True)
 
 
 @contextmanager
 def progress(total: int = 0) -> Iterator[Progress]:
-    """Show progress while a block runs.
-
-    Parameters
-    ----------
-    total : int, default=0
-        Steps or pieces of work; 0 if `Progress.begin` will say so.
-    """
+    """Show progress while a block runs; see `Progress`."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        shown: Progress = _Lines()
-        shown.total = total
-        yield shown
+        yield Progress(total)
         return
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Rich
 
     columns = (BarColumn(24), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Rich(*columns, console=console, transient=True) as bar:
-        shown = _Bar(bar)
-        shown.total = total
-        yield shown
-
-
-def say(text: str, *, err: bool = False) -> None:
-    """Print text whose lines hold names from a table; escape sequences are made visible."""
-    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
+        yield Progress(total, bar)
 
 
 def clock(seconds: float) -> str:
@@ -205,29 +214,16 @@ def compute_runs(
                 if score is not None:
                     found = means.setdefault(run.dataset, {})
                     found.setdefault(run.method.title, []).append(score)
-                shown.done(_best(means))
+                best = (
+                    (name, max((sum(each) / len(each), title) for title, each in some.items()))
+                    for name, some in means.items()
+                )
+                said = (f"{name} {score:.3f} {title}" for name, (score, title) in best)
+                shown.done(f"best so far {', '.join(said)}" if means else "")
 
-            summary = run_all(
-                runs,
-                problems,
-                store,
-                n_jobs=n_jobs,
-                backend=backend,
-                scheduler=scheduler,
-                begin=shown.begin,
-                report=report,
-            )
+            place = {"n_jobs": n_jobs, "backend": backend, "scheduler": scheduler}
+            summary = run_all(runs, problems, store, begin=shown.begin, report=report, **place)
         return summary, Results(store, problems, splits)
-
-
-def _best(means: dict[str, dict[str, list[float]]]) -> str:
-    """Say which method is the best so far, by data set."""
-    best = {
-        name: max((sum(scores) / len(scores), title) for title, scores in found.items())
-        for name, found in means.items()
-    }
-    said = (f"{name} {score:.3f} {title}" for name, (score, title) in best.items())
-    return f"best so far {', '.join(said)}" if best else ""
 
 
 def show_reports(reports: Iterable[Report]) -> None:

@@ -1,0 +1,435 @@
+"""The networks of one fit: how many are heard, and how they take candidate sets.
+
+A network has learnt how frequent each label is. A candidate set that came first (faces and a
+caption, segments and an image's tags) contains that already, so the network's targets are
+
+    P(y = j | x, S)  ~  1[j in S] p_j(x) / pi_j^tau        tau = 0 label-first, 1 set-first
+
+*In-sample*, p is the network's own output in training and pi a moving average; it costs nothing.
+*Honest*, p comes from networks that did not see the row, in rounds over folds: where networks
+memorise their rows, and where tau has to be found from the sets (`appellate.evidence`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from appellate.deep.augment import make_augmentation
+from appellate.deep.checkpoint import RunFolder
+from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
+from appellate.deep.methods import Committee, Method, Plan, combine
+from appellate.deep.processes import n_processes
+from appellate.deep.settings import Record, Settings
+from appellate.deep.streams import Streams, isolated
+from appellate.deep.trainer import HeldOut, Trainer, predict
+from appellate.evidence import (
+    Evidence,
+    above_chance,
+    estep,
+    fit_temperature,
+    row_criterion,
+    soften,
+)
+from appellate.model_selection import candidate_train_test_split
+from appellate.numerics.entries import Values
+
+Matrix = NDArray[Any]
+TAUS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_TEMPERATURES = 0.5, 4.0
+_GAP, _RATIO = 0.02, 1.15  # of the criterion over that of label-first, to be set-first
+_PROOF = 2.0  # standard errors
+_IN_SAMPLE = 0.5  # tau; 1 takes away too much of what is still being learnt
+_FOLDS = 5
+
+#: Parameters that change where and how a run is done, not what it computes.
+_SURROUNDINGS = ("cost", "run", "warm_start")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What honest probabilities say of the sets: tau, temperature and criterion.
+
+    Attributes
+    ----------
+    tau, temperature, criterion : float
+        The best of the taus, with the temperature that it is best with.
+    label_first : float
+        The criterion at tau = 0.
+    set_first : bool
+        Whether tau is above 0 beyond doubt: the gate.
+    """
+
+    tau: float
+    temperature: float
+    criterion: float
+    label_first: float
+    set_first: bool
+
+    @classmethod
+    def of(cls, scores: Matrix, evidence: Evidence, taus: Sequence[float] = TAUS) -> Reading:
+        """Choose among taus, each with its own temperature, by the criterion alone."""
+        found: dict[float, tuple[float, Values]] = {}
+        for tau in dict.fromkeys((0.0, *taus)):
+            heat = fit_temperature(scores, evidence, tau, _TEMPERATURES)
+            found[tau] = heat, row_criterion(soften(scores, heat), evidence, tau)
+        best = max(taus, key=lambda tau: found[tau][1].mean())
+        (heat, rows), plain = found[best], found[0.0][1]
+        value, before = float(rows.mean()), float(plain.mean())
+        larger = value - before >= _GAP or value >= _RATIO * max(before, 0.0)
+        proven = above_chance(rows, _PROOF) and above_chance(rows - plain, _PROOF)
+        return cls(best, heat, value, before, bool(larger and proven))
+
+    def posterior(self, scores: Matrix, evidence: Evidence) -> Matrix:
+        """Posterior of the labels, (n, l), by the E-step at this tau and temperature."""
+        values = estep(soften(scores, self.temperature), evidence, self.tau)
+        return np.asarray(evidence.entries.scatter(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """What a training leaves: the networks, its records, what they say of all rows."""
+
+    method: Method
+    history: list[Record]
+    best_epoch: int
+    heads: dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What a fit comes to.
+
+    Attributes
+    ----------
+    heard : list of Heard
+        Trainings that are left; the first gives the verdict.
+    others : bool
+        Whether the first is not among those that predict.
+    confidence : ndarray, shape (n, l), or None
+        Of the training rows; None: the output, normalised over the candidates.
+    details : dict
+        Fitted attributes.
+    """
+
+    heard: list[Heard]
+    others: bool
+    confidence: Matrix | None
+    details: dict[str, Any]
+
+    @property
+    def method(self) -> Method | Committee:
+        """All networks that are left."""
+        if len(self.heard) == 1:
+            return self.heard[0].method
+        return Committee([each.method for each in self.heard], self.others)
+
+    def heads(self) -> dict[str, Matrix]:
+        """Probabilities of the training rows by verdict, partners and result, (n, l)."""
+        said = [each.heads for each in self.heard]
+        return said[0] if len(said) == 1 else combine(said, self.others)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Networks of one fit: all trained on the same rows, with the same settings.
+
+    Attributes
+    ----------
+    settings : DeepClassifier
+        With nothing left open.
+    inputs : Inputs
+        Training rows.
+    candidates : ndarray of bool, shape (n, l)
+        Their candidate sets.
+    scaling : Scaling
+        Of the rows.
+    start : ndarray, shape (n, l)
+        Confidence to start from.
+    seed : int
+        Of the first network, and of all streams.
+    folder : Path or None
+        Of the checkpoints.
+    """
+
+    settings: Any
+    inputs: Inputs
+    candidates: NDArray[np.bool_]
+    scaling: Scaling
+    start: Matrix
+    seed: int
+    folder: Path | None
+
+    def judge(self, before: Method | None = None) -> Judgement:
+        """Train all that is needed, and choose."""
+        tau, targets = self.settings.ambiguity.tau, self.settings.ambiguity.targets
+        if tau == 0 or (tau is not None and targets != "honest"):
+            heard = self._on_all_rows(tau, before=before)
+            return self._in_sample(heard, tau) if tau else _label_first(heard)
+        _, scores = self._on_folds(self.start, self._epochs, "honest-0")
+        taus = TAUS if tau is None else (tau,)
+        reading = Reading.of(scores, self.evidence, taus)
+        if tau is None and not reading.set_first:
+            return _label_first(self._on_all_rows(0.0), [("honest-0", reading)])
+        return self._set_first(scores, reading, taus)
+
+    # -- ways to a result ---------------------------------------------------------------
+
+    def _in_sample(self, heard: list[Heard], tau: float, *more: Any) -> Judgement:
+        """Divide the moving class priors out of the mean output."""
+        judgement = Judgement(heard, bool(more), None, _details(tau, "in-sample", *more))
+        shares = [_prior_of(each.method) for each in heard[bool(more) :]]
+        output = self._head_of(judgement.heads())
+        weights = (np.mean(shares, axis=0) + 0.01 / output.shape[1]) ** -tau
+        entries = self.evidence.entries
+        values = self.evidence.normalize(entries.gather(output.astype(float) * weights))
+        return replace(judgement, confidence=entries.scatter(values))
+
+    def _set_first(self, scores: Matrix, reading: Reading, taus: Sequence[float]) -> Judgement:
+        """Honest rounds; beside them, where that is open, networks in-sample on the folds."""
+        base, targets = self._on_all_rows(0.0, n=1), self.settings.ambiguity.targets
+        readings = [("honest-0", reading)]
+        if targets != "honest":
+            n_epochs = self.settings.n_epochs
+            heard, said = self._on_folds(self.start, n_epochs, "in-sample", tau=_IN_SAMPLE)
+            trial = Reading.of(said, self.evidence)
+            readings.append(("in-sample", trial))
+            if targets == "in-sample":
+                return self._in_sample(base + heard, _IN_SAMPLE, readings)
+        for number in range(1, self._n_rounds - 1):
+            goals = reading.posterior(scores, self.evidence)
+            _, scores = self._on_folds(goals, self._epochs, f"honest-{number}", fixed=True)
+            reading = Reading.of(scores, self.evidence, taus)
+            readings.append((f"honest-{number}", reading))
+        if targets == "auto" and trial.criterion > reading.criterion:
+            return self._in_sample(base + heard, _IN_SAMPLE, readings)
+        goals, place = reading.posterior(scores, self.evidence), f"honest-{self._n_rounds - 1}"
+        last = self._train_all(goals, self._epochs, place, range(self._n), fixed=True)
+        return Judgement(base + last, True, goals, _details(reading.tau, "honest", readings))
+
+    # -- several trainings --------------------------------------------------------------
+
+    def _on_all_rows(
+        self, tau: float, *, n: int | None = None, before: Method | None = None
+    ) -> list[Heard]:
+        """Independent networks; the first is what one network alone would be."""
+        start, n_epochs = self.start, self.settings.n_epochs
+        first = self.train(start, n_epochs, self.seed, tau=tau, before=before)
+        usual = _FOLDS if self.settings.ambiguity.tau is None else 1
+        numbers = range(1, n or self.settings.n_networks or usual)
+        return [first, *self._train_all(start, n_epochs, "", numbers, tau=tau)]
+
+    def _on_folds(
+        self, start: Matrix, n_epochs: int, place: str, **how: Any
+    ) -> tuple[list[Heard], Matrix]:
+        """Networks that did not see a fold each, and logarithms of what they say of it, (n, l).
+
+        The folds are drawn at random, others in every round.
+        """
+        order = Streams(self.seed).permutation(len(self.start), f"folds {place}")
+        folds, said = order % self._n, np.empty(self.start.shape)
+        heard = self._train_all(start, n_epochs, place, range(self._n), folds, **how)
+        for k, each in enumerate(heard):
+            said[folds == k] = self._head_of(each.heads)[folds == k]
+        return heard, np.log(np.maximum(said, 1e-12))
+
+    def _train_all(
+        self, start: Matrix, n_epochs: int, place: str, which: range, folds: Any = None, **how: Any
+    ) -> list[Heard]:
+        """Train one network after the other, or side by side in processes of their own."""
+        tasks = [
+            {
+                **{"start": start, "n_epochs": n_epochs, "seed": self._seed(place, k), **how},
+                "rows": None if folds is None else np.flatnonzero(folds != k),
+                "place": f"{place}/network-{k + 1}".lstrip("/"),
+            }
+            for k in which
+        ]
+        run = self.settings.run
+        n_jobs = 1 if n_processes() > 1 else min(effective_n_jobs(run.n_jobs), len(tasks))
+        if n_jobs < 2:
+            return [self.train(**task) for task in tasks]
+        devices, heard = run.devices(), []
+        work = (
+            delayed(_train_apart)(self, task, devices[k % len(devices)])
+            for k, task in enumerate(tasks)
+        )
+        for each in Parallel(n_jobs=n_jobs, return_as="generator")(work):
+            heard.append(each)
+            if run.listener is not None:
+                run.listener(each.history[-1])
+        return heard
+
+    def _head_of(self, heads: dict[str, Matrix]) -> Matrix:
+        return heads.get(self.settings.head, heads["base"])
+
+    # -- numbers ------------------------------------------------------------------------
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is trained."""
+        return Plan.of(self.settings, self.inputs.row_shape)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Of the candidate sets."""
+        return Evidence.of_sets(self.candidates)
+
+    @property
+    def _n(self) -> int:
+        return min(self.settings.n_networks or _FOLDS, len(self.start))
+
+    @property
+    def _n_rounds(self) -> int:
+        usual = 8 if len(self.inputs.row_shape) == 1 else 4
+        return max(2, min(self.settings.ambiguity.n_rounds or usual, self.settings.n_epochs))
+
+    @property
+    def _epochs(self) -> int:
+        """Epochs of a round: all rounds together have those of one network."""
+        return max(1, round(self.settings.n_epochs / self._n_rounds))
+
+    def _seed(self, place: str, k: int) -> int:
+        return Streams(self.seed).seed(place or "network", k) % np.iinfo(np.int32).max
+
+    # -- one training -------------------------------------------------------------------
+
+    def train(
+        self,
+        start: Matrix,
+        n_epochs: int,
+        seed: int,
+        *,
+        tau: float = 0.0,
+        fixed: bool = False,
+        rows: Rows | None = None,
+        place: str = "",
+        before: Method | None = None,
+    ) -> Heard:
+        """Train from a confidence.
+
+        Parameters
+        ----------
+        start : ndarray, shape (n, l)
+            The confidence.
+        n_epochs : int
+            Passes over the rows.
+        seed : int
+            Of all streams.
+        tau, fixed : float, bool
+            What becomes of the confidence, see `Plan`.
+        rows : ndarray of int or None
+            Rows to train on; None: all.
+        place : str
+            Folder of the checkpoint in that of the fit.
+        before : Method or None
+            Whose weights to start from, if they fit.
+        """
+        run, streams = self.settings.run, Streams(seed)
+        device, listener = run.find_device(), run.listener
+        first = torch.from_numpy(np.asarray(start, dtype=np.float32))
+        plan = replace(self.plan, tau=tau, fixed=fixed)
+        if listener is not None and place:
+            listener = lambda record: run.listener({**record, "part": place})  # noqa: E731
+        with isolated(device):
+            held_out = self._hold_out(seed)
+            trainer = Trainer(
+                plan.make(first, streams).take_over(before).to(device),
+                self.inputs,
+                torch.from_numpy(self.candidates),
+                self.settings.optimizer,
+                n_epochs,
+                streams=streams,
+                views=[make_augmentation(name) for name in self.settings.augmentation],
+                scaling=self.scaling,
+                device=device,
+                rows=rows,
+                held_out=held_out,
+                folder=self._open_folder(place, [first, seed, n_epochs, tau, fixed, rows]),
+                listen=listener,
+            )
+            history = trainer.train()
+            best_epoch = (0 if held_out is None else held_out.best_epoch) or trainer.epoch
+            heads = predict(trainer.method, self.inputs, self.scaling)
+            return Heard(trainer.method, history, best_epoch, heads)
+
+    def _hold_out(self, seed: int) -> HeldOut | None:
+        n, share = len(self.candidates), self.settings.selection.fraction
+        if not share:
+            return None
+        if not 1 <= share * n <= n - 1:
+            raise ValueError(
+                f"validation_fraction={share:g} of {n} rows leaves no row to "
+                f"{'select' if share * n < 1 else 'train'} on: give it another value."
+            )
+        sets, score = self.candidates, self.settings.selection.selection
+        split = candidate_train_test_split(np.arange(n), sets, test_size=share, random_state=seed)
+        return HeldOut(np.sort(split[1]), sets, score, self.settings.head)
+
+    def _open_folder(self, place: str, more: list[Any]) -> RunFolder | None:
+        if self.folder is None:
+            return None
+        digest, run = self._digest.copy(), self.settings.run
+        digest.update(json.dumps(more, default=_plain).encode())
+        told = digest.hexdigest(), run.checkpoint_every, run.resume
+        return RunFolder(self.folder / place, *told)
+
+    @cached_property
+    def _digest(self) -> Any:
+        """Fingerprint of the data and of all settings."""
+        params = self.settings.get_params(deep=False) | {"class": type(self.settings).__name__}
+        told = {k: v for k, v in params.items() if k not in _SURROUNDINGS}
+        told |= {"rows": [len(self.inputs), self.inputs.row_shape], "sets": self.candidates}
+        told_as = json.dumps(told, default=_plain, sort_keys=True)
+        digest = hashlib.blake2b(told_as.encode(), digest_size=16)
+        if isinstance(self.inputs, ArrayInputs):  # a dataset may be random
+            batches = in_order(np.arange(len(self.inputs)), 4096)
+            for batch in self.inputs.batches(batches, torch.device("cpu")):
+                digest.update(batch.contiguous().numpy().tobytes())
+        return digest
+
+
+def _plain(value: Any) -> Any:
+    """Describe for the fingerprint of a run what JSON has no word for."""
+    if isinstance(value, Settings):
+        return value.get_params()
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
+    if callable(value):
+        name = getattr(value, "__qualname__", type(value).__qualname__)
+        return f"{getattr(value, '__module__', '')}.{name}"
+    return str(value)
+
+
+def _train_apart(panel: Panel, task: dict[str, Any], device: str) -> Heard:
+    """Train in a process of its own, with one thread, unheard."""
+    torch.set_num_threads(1)
+    settings = clone(panel.settings)
+    settings.run.set_params(device=device, verbose=False)
+    apart = replace(panel, settings=settings).train(**task)
+    return replace(apart, method=apart.method.cpu())
+
+
+def _prior_of(method: Method) -> Matrix:
+    prior: Any = getattr(method, "base", method).prior
+    return np.asarray(prior.shares.cpu().numpy(), dtype=float)
+
+
+def _label_first(heard: list[Heard], readings: Any = ()) -> Judgement:
+    return Judgement(heard, False, None, _details(0.0, "label-first", readings))
+
+
+def _details(tau: float, targets: str, readings: Any = ()) -> dict[str, Any]:
+    criterion = {name: reading.criterion for name, reading in readings}
+    return {"ambiguity_": tau, "targets_": targets, "criterion_": criterion}
