@@ -35,7 +35,7 @@ from appellate.experiments.protocol import split_rows
 STORE = Path(__file__).parents[1] / "build" / "deep-evidence.jsonl"
 TABLES = ("lost", "msrcv2")
 IMAGES = ("fashion-bags", "fashion-uniform", "fashion-tail", "fashion-instance", "cifar-bags")
-PEOPLE = ("cifar10n",)
+PEOPLE = ("cifar10n", "cifar10h")
 PICO = ("pico-fashion-bags", "pico-cifar-bags")
 ROWS, TEST_ROWS = 4000, 4000
 
@@ -60,10 +60,13 @@ def load(cell: str, seed: int) -> tuple[Any, ...]:
         return X[train], candidates[train], y[train], X[test], y[test]
     rng = np.random.RandomState(seed)
     if cell in PEOPLE:
-        data = datasets.load_cifar10n()
-        rows = rng.permutation(len(data.images))[: ROWS // 2]
+        data = getattr(datasets, f"load_{cell}")()
+        order = rng.permutation(len(data.images))
+        rows, seen = order[: ROWS // 2], order[ROWS // 2 :][:TEST_ROWS]
         test = datasets.load_cifar10(subset="test")
         X, Y, y = data.images[rows], data.candidates[rows], data.y_true[rows]
+        if cell == "cifar10h":  # its pictures are the test set: other ones of it are tested
+            return X, Y, y, data.images[seen], data.y_true[seen]
         return X, Y, y, test.images[:TEST_ROWS], test.y_true[:TEST_ROWS]
     loader = datasets.load_cifar10 if "cifar" in cell else datasets.load_fashion_mnist
     data, test = loader(), loader(subset="test")
@@ -97,7 +100,7 @@ def make(cell: str, method: str, seed: int) -> Any:
     if cell.startswith("pico"):
         network = Network("mlp", hidden=(256, 128))
         if "cifar" in cell:
-            network = Network("resnet32", width=0.5)
+            network = Network(small_cnn)
         more |= {"n_networks": 3} if "n_networks" in more else {}
         return PiCOClassifier(
             network,
