@@ -300,7 +300,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     ) -> Iterator[Exchange]:
         """Rounds in which base and partner hand each other honest posteriors."""
         evidence, dtype, supervision = Evidence.of_sets(problem.candidates), problem.dtype, start
-        doubt: Any = None  # what the partner says of the rows, P of section 4's step 2
+        doubt: Any = None  # what the partner says of the rows
         for _ in range(self.max_rounds):
             heard = base._solve(problem, supervision)
             said, warm = _temper(heard.model(), evidence, tau)
