@@ -443,12 +443,7 @@ class JuryClassifier(AppealClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (l,)
-        Class names.
-    cost_ : ndarray, shape (l, l), or None
-        Cost of every predicted label (column) where another (row) is true.
-    candidates_ : ndarray of bool, shape (n, l)
-        Candidate sets of the training rows.
+    <classes>
     ambiguity_ : float
         The tau in use: 0 label-first, 1 set-first.
     covering_ : bool
@@ -477,8 +472,6 @@ class JuryClassifier(AppealClassifier):
         Class index of every training row: verdict first, then round by round.
     n_iter_ : int
         Rounds behind the final labels.
-    n_ties_ : int
-        Training rows whose label was not the only best candidate.
 
     References
     ----------

@@ -59,7 +59,7 @@ def user_errors() -> Iterator[None]:
     warnings.showwarning = tell  # type: ignore[assignment]
     try:
         yield
-    except (BrokenPipeError, NotImplementedError):
+    except BrokenPipeError:
         raise
     except (ValueError, OSError, ImportError, MemoryError) as error:
         text = " ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
