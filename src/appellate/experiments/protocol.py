@@ -83,7 +83,7 @@ class Outcome:
     details : dict or None
         Examples, where the method is traced.
     fit_seconds, predict_seconds : float
-        Wall-clock times.
+        Processor times: other jobs beside the run do not count.
     memory : float or None
         Largest resident memory so far of the process that computed it, in MB.
     error : str or None
@@ -141,15 +141,15 @@ def _execute(run: Run, problem: Problem) -> Outcome:
         return Outcome(_luck_scores(run.method, candidates, truth, problem.tolerances))
     if run.method.trace:
         model.set_params(keep_confidences=True)
-    start = time.perf_counter()
+    start = time.process_time()
     y: Any = problem.answers[train] if run.method.kind == "testimony" else candidates  # type: ignore[index]
     supervision = {}
     if run.method.start == "graph":
         supervision = {"supervision": graph_confidence(X, candidates)}
     model.fit(X, y, **supervision)
-    fitted = time.perf_counter()
+    fitted = time.process_time()
     predicted = _predict(model, X_test)
-    done = time.perf_counter()
+    done = time.process_time()
 
     scores = _free_scores(model, X_test, problem.candidates[test], predicted)
     details = None

@@ -124,10 +124,10 @@ def report_rivals(
         ]
     sheets += [_seconds_sheet(seconds, problems), _couplings(results, problems, bases)]
     caption = (
-        "Mean and standard deviation over splits, the best mean rank first; seconds to fit and "
-        "predict are the mean over the data sets. A circle (○): significantly below the best of "
-        "the column (Nadeau and Bengio's test at 0.05 on the splits that both have; none is made "
-        "below three splits)."
+        "Mean and standard deviation over splits, the best mean rank first; processor seconds to "
+        "fit and predict are the mean over the data sets. A circle (○): significantly below the "
+        "best of the column (Nadeau and Bengio's test at 0.05 on the splits that both have; none "
+        "is made below three splits)."
     )
     notes.append(f"{len(results.splits)} splits. {FIXED}")
     notes.append(f"Left out: {deep_missing()}" if deep_missing() else SETTING)
@@ -181,7 +181,9 @@ def _seconds_sheet(seconds: Seconds, datasets: Iterable[str]) -> Sheet:
     rows = [
         (t, *(f"{seconds[t, n]:.2f}" if (t, n) in seconds else "-" for n in names)) for t in titles
     ]
-    return Sheet("Seconds to fit and predict, one thread", ("method", *names), tuple(rows))
+    return Sheet(
+        "Processor seconds to fit and predict, one thread", ("method", *names), tuple(rows)
+    )
 
 
 def _couplings(results: Results, problems: Mapping[str, Problem], bases: Sequence[str]) -> Sheet:
