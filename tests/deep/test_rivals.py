@@ -203,10 +203,28 @@ def test_solar_remembers_earlier_batches(case):
     expected = transport(tensor(both), tensor(frequency), method.n_turns)[:M]
     found = method.targets(tensor(second), batch)
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    chosen = np.eye(L)[found.numpy().argmax(axis=1)].mean(axis=0)
-    np.testing.assert_allclose(
-        method.frequency.numpy(), 0.99 * frequency + 0.01 * chosen, atol=1e-6
-    )
+    best = np.eye(L)[sharp(second, candidates).argmax(axis=1)].mean(axis=0)
+    np.testing.assert_allclose(method.frequency.numpy(), 0.99 * frequency + 0.01 * best, atol=1e-6)
+
+
+def test_solar_counts_what_the_network_prefers():
+    """Both rows prefer label 0; the transport's own choice would confirm the first guess."""
+    candidates = np.ones((2, 2), dtype=bool)
+    method, batch = make("solar", candidates, candidates / 2)
+    found = method.targets(tensor([[2.0, 1.9], [2.0, 0.0]]), batch)
+    np.testing.assert_array_equal(found.argmax(dim=1), [1, 0])
+    np.testing.assert_allclose(method.frequency, [0.505, 0.495], atol=1e-6)
+
+
+def test_solar_begins_with_an_epoch_of_even_targets(case):
+    logits, candidates, _ = case
+    even = candidates / candidates.sum(axis=1, keepdims=True)
+    method, batch = make("solar", candidates, even)
+    batch = batch._replace(views=(tensor(logits),))
+    method(batch, 0, 5)
+    np.testing.assert_allclose(method.confidence, even, atol=1e-6)
+    method(batch, 1, 5)
+    assert not np.allclose(method.confidence, even, atol=0.1)
 
 
 def test_records_subtracts_a_moving_average(case):

@@ -150,8 +150,8 @@ class SoLar(Proden):
     """Optimal transport: ``-sum w_j log p_j``, w the transport of this and earlier batches.
 
     Rows of ``p^3`` within S are scaled by turns to sum to one, and columns to the frequency of
-    the labels, a moving average of the transport's own choice. The authors' choice of rows of
-    small loss and their mixing of rows are left out.
+    the labels, a moving average of the network's best candidates. In the first epoch w stays as
+    it started. The authors' choice of rows of small loss and their mixing of rows are left out.
     """
 
     frequency: Tensor
@@ -169,7 +169,9 @@ class SoLar(Proden):
     def forward(self, batch: Batch, epoch: int, n_epochs: int) -> Step:
         """Transport first, then the loss against it."""
         logits = self.network(batch.views[0]).float()
-        self._store(batch.rows, self.targets(logits.detach(), batch))
+        found = self.targets(logits.detach(), batch)
+        if epoch > 0:
+            self._store(batch.rows, found)
         loss = self.loss(logits, batch)
         return Step(loss, {"loss_base": loss.detach()}, logits)
 
@@ -179,8 +181,8 @@ class SoLar(Proden):
         earlier = self.queue[: int(self.filled)]
         found = transport(torch.cat([own, earlier]), self.frequency, self.n_turns)[: len(own)]
         found = normalize_over(found, batch.candidates)
-        chosen = gather(F.one_hot(found.argmax(dim=1), logits.shape[1]).float())
-        self.frequency.lerp_(chosen.mean(dim=0), self.rate)
+        best = gather(F.one_hot(share.argmax(dim=1), logits.shape[1]).float())
+        self.frequency.lerp_(best.mean(dim=0), self.rate)
         kept = torch.cat([gather(own), earlier])[: self.n_kept]
         self.queue[: len(kept)] = kept
         self.filled.fill_(len(kept))
@@ -207,8 +209,8 @@ def transport(weights: Tensor, frequency: Tensor, n_turns: int) -> Tensor:
 class Records(Proden):
     """Rebalanced: ``-sum w_j log p_j``, w within S of the softmax of ``f - log r``.
 
-    r is the softmax of a moving average of f, which is the classifier's answer to the moving
-    average of the features, because it is affine.
+    r is the softmax of a moving average of f; the authors ask the classifier, as it is now, about
+    a moving average of the features.
     """
 
     average: Tensor
