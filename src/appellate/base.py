@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import warnings
 from abc import abstractmethod
@@ -99,6 +98,14 @@ class Model:
         """Return the model, and those that it is made of, without their training rows."""
         parts = {name: p.light() for name, p in vars(self).items() if isinstance(p, Model)}
         return replace(self, training_output=None, honest=None, **parts)
+
+
+class ProbabilityModel(Model):
+    """A model whose scores are probabilities already."""
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores."""
+        return scores
 
 
 @dataclass(frozen=True)
@@ -220,9 +227,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         -------
         self
         """
-        problem, start = self._open(X, y), None
-        if supervision is not None:
-            start = check_supervision(supervision, problem.entries, problem.dtype)
+        problem, start = self._open(X, y, supervision)
         self._keep(problem, self._solve(problem, start))
         return self
 
@@ -316,8 +321,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     # -- from X and y to a problem, from a result to fitted attributes ------------------
 
-    def _open(self, X: Any, y: Any) -> Problem:
-        """Validate features and candidate sets."""
+    def _open(
+        self, X: Any, y: Any, supervision: ArrayLike | None
+    ) -> tuple[Problem, Values | None]:
+        """Validate features, candidate sets and the confidence to start from."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
@@ -344,7 +351,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 n,
             )
         names = ("n_features_in_", "feature_names_in_")
-        return Problem(
+        problem = Problem(
             X,
             sets,
             kernels=self._kernels,
@@ -352,6 +359,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
         )
+        if supervision is None:
+            return problem, None
+        return problem, check_supervision(supervision, problem.entries, problem.dtype)
 
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the fitted attributes."""
@@ -486,7 +496,7 @@ class AppealClassifier(PartialLabelClassifier):
             Columns as `appellate.docket.Docket` describes.
         """
         check_is_fitted(self)
-        table = Docket(
+        table = self._tabulate(
             candidates=self.candidates_,
             class_names=self.classes_,
             verdict_confidence=self.verdict_confidence_,
@@ -501,6 +511,9 @@ class AppealClassifier(PartialLabelClassifier):
         if output == "docket":
             return table
         return table.to_frame(self._backend if output == "auto" else output, separator=separator)
+
+    def _tabulate(self, **parts: Any) -> Docket:
+        return Docket(**parts)
 
     def _rounds(self) -> list[NDArray[Any]] | None:
         """Confidence after each round, if the model kept it."""
@@ -540,11 +553,9 @@ class RoutingClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ig
             raise TypeError(
                 f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
             )
-        problem, start = self._open(X, y), None
+        problem, start = self._open(X, y, supervision)
         if weights is not None:
             problem.sample_weight = check_weights(self.estimator, weights, problem.n_rows)
-        if supervision is not None:
-            start = check_supervision(supervision, problem.entries, problem.dtype)
         self._keep(problem, self._solve(problem, start))
         return self
 
@@ -582,7 +593,7 @@ class Foreign(PartialLabelClassifier):
 
 
 @dataclass(frozen=True)
-class ForeignModel(Model):
+class ForeignModel(ProbabilityModel):
     """A third party's fitted base classifier, which predicts by `predict_proba`."""
 
     classifier: Any
@@ -597,10 +608,6 @@ class ForeignModel(Model):
                 f"it must be {(X.shape[0], self.n_labels)}: one column for every class, those "
                 "that are nobody's candidate included."
             )
-        return scores
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
         return scores
 
 
@@ -620,19 +627,27 @@ def check_base(estimator: Any) -> None:
     ...
     TypeError: LogisticRegression() cannot be a base classifier: it needs a parameter ...
     """
-    fit = getattr(estimator, "fit", None)
     lacking = None
     if isinstance(estimator, type):
         lacking = f"an instance, not the class: {estimator.__name__}()"
-    elif not callable(fit):
+    elif not callable(getattr(estimator, "fit", None)):
         lacking = "a fit(X, candidates, supervision=None) method"
-    elif "supervision" not in inspect.signature(fit).parameters:
+    elif not has_fit_parameter(estimator, "supervision"):
         lacking = "a parameter 'supervision=None' in its fit method"
     if lacking is not None:
         raise TypeError(
             f"{estimator!r} cannot be a base classifier: it needs {lacking}. "
             "See appellate.base.BaseClassifier for the protocol."
         )
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Clone an estimator; every random part of it is given the seed."""
+    fresh = clone(estimator)
+    for name in fresh.get_params():
+        if name.rpartition("__")[2] == "random_state":
+            fresh.set_params(**{name: seed})
+    return fresh
 
 
 def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: Any) -> Values:

@@ -22,6 +22,7 @@ from appellate.base import (
     Foreign,
     Model,
     PartialLabelClassifier,
+    ProbabilityModel,
     Result,
     RoutingClassifier,
     check_base,
@@ -428,7 +429,7 @@ class Tempered(Model):
 
 
 @dataclass(frozen=True)
-class CoupledModel(Model):
+class CoupledModel(ProbabilityModel):
     """The models of the last round, of which any can predict, or the mean of both."""
 
     partner: Model
@@ -437,10 +438,6 @@ class CoupledModel(Model):
     def decision(self, X: Any) -> NDArray[Any]:
         """Average the probabilities of new rows, (m, l)."""
         return self._mean(self.partner.decision(X), self.base.decision(X))
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
-        return scores
 
     @available_if(
         lambda self: all(hasattr(each, "leave_one_out") for each in (self.partner, self.base))

@@ -249,10 +249,8 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
 
     def _gaussian(self) -> GaussianKernel | None:
         """The kernel whose width is chosen, if it has one."""
-        kernel = self.kernel
-        if kernel is None and isinstance(self.estimator, KernelClassifier):
-            kernel = self.estimator.kernel
-        setting = read_kernel("rbf" if kernel is None else kernel)
+        coupled = PLCPClassifier(self.estimator, kernel=self.kernel)
+        setting = read_kernel(coupled._make_partner().kernel)
         return setting if isinstance(setting, GaussianKernel) else None
 
     def _make_model(self, setting: Setting) -> PLCPClassifier:

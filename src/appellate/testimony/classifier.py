@@ -88,6 +88,11 @@ class TestimonyClassifier(AppealClassifier):
 
     Notes
     -----
+    In the docket the verdict is the crowd alone, the appeal crowd and features; the outcome is
+    ``upheld``, ``overturned``, ``outside the answers`` where the appeal is a label that nobody
+    gave, or ``unanswered``. It has the columns of `appellate.docket.Docket`, and ``runner_up``,
+    ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
+
     Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 20,000 rows), then
     nine rounds of A l for A answers. `appellate.testimony` gives the formulas, function by
     function. People are like one another as far as their answers say, and features are heard
@@ -119,7 +124,6 @@ class TestimonyClassifier(AppealClassifier):
     cost: Any = None
 
     _parameter_constraints = {
-        **AppealClassifier._parameter_constraints,
         "regularization": [POSITIVE, StrOptions({"auto"})],
         "within_answers": ["boolean"],
         "ordered": ["boolean"],
@@ -189,32 +193,9 @@ class TestimonyClassifier(AppealClassifier):
         self.transduction_ = self.classes_[self.label_history_[-1]]
         return self
 
-    def docket(
-        self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"
-    ) -> Any:
-        """Tabulate what the crowd said and what became of it, row by row.
-
-        The verdict is the crowd alone, the appeal crowd and features; the outcome ``upheld``,
-        ``overturned``, ``outside the answers`` where the appeal is a label that nobody gave, or
-        ``unanswered``.
-
-        Parameters
-        ----------
-        ids, truth, output, separator
-            As in `PLCPClassifier.docket`.
-
-        Returns
-        -------
-        DataFrame, dict of ndarray, or Docket
-            The columns of `appellate.docket.Docket`, and ``runner_up``,
-            ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
-        """
-        plain = vars(super().docket(ids=ids, truth=truth, output="docket"))
-        plain |= {"cost": None, "cost_name": ""}
-        table = CrowdDocket(**plain, votes=self.answers_.votes(), suspicion=self.suspicion_)
-        if output == "docket":
-            return table
-        return table.to_frame(self._backend if output == "auto" else output, separator=separator)
+    def _tabulate(self, **parts: Any) -> Docket:
+        parts |= {"cost": None, "cost_name": ""}
+        return CrowdDocket(**parts, votes=self.answers_.votes(), suspicion=self.suspicion_)
 
     def _open_answers(
         self, X: Any, y: Any, decisions: Any, audited: Any
