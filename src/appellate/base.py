@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import accuracy_score
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -137,7 +135,7 @@ class Result:
     n_iter: int
     model: Callable[[], Model]
     ranking: Values | None = None
-    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def distribution(self, entries: CandidateEntries) -> Values:
         """Confidence whose largest is the sample's label.
@@ -275,15 +273,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy against a 1-D truth, or covering rate against candidate sets.
+        """Covering rate against candidate sets, which is accuracy against one label a row.
 
         The covering rate is the share of rows whose predicted label is among the
         candidates: it needs no truth, since a label outside the set is certainly wrong. A
         class that `fit` has not seen is never predicted.
         """
         columns = self._predict_columns(X)
-        if _is_label_vector(y):
-            return float(accuracy_score(y, self.classes_[columns], sample_weight=sample_weight))
         sets = read_sets(y, self.classes_)
         check_length(sets, len(columns))
         covered = sets.matrix[np.arange(len(columns)), columns]
@@ -735,16 +731,3 @@ def read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
             if name in place:
                 matrix[:, j] = sets.matrix[:, place[name]]
         return CandidateSets(matrix, classes, sets.ids)
-
-
-def _is_label_vector(y: Any) -> bool:
-    """Whether y holds one label a row (a truth), not candidate sets."""
-    if isinstance(y, CandidateSets) or sp.issparse(y):
-        return False
-    cells = np.asarray(y) if hasattr(y, "shape") else np.asarray(y, dtype=object)
-    if cells.ndim != 1:
-        return False
-    if cells.dtype.kind not in "OUT":
-        return True
-    collections = (list, tuple, set, frozenset, np.ndarray)
-    return not any(isinstance(c, collections) or (isinstance(c, str) and "|" in c) for c in cells)

@@ -178,12 +178,6 @@ class KernelSmoother:
             self.matrix[block] -= np.outer(self.weights[block], row_sums)
         self.diagonal = 1 - self.ridge * np.einsum("ii->i", self.matrix)
 
-    def smoothing(self) -> NDArray[Any]:
-        """Return S itself, (n, n), newly made."""
-        out = -self.ridge * self.matrix
-        out.flat[:: len(out) + 1] += 1
-        return out
-
     def regress(
         self, entries: CandidateEntries, values: Values, *, complement: bool = False
     ) -> tuple[NDArray[Any], Regressor]:
