@@ -27,10 +27,11 @@ from appellate.candidates import Answers, CandidateSets, as_candidates, check_le
 from appellate.candidates.containers import row_index
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
 from appellate.docket import Docket, frame_backend
-from appellate.numerics.blocks import Blocks, check_features, is_lazy, open_blocks, predict_lazily
+from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT, LinearKernel
 from appellate.numerics.simplex import project_entries, project_rows
+from appellate.numerics.sources import check_features, is_lazy, open_blocks, predict_lazily
 from appellate.problem import Kernel, Problem
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]

@@ -17,7 +17,7 @@ from appellate import (
     landmarks,
 )
 from appellate.candidates import as_answers
-from appellate.numerics import blocks, graph, kernels, memory, smoothers, work
+from appellate.numerics import blocks, graph, kernels, memory, passes, smoothers, work
 from appellate.testimony import features
 
 Q, LABELS = 5, 6
@@ -79,7 +79,7 @@ def counted(monkeypatch):
         watch(owner, "squared_distances", lambda a, out: 2 * a[0].shape[1] * out.size)
     watch(smoothers, "_apply_blocks", lambda a, out: a[0].size, entries)
     for name in ("_gather", "_evaluate"):
-        watch(blocks, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
+        watch(passes, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
     watch(evidence, "soften", lambda a, out: 4 * out.size, entries)
     watch(landmarks, "_softened", lambda a, out: 4 * len(a[0]) * a[7].size, entries, plain=False)
     watch(graph, "reconstruction_weights", lambda a, out: out.shape[1] * a[0].size, entries)

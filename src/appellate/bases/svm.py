@@ -16,8 +16,9 @@ from appellate._docs import share_docs
 from appellate.base import COUNT, Model, Result
 from appellate.bases.ridge import FeatureClassifier
 from appellate.confidence import one_hot, reduce_candidates
-from appellate.numerics.blocks import ArrayBlocks, Blocks, product
+from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import Values, order_of_appearance
+from appellate.numerics.passes import product
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
