@@ -436,7 +436,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
         """Apply a method to every chunk of a Dask collection, later."""
-        light = clone(self)
+        light = PartialLabelClassifier()  # all that predicts, with the head alone
         light.classes_, light.cost_ = self.classes_, self.cost_
         light.n_features_in_, light._model = self.n_features_in_, self._head().light()
         return predict_lazily(getattr(light, method), X, dtype, width, model=self)

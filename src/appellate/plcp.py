@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,7 +323,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         return None if found.n_iter == 1 or best <= 0 else found.details["ambiguity_"]
 
     def _head(self) -> Model:
-        return choose_head(self._model, self.head)
+        return cast(CoupledModel, self._model).choose(self.head)
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
@@ -430,10 +430,14 @@ class Tempered(Model):
 
 @dataclass(frozen=True)
 class CoupledModel(ProbabilityModel):
-    """The models of the last round, of which any can predict, or the mean of both."""
+    """The models of the last round, which predict by the mean of both, or one by itself."""
 
     partner: Model
     base: Model
+
+    def choose(self, head: str) -> Model:
+        """Return the model that predicts, by its name."""
+        return {"partner": self.partner, "base": self.base, "mean": self}[head]
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Average the probabilities of new rows, (m, l)."""
@@ -449,15 +453,3 @@ class CoupledModel(ProbabilityModel):
 
     def _mean(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
         return (self.partner.probabilities(one) + self.base.probabilities(other)) / 2
-
-
-class MeanModel(CoupledModel):
-    """Both models, chosen to predict."""
-
-
-def choose_head(model: Model, head: str) -> Model:
-    """Return the model that predicts, by its name; a lazy prediction carries it alone."""
-    if type(model) is not CoupledModel:
-        return model
-    both = MeanModel(model.training_output, model.partner, model.base)
-    return {"partner": model.partner, "base": model.base, "mean": both}[head]
