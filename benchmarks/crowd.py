@@ -151,7 +151,7 @@ def measures(p, answered, truth, tested, y_test):
 
 
 def compare(name, rivals, draw):
-    from appellate.testimony import Regressions
+    from appellate.testimony.features import Regressions
 
     X, answers, truth, X_test, y_test = load(name, draw)
     results = ours(X, answers, X_test) | rivals(name, X, answers)

@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 from appellate import GaussianKernel, JuryClassifier, PLCPClassifier, SUREClassifier
-from appellate.numerics.blocks import DaskBlocks
+from appellate.numerics.sources import DaskBlocks
 
 LABELS = 10
 

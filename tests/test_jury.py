@@ -16,8 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appellate import (
     CandidateSets,
+    CLPLClassifier,
     JuryClassifier,
     PLCPClassifier,
+    PLECOCClassifier,
     PLKNNClassifier,
     SUREClassifier,
     landmarks,
@@ -402,6 +404,8 @@ def test_singletons_are_plain_classification(data):
         (PLCPClassifier(SUREClassifier()), LeaveOneOutJuror),
         (PLCPClassifier(SUREClassifier(), head="base"), SupervisedExpert),
         (PLKNNClassifier(), SupervisedExpert),
+        (CLPLClassifier(), SupervisedExpert),
+        (PLECOCClassifier(), SupervisedExpert),
         pytest.param("network", NetworkExpert, marks=needs_torch),
     ],
 )

@@ -14,27 +14,25 @@ from sklearn.utils.estimator_checks import check_estimator
 from appellate import TestimonyClassifier, as_answers
 from appellate.datasets import make_ambiguous_classification, make_crowd
 from appellate.io import load_model, save_model
-from appellate.testimony import (
-    Regressions,
-    answer_likelihood,
+from appellate.testimony import crowd_posterior, majority_vote
+from appellate.testimony.classifier import suspicion
+from appellate.testimony.features import Regressions, answer_likelihood, choose_ridge, find_beta
+from appellate.testimony.hearing import (
     audit_temperature,
-    choose_ridge,
+    hear,
+    reported_posterior,
+    shared_by_answers,
+)
+from appellate.testimony.people import (
     choose_strength,
     confusions,
     credit,
-    crowd_posterior,
     expected_confusions,
-    find_beta,
-    hear,
     incidence,
     log_likelihoods,
-    majority_vote,
     person_counts,
-    reported_posterior,
     sample_opinions,
     set_rates,
-    shared_by_answers,
-    suspicion,
     vote_shares,
 )
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from appellate.candidates import as_answers as as_answers
     from appellate.candidates import as_candidates as as_candidates
     from appellate.jury import JuryClassifier as JuryClassifier
-    from appellate.numerics.blocks import ParquetRows as ParquetRows
     from appellate.numerics.kernels import GaussianKernel as GaussianKernel
     from appellate.numerics.kernels import LinearKernel as LinearKernel
+    from appellate.numerics.sources import ParquetRows as ParquetRows
     from appellate.partner import PartnerClassifier as PartnerClassifier
     from appellate.plcp import PLCPClassifier as PLCPClassifier
     from appellate.rectification import Rectification as Rectification
@@ -53,7 +53,7 @@ _HOMES = {
     "PLECOCClassifier": "bases.ecoc",
     "PLKNNClassifier": "bases.knn",
     "PLSVMClassifier": "bases.svm",
-    "ParquetRows": "numerics.blocks",
+    "ParquetRows": "numerics.sources",
     "PartnerClassifier": "partner",
     "Rectification": "rectification",
     "SUREClassifier": "bases.sure",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import warnings
 from abc import abstractmethod
@@ -10,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -19,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import accuracy_score
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -30,10 +27,11 @@ from appellate.candidates import Answers, CandidateSets, as_candidates, check_le
 from appellate.candidates.containers import row_index
 from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
 from appellate.docket import Docket, frame_backend
-from appellate.numerics.blocks import Blocks, check_features, is_lazy, open_blocks, predict_lazily
+from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT, LinearKernel
 from appellate.numerics.simplex import project_entries, project_rows
+from appellate.numerics.sources import check_features, is_lazy, open_blocks, predict_lazily
 from appellate.problem import Kernel, Problem
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]
@@ -101,6 +99,14 @@ class Model:
         return replace(self, training_output=None, honest=None, **parts)
 
 
+class ProbabilityModel(Model):
+    """A model whose scores are probabilities already."""
+
+    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores."""
+        return scores
+
+
 @dataclass(frozen=True)
 class Result:
     """What a method makes of its training rows, as candidate entries.
@@ -130,7 +136,7 @@ class Result:
     n_iter: int
     model: Callable[[], Model]
     ranking: Values | None = None
-    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def distribution(self, entries: CandidateEntries) -> Values:
         """Confidence whose largest is the sample's label.
@@ -220,9 +226,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         -------
         self
         """
-        problem, start = self._open(X, y), None
-        if supervision is not None:
-            start = check_supervision(supervision, problem.entries, problem.dtype)
+        problem, start = self._open(X, y, supervision)
         self._keep(problem, self._solve(problem, start))
         return self
 
@@ -270,15 +274,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy against a 1-D truth, or covering rate against candidate sets.
+        """Covering rate against candidate sets, which is accuracy against one label a row.
 
         The covering rate is the share of rows whose predicted label is among the
         candidates: it needs no truth, since a label outside the set is certainly wrong. A
         class that `fit` has not seen is never predicted.
         """
         columns = self._predict_columns(X)
-        if _is_label_vector(y):
-            return float(accuracy_score(y, self.classes_[columns], sample_weight=sample_weight))
         sets = read_sets(y, self.classes_)
         check_length(sets, len(columns))
         covered = sets.matrix[np.arange(len(columns)), columns]
@@ -316,8 +318,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     # -- from X and y to a problem, from a result to fitted attributes ------------------
 
-    def _open(self, X: Any, y: Any) -> Problem:
-        """Validate features and candidate sets."""
+    def _open(
+        self, X: Any, y: Any, supervision: ArrayLike | None
+    ) -> tuple[Problem, Values | None]:
+        """Validate features, candidate sets and the confidence to start from."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
@@ -344,7 +348,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 n,
             )
         names = ("n_features_in_", "feature_names_in_")
-        return Problem(
+        problem = Problem(
             X,
             sets,
             kernels=self._kernels,
@@ -352,6 +356,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
         )
+        if supervision is None:
+            return problem, None
+        return problem, check_supervision(supervision, problem.entries, problem.dtype)
 
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the fitted attributes."""
@@ -429,7 +436,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _predict_lazily(self, method: str, X: Any, dtype: Any, width: int | None) -> Any:
         """Apply a method to every chunk of a Dask collection, later."""
-        light = clone(self)
+        light = PartialLabelClassifier()  # all that predicts, with the head alone
         light.classes_, light.cost_ = self.classes_, self.cost_
         light.n_features_in_, light._model = self.n_features_in_, self._head().light()
         return predict_lazily(getattr(light, method), X, dtype, width, model=self)
@@ -486,7 +493,7 @@ class AppealClassifier(PartialLabelClassifier):
             Columns as `appellate.docket.Docket` describes.
         """
         check_is_fitted(self)
-        table = Docket(
+        table = self._tabulate(
             candidates=self.candidates_,
             class_names=self.classes_,
             verdict_confidence=self.verdict_confidence_,
@@ -501,6 +508,9 @@ class AppealClassifier(PartialLabelClassifier):
         if output == "docket":
             return table
         return table.to_frame(self._backend if output == "auto" else output, separator=separator)
+
+    def _tabulate(self, **parts: Any) -> Docket:
+        return Docket(**parts)
 
     def _rounds(self) -> list[NDArray[Any]] | None:
         """Confidence after each round, if the model kept it."""
@@ -540,11 +550,9 @@ class RoutingClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ig
             raise TypeError(
                 f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
             )
-        problem, start = self._open(X, y), None
+        problem, start = self._open(X, y, supervision)
         if weights is not None:
             problem.sample_weight = check_weights(self.estimator, weights, problem.n_rows)
-        if supervision is not None:
-            start = check_supervision(supervision, problem.entries, problem.dtype)
         self._keep(problem, self._solve(problem, start))
         return self
 
@@ -582,7 +590,7 @@ class Foreign(PartialLabelClassifier):
 
 
 @dataclass(frozen=True)
-class ForeignModel(Model):
+class ForeignModel(ProbabilityModel):
     """A third party's fitted base classifier, which predicts by `predict_proba`."""
 
     classifier: Any
@@ -597,10 +605,6 @@ class ForeignModel(Model):
                 f"it must be {(X.shape[0], self.n_labels)}: one column for every class, those "
                 "that are nobody's candidate included."
             )
-        return scores
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
         return scores
 
 
@@ -620,19 +624,27 @@ def check_base(estimator: Any) -> None:
     ...
     TypeError: LogisticRegression() cannot be a base classifier: it needs a parameter ...
     """
-    fit = getattr(estimator, "fit", None)
     lacking = None
     if isinstance(estimator, type):
         lacking = f"an instance, not the class: {estimator.__name__}()"
-    elif not callable(fit):
+    elif not callable(getattr(estimator, "fit", None)):
         lacking = "a fit(X, candidates, supervision=None) method"
-    elif "supervision" not in inspect.signature(fit).parameters:
+    elif not has_fit_parameter(estimator, "supervision"):
         lacking = "a parameter 'supervision=None' in its fit method"
     if lacking is not None:
         raise TypeError(
             f"{estimator!r} cannot be a base classifier: it needs {lacking}. "
             "See appellate.base.BaseClassifier for the protocol."
         )
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Clone an estimator; every random part of it is given the seed."""
+    fresh = clone(estimator)
+    for name in fresh.get_params():
+        if name.rpartition("__")[2] == "random_state":
+            fresh.set_params(**{name: seed})
+    return fresh
 
 
 def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: Any) -> Values:
@@ -720,16 +732,3 @@ def read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
             if name in place:
                 matrix[:, j] = sets.matrix[:, place[name]]
         return CandidateSets(matrix, classes, sets.ids)
-
-
-def _is_label_vector(y: Any) -> bool:
-    """Whether y holds one label a row (a truth), not candidate sets."""
-    if isinstance(y, CandidateSets) or sp.issparse(y):
-        return False
-    cells = np.asarray(y) if hasattr(y, "shape") else np.asarray(y, dtype=object)
-    if cells.ndim != 1:
-        return False
-    if cells.dtype.kind not in "OUT":
-        return True
-    collections = (list, tuple, set, frozenset, np.ndarray)
-    return not any(isinstance(c, collections) or (isinstance(c, str) and "|" in c) for c in cells)

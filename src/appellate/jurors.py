@@ -20,11 +20,12 @@ import numpy as np
 import scipy.linalg as la
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import has_fit_parameter
 
+from appellate.base import seeded
 from appellate.bases.ridge import KernelClassifier
 from appellate.evidence import Evidence, Groups
 from appellate.numerics.entries import Values
@@ -211,14 +212,6 @@ class Expert:
             said[fold] = model.predict(self.X[fold])
         return models, said
 
-    def _seeded(self, seed: int) -> Any:
-        """A clone of the model; every random part of it is given the seed."""
-        fresh = clone(self.model)
-        for name in fresh.get_params():
-            if name.rpartition("__")[2] == "random_state":
-                fresh.set_params(**{name: seed})
-        return fresh
-
 
 class Juror(Expert):
     """A member that sits in the rounds: it can judge rows of its own replica honestly.
@@ -264,7 +257,7 @@ class RegressorExpert(Expert):
     """A regressor of scikit-learn on soft targets."""
 
     def fit(self, X: NDArray[Any], own: Any, targets: Scores, seed: int) -> LogShares:  # noqa: D102
-        return LogShares(self._seeded(seed).fit(X.astype(np.float32), targets))
+        return LogShares(seeded(self.model, seed).fit(X.astype(np.float32), targets))
 
 
 class ForestJuror(Juror, RegressorExpert):
@@ -358,7 +351,7 @@ class SupervisedExpert(Expert):
 
     def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Decision:  # noqa: D102
         candidates = own.entries.scatter(np.ones(len(own.entries), dtype=bool))
-        return Decision(self._seeded(seed).fit(X, candidates, supervision=targets))
+        return Decision(seeded(self.model, seed).fit(X, candidates, supervision=targets))
 
 
 class LeaveOneOutJuror(Juror, SupervisedExpert):
@@ -385,7 +378,7 @@ class PairsExpert(Expert):
         if len(np.unique(labels)) < 2:
             return KnownLabels(DummyClassifier().fit(X[rows], labels), targets.shape[1])
         weights = targets[rows, labels]
-        fitted = self._seeded(seed).fit(X[rows], labels, sample_weight=weights)
+        fitted = seeded(self.model, seed).fit(X[rows], labels, sample_weight=weights)
         return KnownLabels(fitted, targets.shape[1])
 
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
-from appellate.base import COUNT, SHARE, AppealClassifier, Model, Result, check_supervision
+from appellate.base import COUNT, SHARE, AppealClassifier, ProbabilityModel, Result
 from appellate.costs import candidate_costs
 from appellate.evidence import (
     TAUS,
@@ -507,7 +507,6 @@ class JuryClassifier(AppealClassifier):
     kernel: Any = "rbf"
 
     _parameter_constraints = {
-        **AppealClassifier._parameter_constraints,
         "members": [StrOptions({"auto", "kernel"}), list, tuple],
         "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), SHARE],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
@@ -546,9 +545,7 @@ class JuryClassifier(AppealClassifier):
         -------
         self
         """
-        problem, start = self._open(X, y), None
-        if supervision is not None:
-            start = check_supervision(supervision, problem.entries, problem.dtype)
+        problem, start = self._open(X, y, supervision)
         self._keep(problem, self._solve(problem, start, groups, evidence))
         return self
 
@@ -645,7 +642,7 @@ class JuryClassifier(AppealClassifier):
 
 
 @dataclass(frozen=True)
-class JuryModel(Model):
+class JuryModel(ProbabilityModel):
     """The members that predict, mixed by their weights."""
 
     seats: list[Seat]
@@ -655,7 +652,3 @@ class JuryModel(Model):
         total = sum(each.weight for each in self.seats)
         parts = (each.weight / total * each.probabilities(X) for each in self.seats)
         return np.asarray(sum(parts), dtype=X.dtype)
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
-        return scores

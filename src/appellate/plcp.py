@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from appellate.base import (
     Foreign,
     Model,
     PartialLabelClassifier,
+    ProbabilityModel,
     Result,
     RoutingClassifier,
     check_base,
@@ -224,11 +225,9 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         if problem.sample_weight is not None:
             _refuse_lost_classes(problem, problem.sample_weight)
         tau = None if self.ambiguity == "label-first" else self._find_tau(problem)
-        rounds = self._algorithm_1(problem, base, partner, start)
-        if tau is not None:
-            rounds = self._by_evidence(problem, base, partner, start, tau)
+        parts = problem, base, partner, start
+        rounds = self._algorithm_1(*parts) if tau is None else self._by_evidence(*parts, tau)
         history: list[Round] = []
-        before = 1.0
         for number, last in enumerate(rounds, 1):
             if number == 1:
                 verdict = last.heard
@@ -240,8 +239,8 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             history.append(Round(number, changed, *steps, *kept))
             if self._on_round is not None:
                 self._on_round(number)
-            settled = self.tol is not None and max(changed, before) < self.tol
-            before = changed
+            moved = max(each.changed for each in history[-2:]) if number > 1 else 1.0
+            settled = self.tol is not None and moved < self.tol
             if settled:
                 break
 
@@ -277,17 +276,18 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     def _algorithm_1(
         self, problem: Problem, base: Any, partner: PartnerClassifier, start: Values | None
     ) -> Iterator[Exchange]:
-        """Algorithm 1, on candidate entries."""
-        entries, kept, supervision, confidence = problem.entries, self.smoothing, start, None
-        doubt = np.zeros(len(entries.labels), dtype=problem.dtype)  # P^ at the candidates
+        """Algorithm 1, on candidate entries; the numbers are those of the class's docstring."""
+        entries, kept, supervision = problem.entries, self.smoothing, start
+        confidence: Any = None  # P
+        doubt = np.zeros(len(entries.labels), dtype=problem.dtype)  # P^, at the candidates
         for _ in range(self.max_rounds):
-            heard = base._solve(problem, supervision)  # M
+            heard = base._solve(problem, supervision)  # 1: M
             confidence = heard.initial if confidence is None else confidence
-            confidence = np.clip(kept * confidence + (1 - kept) * heard.output, 0, 1)  # P
-            from_base = blur_entries(confidence, entries, self.blur)  # O
-            replied = partner._solve(problem, from_base)  # 1 - M^
-            doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # P^
-            supervision = blur_entries(1 - doubt, entries, self.blur)  # O^
+            confidence = np.clip(kept * confidence + (1 - kept) * heard.output, 0, 1)  # 2: P
+            to_partner = blur_entries(confidence, entries, self.blur)  # 3: O
+            replied = partner._solve(problem, to_partner)  # 4: 1 - M^
+            doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # 5: P^
+            supervision = blur_entries(1 - doubt, entries, self.blur)  # 6: O^
             yield Exchange(heard, replied, replied, (confidence, 1 - doubt))
 
     def _by_evidence(
@@ -298,17 +298,18 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         start: Values | None,
         tau: float,
     ) -> Iterator[Exchange]:
-        """Rounds in which base and partner hand each other honest posteriors."""
+        """The same rounds, in which both hand each other honest posteriors."""
         evidence, dtype, supervision = Evidence.of_sets(problem.candidates), problem.dtype, start
-        doubt: Any = None  # what the partner says of the rows
+        reply: Any = None  # honest probabilities by the partner
         for _ in range(self.max_rounds):
             heard = base._solve(problem, supervision)
             said, warm = _temper(heard.model(), evidence, tau)
-            mixed = said if doubt is None else (said + doubt) / 2
-            replied = partner._solve(problem, _divide(mixed, evidence, tau, dtype))
-            doubt, cold = _temper(replied.model(), evidence, tau)
-            supervision = _divide((said + doubt) / 2, evidence, tau, dtype)
-            posterior = estep(doubt, evidence, tau).astype(dtype)
+            mixed = said if reply is None else (said + reply) / 2
+            to_partner = _divide(mixed, evidence, tau, dtype)
+            replied = partner._solve(problem, to_partner)
+            reply, cold = _temper(replied.model(), evidence, tau)
+            supervision = _divide((said + reply) / 2, evidence, tau, dtype)
+            posterior = estep(reply, evidence, tau).astype(dtype)
             told = replace(replied, confidence=posterior, ranking=posterior)
             both = estep(said, evidence, tau), posterior
             yield Exchange(heard, replied, told, both, (cold, warm))
@@ -322,7 +323,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         return None if found.n_iter == 1 or best <= 0 else found.details["ambiguity_"]
 
     def _head(self) -> Model:
-        return choose_head(self._model, self.head)
+        return cast(CoupledModel, self._model).choose(self.head)
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
@@ -428,19 +429,19 @@ class Tempered(Model):
 
 
 @dataclass(frozen=True)
-class CoupledModel(Model):
-    """The models of the last round, of which any can predict, or the mean of both."""
+class CoupledModel(ProbabilityModel):
+    """The models of the last round, which predict by the mean of both, or one by itself."""
 
     partner: Model
     base: Model
 
+    def choose(self, head: str) -> Model:
+        """Return the model that predicts, by its name."""
+        return {"partner": self.partner, "base": self.base, "mean": self}[head]
+
     def decision(self, X: Any) -> NDArray[Any]:
         """Average the probabilities of new rows, (m, l)."""
         return self._mean(self.partner.decision(X), self.base.decision(X))
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
-        return scores
 
     @available_if(
         lambda self: all(hasattr(each, "leave_one_out") for each in (self.partner, self.base))
@@ -452,15 +453,3 @@ class CoupledModel(Model):
 
     def _mean(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
         return (self.partner.probabilities(one) + self.base.probabilities(other)) / 2
-
-
-class MeanModel(CoupledModel):
-    """Both models, chosen to predict."""
-
-
-def choose_head(model: Model, head: str) -> Model:
-    """Return the model that predicts, by its name; a lazy prediction carries it alone."""
-    if type(model) is not CoupledModel:
-        return model
-    both = MeanModel(model.training_output, model.partner, model.base)
-    return {"partner": model.partner, "base": model.base, "mean": both}[head]

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import appellate.problem as problem_module
 from appellate import (
     AGGDClassifier,
+    CLPLClassifier,
     GaussianKernel,
     PLCPClassifier,
     PLKNNClassifier,
@@ -264,6 +265,9 @@ def test_base_follows_the_partner_unless_told_not_to(data):
     assert base.kernel.bandwidth == 3.0
     voting = PLCPClassifierCV(PLKNNClassifier(), **options).fit(X, candidates)
     assert isinstance(voting.estimator_, PLKNNClassifier)
+    convex = PLCPClassifierCV(CLPLClassifier(kernel="linear"), **SMALL, cv=2).fit(X, candidates)
+    assert (convex.estimator_.kernel, convex.estimator_.regularization) == ("linear", 0.1)
+    assert convex.partner_.kernel == "linear"  # as PLCP has it
 
 
 def test_linear_kernel_has_no_width(data):

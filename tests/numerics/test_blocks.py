@@ -25,22 +25,19 @@ from appellate import (
 )
 from appellate.model_selection import PLCPClassifierCV
 from appellate.numerics import blocks as blocks_module
-from appellate.numerics.blocks import (
-    ArrayBlocks,
-    Blocks,
-    DaskBlocks,
-    ParquetRows,
+from appellate.numerics import sources
+from appellate.numerics.blocks import ArrayBlocks, Blocks
+from appellate.numerics.entries import CandidateEntries
+from appellate.numerics.passes import (
     evaluate,
     gather,
     lay_out,
     moments,
-    open_blocks,
-    predict_lazily,
     product,
     turn,
     weighted_lengths,
 )
-from appellate.numerics.entries import CandidateEntries
+from appellate.numerics.sources import DaskBlocks, ParquetRows, open_blocks, predict_lazily
 from tests.test_large import make_problem
 
 OPTIONS = {"kernel": GaussianKernel(approximation="nystroem", n_landmarks=40)}
@@ -221,7 +218,7 @@ def largest_column(block):
 def kind(request, problem, tmp_path, monkeypatch):
     """The same table in every form, in several blocks."""
     monkeypatch.setattr(blocks_module, "_BLOCK_ROWS", 64)
-    monkeypatch.setattr(blocks_module, "_BATCH_ROWS", 70)
+    monkeypatch.setattr(sources, "_BATCH_ROWS", 70)
     monkeypatch.setattr(blocks_module, "_BLOCK_BYTES", 50 * 5 * 8)
     monkeypatch.setattr(blocks_module, "_PIECE_BYTES", 30 * 5 * 8)
     X = problem[0]
@@ -337,7 +334,7 @@ def test_importing_appellate_imports_no_dask():
 def test_parquet(problem, in_memory, tmp_path, monkeypatch):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("appellate.numerics.blocks._BATCH_ROWS", 37)
+    monkeypatch.setattr("appellate.numerics.sources._BATCH_ROWS", 37)
     X, candidates, _ = problem
     frame = pd.DataFrame(X, columns=list("abcde")).assign(name="text")
     frame[:123].to_parquet(tmp_path / "1.parquet")
@@ -357,7 +354,7 @@ def test_parquet(problem, in_memory, tmp_path, monkeypatch):
 def test_parquet_errors_name_the_place(tmp_path, monkeypatch):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("appellate.numerics.blocks._BATCH_ROWS", 10)
+    monkeypatch.setattr("appellate.numerics.sources._BATCH_ROWS", 10)
     values = np.arange(35.0)
     values[33] = np.nan
     pd.DataFrame({"x": values, "t": "text"}).to_parquet(tmp_path / "t.parquet")

@@ -9,9 +9,10 @@ import pytest
 from sklearn.kernel_approximation import Nystroem
 
 from appellate.numerics import blocks as blocks_module
-from appellate.numerics.blocks import ArrayBlocks, StoredBlocks, moments, turn
+from appellate.numerics.blocks import ArrayBlocks, StoredBlocks
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.kernels import Gaussian
+from appellate.numerics.passes import moments, turn
 from appellate.numerics.smoothers import (
     FeatureSmoother,
     KernelSmoother,

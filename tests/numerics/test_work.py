@@ -15,10 +15,10 @@ from appellate import (
     TestimonyClassifier,
     evidence,
     landmarks,
-    testimony,
 )
 from appellate.candidates import as_answers
-from appellate.numerics import blocks, graph, kernels, memory, smoothers, work
+from appellate.numerics import blocks, graph, kernels, memory, passes, smoothers, work
+from appellate.testimony import features
 
 Q, LABELS = 5, 6
 SPEED = work.Work(3e10, 6e8)  # of some machine
@@ -79,13 +79,13 @@ def counted(monkeypatch):
         watch(owner, "squared_distances", lambda a, out: 2 * a[0].shape[1] * out.size)
     watch(smoothers, "_apply_blocks", lambda a, out: a[0].size, entries)
     for name in ("_gather", "_evaluate"):
-        watch(blocks, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
+        watch(passes, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
     watch(evidence, "soften", lambda a, out: 4 * out.size, entries)
     watch(landmarks, "_softened", lambda a, out: 4 * len(a[0]) * a[7].size, entries, plain=False)
     watch(graph, "reconstruction_weights", lambda a, out: out.shape[1] * a[0].size, entries)
     watch(graph.NeighborGraph, "propagate", count_steps, entries)
-    watch(testimony, "answer_likelihood", lambda a, out: 4 * a[3].evidence.size, entries)
-    watch(testimony, "scale_of", lambda a, out: 4 * 12 * a[0].size, entries)
+    watch(features, "answer_likelihood", lambda a, out: 4 * a[3].evidence.size, entries)
+    watch(features, "scale_of", lambda a, out: 4 * 12 * a[0].size, entries)
     read, start = blocks.StoredBlocks.read, smoothers.KernelSmoother.__init__
 
     def begin(self, *args):
@@ -132,7 +132,7 @@ def fit_testimony(n, tried=4_000, landmarks=0):
     rng = np.random.default_rng(1)
     said = np.where(rng.random((n, 3)) < 0.7, truth[:, None], rng.integers(LABELS, size=(n, 3)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(testimony, "_TRIED_ROWS", tried)
+        patch.setattr(features, "_TRIED_ROWS", tried)
         if landmarks:
             patch.setattr(memory, "SMALL_ROWS", tried)
             patch.setattr(memory, "EXACT_ROWS", tried)

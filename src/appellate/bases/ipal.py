@@ -14,7 +14,7 @@ from appellate._docs import share_docs
 from appellate.base import SHARE, Model, PartialLabelClassifier, Result
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values
-from appellate.numerics.graph import NeighborSearch, found_all, link_matrix, restrict_graph
+from appellate.numerics.graph import NeighborSearch, link_matrix, restrict_graph
 from appellate.problem import Problem
 
 _RIDGE = 1e-8  # of a row's mean squared length: which of equal neighbours counts is no matter
@@ -126,7 +126,7 @@ class RebuildingModel(Model):
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by ``1 - |x - what the label's neighbours rebuild|^2 / |x|^2``."""
-        nearest = found_all(self.search.search, *self.search.ask(X))[1]
+        nearest = self.search.ask(X)[1]
         weights = rebuilding_weights(X, self.search.X, nearest)
         scores = np.zeros((len(X), self.n_labels), dtype=X.dtype)
         for i in range(len(X)):

@@ -14,7 +14,7 @@ from appellate._docs import share_docs
 from appellate.base import Model, PartialLabelClassifier, Result
 from appellate.confidence import normalize_entries, normalize_rows, one_hot, reduce_candidates
 from appellate.numerics.entries import Values
-from appellate.numerics.graph import NeighborSearch, found_all, link_matrix
+from appellate.numerics.graph import NeighborSearch, link_matrix
 from appellate.problem import Problem
 
 
@@ -108,8 +108,7 @@ class VotesModel(Model):
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Count the votes of the nearest training rows, (m, l)."""
-        found = found_all(self.search.search, *self.search.ask(X))
-        return _vote(*found, self.votes_for, by_distance=self.by_distance)
+        return _vote(*self.search.ask(X), self.votes_for, by_distance=self.by_distance)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Shares of the votes; even where nobody votes."""

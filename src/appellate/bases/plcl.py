@@ -111,7 +111,7 @@ class PLCLClassifier(KernelClassifier):
         )
         smooth = problem.on_candidates(self.kernel, self.regularization)
         graph = problem.graph(self.n_neighbors, self.neighbors)
-        weights = graph.weights()
+        weights, model, link = graph.weights(), self.complementary_weight, self.agreement
         if start is None:
             start = graph.propagate(weights, problem.uniform()).values
         confidence, output = start, smooth(start)
@@ -121,9 +121,11 @@ class PLCLClassifier(KernelClassifier):
             weights = graph.weights(
                 confidence, self.feature_weight, self.confidence_weight, weights
             )
-            complement = self._update_complement(complement_output, confidence)
-            target = (output + self.agreement * complement) / (1 + self.agreement)
-            fidelity = (1 + self.agreement) / self.confidence_weight
+            # Q = clip((alpha_1 M(Q) + alpha_2 (1 - P)) / (alpha_1 + alpha_2), 1 - Y, 1)
+            mixed = (model * complement_output + link * confidence) / (model + link)
+            complement: Values = np.clip(mixed, 0, 1)
+            target = (output + link * complement) / (1 + link)
+            fidelity = (1 + link) / self.confidence_weight
             confidence = graph.propagate(weights, confidence, target, fidelity).values
             output = smooth(confidence)
             complement_output = smooth_complement(complement)
@@ -132,10 +134,3 @@ class PLCLClassifier(KernelClassifier):
     def _open_complement(self, problem: Problem, smooth: CandidateMap) -> Values:
         """First output of the complementary model, 1 - M(Q), for Q = 1 - Y as in its code."""
         return smooth(np.ones(len(problem.entries), dtype=problem.dtype))
-
-    def _update_complement(self, complement_output: Values, confidence: Values) -> Values:
-        """``Q = clip((alpha_1 M(Q) + alpha_2 (1 - P)) / (alpha_1 + alpha_2), 1 - Y, 1)``."""
-        model, link = self.complementary_weight, self.agreement
-        mixed = (model * complement_output + link * confidence) / (model + link)
-        clipped: Values = np.clip(mixed, 0, 1)
-        return clipped

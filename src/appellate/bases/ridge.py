@@ -100,8 +100,13 @@ class Features:
     regressor: Callable[[NDArray[Any], NDArray[Any]], Regressor]
 
 
-class FeatureClassifier(KernelClassifier):
-    """Base class of the methods that train linear models on the features of a kernel."""
+class FeatureClassifier(PartialLabelClassifier):
+    """Base class of the methods that train on a kernel or its features, without a smoother.
+
+    A subclass has the parameter `kernel`, and implements `_solve`.
+    """
+
+    kernel: Kernel
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         linear = isinstance(read_kernel(self.kernel), LinearKernel)

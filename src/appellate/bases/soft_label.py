@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from appellate._compat import Interval
 from appellate._docs import share_docs
-from appellate.base import COUNT, Model, Result, RoutingClassifier
+from appellate.base import COUNT, ProbabilityModel, Result, RoutingClassifier, seeded
 from appellate.confidence import normalize_entries
 from appellate.numerics.entries import Values, order_of_appearance
 from appellate.problem import Problem
@@ -120,7 +120,9 @@ class SoftLabelClassifier(RoutingClassifier):
         if self.out_of_fold and n_folds > 1:
             folds = KFold(n_folds, shuffle=True, random_state=rng.randint(_LARGEST_SEED))
             splits = list(folds.split(everyone))
-        prototype = self._prototype(rng)
+        prototype = self.estimator
+        if self.random_state is not None:
+            prototype = seeded(prototype, rng.randint(_LARGEST_SEED))
         initial = confidence = problem.uniform(start)
         for _ in range(self.n_rounds):
             output = np.empty(entries.shape, dtype=problem.dtype)
@@ -150,16 +152,6 @@ class SoftLabelClassifier(RoutingClassifier):
             tags.input_tags.sparse, tags.input_tags.allow_nan = theirs.sparse, theirs.allow_nan
         return tags
 
-    def _prototype(self, rng: np.random.RandomState) -> Any:
-        """Clone the estimator, seeded if this classifier is."""
-        prototype = clone(self.estimator)
-        if self.random_state is not None:
-            seed = rng.randint(_LARGEST_SEED)
-            for name in prototype.get_params():
-                if name.rpartition("__")[2] == "random_state":
-                    prototype.set_params(**{name: seed})
-        return prototype
-
 
 def _fit_pairs(
     prototype: Any, problem: Problem, confidence: Values, seen: NDArray[np.intp]
@@ -183,7 +175,7 @@ def _fit_pairs(
 
 
 @dataclass(frozen=True)
-class SoftLabelModel(Model):
+class SoftLabelModel(ProbabilityModel):
     """A fitted classifier and the columns, among all l, of the labels that it knows."""
 
     estimator: Any
@@ -199,10 +191,6 @@ class SoftLabelModel(Model):
                 f"{type(self.estimator).__name__}.predict_proba returned NaN or infinity."
             )
         return out
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
-        return scores
 
     def honest_scores(self) -> NDArray[Any]:
         """Logarithms of the probabilities, out of fold by default."""

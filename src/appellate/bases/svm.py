@@ -13,11 +13,12 @@ from sklearn.utils import check_random_state
 
 from appellate._compat import StrOptions
 from appellate._docs import share_docs
-from appellate.base import COUNT, Model, PartialLabelClassifier, Result
+from appellate.base import COUNT, Model, Result
+from appellate.bases.ridge import FeatureClassifier
 from appellate.confidence import one_hot, reduce_candidates
-from appellate.numerics.blocks import ArrayBlocks, Blocks, product
+from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import Values, order_of_appearance
-from appellate.numerics.kernels import LinearKernel, read_kernel
+from appellate.numerics.passes import product
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
@@ -25,7 +26,7 @@ from appellate.problem import Kernel, Problem
 
 @share_docs
 @dataclass(kw_only=True, eq=False, repr=False)
-class PLSVMClassifier(PartialLabelClassifier):
+class PLSVMClassifier(FeatureClassifier):
     """Partial-label support vector machine (PL-SVM), trained by Pegasos.
 
     Minimises over a model F without bias, F_j(x) = <W_j, phi(x)>, the hinge loss of the best
@@ -105,10 +106,6 @@ class PLSVMClassifier(PartialLabelClassifier):
     cost: Any = None
 
     _parameter_constraints = {"n_epochs": [COUNT], "output": [StrOptions({"margin", "one-hot"})]}
-
-    def _kernels(self) -> list[tuple[Kernel, Any]]:
-        linear = isinstance(read_kernel(self.kernel), LinearKernel)
-        return [] if linear else [(self.kernel, None)]
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import groupby, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_nam
 from appellate.model_selection.splits import make_folds
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, read_kernel
-from appellate.plcp import PLCPClassifier, choose_head
+from appellate.plcp import CoupledModel, PLCPClassifier
 from appellate.problem import Kernel, Problem
 
 _SHARED = ("smoothing", "max_rounds", "tol", "link", "head", "random_state")
@@ -188,7 +188,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         return replace(result, details={**result.details, **found})
 
     def _head(self) -> Model:
-        return choose_head(self._model, self.head)
+        return cast(CoupledModel, self._model).choose(self.head)
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return self._make_model(self._settings()[0])._kernels()  # one setting at a time
@@ -249,10 +249,8 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
 
     def _gaussian(self) -> GaussianKernel | None:
         """The kernel whose width is chosen, if it has one."""
-        kernel = self.kernel
-        if kernel is None and isinstance(self.estimator, KernelClassifier):
-            kernel = self.estimator.kernel
-        setting = read_kernel("rbf" if kernel is None else kernel)
+        coupled = PLCPClassifier(self.estimator, kernel=self.kernel)
+        setting = read_kernel(coupled._make_partner().kernel)
         return setting if isinstance(setting, GaussianKernel) else None
 
     def _make_model(self, setting: Setting) -> PLCPClassifier:

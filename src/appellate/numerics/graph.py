@@ -65,10 +65,11 @@ class NeighborSearch:
         self.search, self.X, self.n_neighbors = search, X, n_neighbors
 
     def ask(self, queries: Any) -> Found:
-        """Return distances and indices, (m, k) each.
+        """Return distances and indices, (m, k) each, or name a query with fewer neighbours."""
+        return self.check(*self.find(queries))
 
-        Where fewer were found, the indices end with -1; `found_all` refuses that.
-        """
+    def find(self, queries: Any) -> Found:
+        """Return the same; where fewer were found, the indices end with -1."""
         index, k = self._index, self.n_neighbors
         if hasattr(index, "kneighbors"):
             distances, indices = index.kneighbors(queries, k)
@@ -78,6 +79,16 @@ class NeighborSearch:
             np.asarray(distances).astype(self.X.dtype, copy=False),
             np.asarray(indices).astype(np.intp, copy=False),
         )
+
+    def check(self, distances: NDArray[Any], indices: NDArray[np.intp]) -> Found:
+        """Return what was found, or raise a ValueError that names a row with too few."""
+        if (indices < 0).any():
+            row = int(np.flatnonzero((indices < 0).any(axis=1))[0])
+            raise ValueError(
+                f"{self.search!r} found fewer than {indices.shape[1]} neighbours of row {row}. "
+                "Let it search further, or lower n_neighbors."
+            )
+        return distances, indices
 
     @cached_property
     def _index(self) -> Any:
@@ -110,20 +121,9 @@ def find_neighbors(search: Any, X: Any, n_neighbors: int) -> Found:
         exact = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
         distances, indices = exact.kneighbors()
         return distances, indices
-    found = NeighborSearch(search, X, n_neighbors + 1).ask(X)
-    distances, indices = found_all(search, *_without_self(*found))
+    asked = NeighborSearch(search, X, n_neighbors + 1)
+    distances, indices = asked.check(*_without_self(*asked.find(X)))
     report_recall(search, X, indices)
-    return distances, indices
-
-
-def found_all(search: Any, distances: NDArray[Any], indices: NDArray[np.intp]) -> Found:
-    """Return what a search found, or raise a ValueError that names a row with too few."""
-    if (indices < 0).any():
-        row = int(np.flatnonzero((indices < 0).any(axis=1))[0])
-        raise ValueError(
-            f"{search!r} found fewer than {indices.shape[1]} neighbours of row {row}. Let it "
-            "search further, or lower n_neighbors."
-        )
     return distances, indices
 
 

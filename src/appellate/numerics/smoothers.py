@@ -44,8 +44,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from appellate.numerics import blocks
-from appellate.numerics.blocks import Blocks, Placed
+from appellate.numerics import passes
+from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import Gaussian, check_magnitude, mean_distance, squared_distances
 
@@ -178,12 +178,6 @@ class KernelSmoother:
             self.matrix[block] -= np.outer(self.weights[block], row_sums)
         self.diagonal = 1 - self.ridge * np.einsum("ii->i", self.matrix)
 
-    def smoothing(self) -> NDArray[Any]:
-        """Return S itself, (n, n), newly made."""
-        out = -self.ridge * self.matrix
-        out.flat[:: len(out) + 1] += 1
-        return out
-
     def regress(
         self, entries: CandidateEntries, values: Values, *, complement: bool = False
     ) -> tuple[NDArray[Any], Regressor]:
@@ -284,27 +278,27 @@ class LowRankSmoother:
     @cached_property
     def diagonal(self) -> NDArray[Any]:
         """The diagonal of S, (n,)."""
-        lengths = blocks.weighted_lengths(self.features, self.weights) + 1 / len(self.features)
+        lengths = passes.weighted_lengths(self.features, self.weights) + 1 / len(self.features)
         return lengths.astype(self.dtype)
 
     def regress(  # noqa: D102
         self, entries: CandidateEntries, values: Values, *, complement: bool = False
     ) -> tuple[NDArray[Any], Regressor]:
-        placed = blocks.lay_out(self.features, entries)
+        placed = passes.lay_out(self.features, entries)
         coefficients, mean = _project(self.features, self.weights, placed, values)
         if complement:  # S (1 - D) = 1 - S D
             coefficients, mean = -coefficients, 1 - mean
         kept = coefficients.astype(self.dtype), mean.astype(self.dtype)
-        output = blocks.product(self.features, *kept)
+        output = passes.product(self.features, *kept)
         return 1 - output if complement else output, self._regressor(coefficients, mean)
 
     def on_candidates(self, entries: CandidateEntries) -> CandidateMap:  # noqa: D102
         features, weights = self.features, self.weights
-        placed = blocks.lay_out(features, entries)
+        placed = passes.lay_out(features, entries)
 
         def apply(values: Values) -> Values:
             parts = _project(features, weights, placed, values)
-            return blocks.evaluate(features, placed, *(p.astype(values.dtype) for p in parts))
+            return passes.evaluate(features, placed, *(p.astype(values.dtype) for p in parts))
 
         return apply
 
@@ -314,11 +308,11 @@ class LowRankSmoother:
 
 
 def _project(
-    features: Blocks, weights: NDArray[Any], placed: Placed, values: Values
+    features: Blocks, weights: NDArray[Any], placed: passes.Placed, values: Values
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     n, l = placed[0].shape
     mean = np.bincount(placed[0].labels, weights=values, minlength=l) / n
-    return blocks.gather(features, placed, values) * weights, mean
+    return passes.gather(features, placed, values) * weights, mean
 
 
 class FeatureSmoother(LowRankSmoother):
@@ -349,11 +343,11 @@ class FeatureSmoother(LowRankSmoother):
         scale = np.where(scale > 0, scale, 1.0)
         make = partial(_standardized, centre=centre, scale=scale, dtype=rows.dtype)
         features = rows.make(make, q, rows.dtype, cache_dir)
-        total, gram = blocks.moments(features)
+        total, gram = passes.moments(features)
         gram -= np.outer(total, total / n)
         factor = _factor(gram, ridge / scale**2)
         whiten = la.solve_triangular(factor, np.eye(q), lower=True).T  # L'^-1
-        blocks.turn(features, whiten, total / n @ whiten)
+        passes.turn(features, whiten, total / n @ whiten)
         self.centre, self.primal = centre + total / n * scale, whiten / scale[:, np.newaxis]
         super().__init__(features, np.ones(q), rows.dtype)
 
@@ -422,7 +416,8 @@ def sample_rows(rows: Blocks, size: int) -> NDArray[Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> sample_rows(blocks.ArrayBlocks(np.array([[1.0], [2.0]])), 5)
+    >>> from appellate.numerics.blocks import ArrayBlocks
+    >>> sample_rows(ArrayBlocks(np.array([[1.0], [2.0]])), 5)
     array([[1.],
            [2.]])
     """
@@ -478,13 +473,13 @@ def nystroem_basis(
     centre = factor.mean(axis=0)
     make = partial(_whitened, kernel=kernel, landmarks=landmarks, factor=factor, centre=centre)
     features = rows.make(make, len(factor), np.float32, cache_dir)
-    total, gram = blocks.moments(features)
+    total, gram = passes.moments(features)
     mean = total / len(rows)
     gram -= np.outer(total, mean)
     strengths, vectors = la.eigh(gram, overwrite_a=True)
     kept = strengths > len(gram) * np.finfo(np.float64).eps * max(strengths[-1], 0.0)
     strengths, vectors = strengths[kept], vectors[:, kept] / np.sqrt(strengths[kept])
-    blocks.turn(features, vectors, mean @ vectors)
+    passes.turn(features, vectors, mean @ vectors)
     back = partial(la.solve_triangular, factor, lower=True, trans="T")
     offset, mean = mean @ vectors + centre @ vectors, mean + centre
     rest = mean - (vectors * strengths) @ (vectors.T @ mean)  # across all that differs
@@ -523,8 +518,9 @@ class NystroemSmoother(LowRankSmoother):
     Examples
     --------
     >>> import numpy as np
+    >>> from appellate.numerics.blocks import ArrayBlocks
     >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> basis = nystroem_basis(blocks.ArrayBlocks(X), X, Gaussian(1.0))
+    >>> basis = nystroem_basis(ArrayBlocks(X), X, Gaussian(1.0))
     >>> entries = CandidateEntries(np.ones((3, 1), dtype=bool))
     >>> smoother = NystroemSmoother(basis, 1e-9, X.dtype)
     >>> smoother.regress(entries, np.array([1.0, 3.0, 4.0]))[0].round(4)

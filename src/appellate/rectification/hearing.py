@@ -443,7 +443,7 @@ def score(
 
 def _audit(hearing: Hearing, before: Hearing, rows: list[int]) -> dict[str, float]:
     """Return the share of labels that are right, by reviewed items that were drawn at random."""
-    from appellate.testimony import share_interval
+    from appellate.testimony.people import share_interval
 
     if hearing.case.method == "testimony":
         found = hearing.classifier.audit_

@@ -1,0 +1,26 @@
+"""Testimony: what several people said of a row, weighed by how far each of them can be believed.
+
+The label of row i has the posterior
+
+    q[i, c]  ~  exp(beta f[i, c] + L[i, c])
+
+where f is what a regression on the features says that did not see the row's own answers, and
+L is the log-likelihood of the row's answers if c were its label: every person j has a confusion
+matrix ``Theta_j[c, k]``, the probability of answering k where c is true, shrunk towards that of
+all people. beta, how far features are to be trusted, is the value that best predicts each answer
+from the features and the row's *other* answers; no truth is needed.
+
+`people` has the confusions, `features` the regression and its trust, `hearing` the rounds: pure
+functions of arrays. `TestimonyClassifier` has scikit-learn's manners. Without features it is the
+model of Dawid and Skene [1]_ with people who are like one another.
+
+References
+----------
+.. [1] Dawid, Skene (1979). Maximum likelihood estimation of observer error-rates using the EM
+   algorithm. Journal of the Royal Statistical Society C 28.
+"""
+
+from appellate.testimony.classifier import TestimonyClassifier
+from appellate.testimony.hearing import crowd_posterior, majority_vote
+
+__all__ = ["TestimonyClassifier", "crowd_posterior", "majority_vote"]

@@ -1,0 +1,310 @@
+"""Testimony with scikit-learn's manners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from appellate._compat import StrOptions, fit_context
+from appellate._docs import share_docs
+from appellate.base import POSITIVE, AppealClassifier, Model, ravel_column
+from appellate.candidates import Answers, as_answers, check_length
+from appellate.candidates.containers import row_index
+from appellate.candidates.names import encode, name_array, place_columns, scalars
+from appellate.costs import cost_matrix, expected_costs
+from appellate.docket import Docket, frame_backend, free_separator
+from appellate.problem import Kernel
+from appellate.testimony.features import RIDGES, Regressions
+from appellate.testimony.hearing import ROUNDS, audit_temperature, certain, hear
+from appellate.testimony.people import EDGE, Matrix, describe_people, share_interval
+
+_AUDITED = 20
+
+
+@share_docs
+@dataclass(kw_only=True, eq=False, repr=False)
+class TestimonyClassifier(AppealClassifier):
+    """Labels of rows that several people answered for, and a model for new rows.
+
+    It weighs every person's answers by how far they can be believed [1]_, and the answers by the
+    features: rows that look alike tend to have the same label. It says how sure it is, whom
+    to trust, and where the truth is among nobody's answers.
+
+    Parameters
+    ----------
+    <kernel>
+        Features are z-scored.
+    regularization : float or "auto", default="auto"
+        Ridge of the regression; ``"auto"``: .5, or .05 or 5 where that predicts the answers
+        clearly better; for new rows the one of them and 1.5 that predicts the posterior best.
+    within_answers : bool, default=False
+        Choose labels of training rows among the answers only; by default among all labels.
+    ordered : bool, default=False
+        The classes are in order (grades): errors are taken to be near the truth.
+    cost : None, str, mapping or array-like, default=None
+        What wrong labels cost, see `appellate.costs.cost_matrix`: labels are those of the
+        smallest expected cost under the posterior.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (l,)
+        Class names.
+    confidence_ : ndarray, shape (n, l)
+        Posterior of every training row over **all** labels.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row.
+    verdict_confidence_ : ndarray, shape (n, l)
+        Posterior of the crowd alone, without features.
+    suspicion_ : ndarray, shape (n,)
+        Posterior mass outside the row's answers; NaN where there are none.
+    candidates_ : ndarray of bool, shape (n, l)
+        The labels that were answered.
+    answers_ : Answers
+        Who said what.
+    annotators_ : dict of ndarray
+        One entry a person: ``person``, ``answers`` (how many), ``accuracy`` with ``low`` and
+        ``high`` (a 95 % interval), ``agreement`` (share of the answers that are among the
+        row's most given ones), ``confusion`` (p, l, l): row c holds the probabilities of the
+        answers where c is true.
+    regularization_ : float or None
+        The ridge by which the answers were weighed.
+    shared_errors_ : float
+        How much of a further answer repeats the errors of the others; .4 unless the features,
+        or without them rows of five answers or more, say that people err on their own.
+    trust_ : float
+        How far the features were trusted, beta; 0: they were not heard.
+    temperature_ : float
+        By which audited rows recalibrated the posterior; 1 without.
+    audit_ : dict or None
+        With 20 audited rows or more: ``rows``, ``accuracy``, ``low``, ``high`` (95 %).
+
+    See Also
+    --------
+    appellate.candidates.as_answers : reads the tables that answers come in.
+
+    Notes
+    -----
+    In the docket the verdict is the crowd alone, the appeal crowd and features; the outcome is
+    ``upheld``, ``overturned``, ``outside the answers`` where the appeal is a label that nobody
+    gave, or ``unanswered``. It has the columns of `appellate.docket.Docket`, and ``runner_up``,
+    ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
+
+    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 20,000 rows), then
+    nine rounds of A l for A answers. `appellate.testimony` gives the formulas, function by
+    function. People are like one another as far as their answers say, and features are heard
+    only where they predict answers; the model of the crowd alone is that of [1]_.
+
+    References
+    ----------
+    .. [1] Dawid, Skene (1979). Maximum likelihood estimation of observer error-rates using the
+       EM algorithm. Journal of the Royal Statistical Society C 28.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate import TestimonyClassifier, as_answers
+    >>> X = np.repeat([[0.0], [5.0]], 10, axis=0) + np.linspace(0, 1, 20)[:, None]
+    >>> answers = 9 * [["cat", "cat", "dog"]] + [["dog", None, None]] + 10 * [["dog"] * 3]
+    >>> model = TestimonyClassifier().fit(X, as_answers(answers))
+    >>> model.transduction_[[0, -1]], model.predict([[0.2], [5.5]])
+    (array(['cat', 'dog'], dtype=object), array(['cat', 'dog'], dtype=object))
+    >>> model.annotators_["agreement"].round(2)
+    array([1.  , 1.  , 0.53])
+    """
+
+    __test__ = False  # for pytest: no test, despite its name
+    kernel: Kernel = "rbf"
+    regularization: float | str = "auto"
+    within_answers: bool = False
+    ordered: bool = False
+    cost: Any = None
+
+    _parameter_constraints = {
+        "regularization": [POSITIVE, StrOptions({"auto"})],
+        "within_answers": ["boolean"],
+        "ordered": ["boolean"],
+    }
+
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, *, decisions: Any = None, audited: Any = None) -> Self:
+        """Fit to features and answers.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, q), or None
+            Features; None: the crowd alone, which leaves labels but no model for new rows.
+        y : Answers or array-like
+            Who said what: `as_answers` reads tables. Candidate sets count as what one unknown
+            person named, a label a row as one answer each (noisy labels).
+        decisions : array-like, shape (n,), default=None
+            Labels of the rows that were reviewed, missing elsewhere; they are certain.
+        audited : array-like of bool, shape (n,), default=None
+            Which of the reviewed rows were drawn at random. With 20 of them or more the
+            posterior is recalibrated, and `audit_` gives an honest accuracy: both by what the
+            model says of these rows without their decisions.
+
+        Returns
+        -------
+        self
+        """
+        answers, decided, drawn = self._open_answers(X, y, decisions, audited)
+        known = (answers.votes() > 0).any(axis=1) | (decided >= 0)
+        if not known.any():
+            raise ValueError("no row has an answer or a decision; there is nothing to learn from.")
+        heard, certainly = answers[known], decided[known]
+        rows = regressions = None
+        if X is not None:
+            rows = np.asarray(self._check_rows(X, reset=True))
+            check_length(answers, len(rows))
+            ridges = RIDGES if isinstance(self.regularization, str) else (self.regularization,)
+            regressions = Regressions(rows[known], len(self.classes_), self.kernel, ridges)
+        self.temperature_ = 1.0
+        self.audit_: dict[str, Any] | None = None
+        if drawn.sum() >= _AUDITED:
+            blind = np.where(drawn[known], -1, certainly)
+            before = hear(heard, regressions, decided=blind, ordered=self.ordered).posterior
+            self._audit(before[drawn[known]], decided[drawn])
+        crowd = hearing = hear(heard, decided=certainly, ordered=self.ordered)
+        if regressions is not None:
+            hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
+        posterior = hearing.posterior
+        if self.audit_ is not None:
+            logs = np.log(np.maximum(posterior, EDGE)) / self.temperature_
+            posterior = np.asarray(softmax(logs, axis=1))
+        posterior = certain(posterior, certainly)
+        self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
+        self.training_output_ = posterior
+        unheard = None if rows is None else rows[~known]
+        self.confidence_ = self._fill(posterior, known, unheard)
+        self.verdict_confidence_ = self._fill(crowd.posterior, known, None)
+        self.annotators_ = describe_people(heard, posterior, hearing.confusion)
+        self.trust_, self.n_iter_ = hearing.beta, ROUNDS + 1
+        self.regularization_, self.shared_errors_ = hearing.ridge, hearing.shared
+        self.suspicion_ = suspicion(self.confidence_, self.candidates_)
+        allowed = self.candidates_ if self.within_answers else np.ones_like(self.candidates_)
+        allowed = certain(allowed, decided)
+        self.label_history_ = np.stack(
+            [self._choose(p, allowed) for p in (self.verdict_confidence_, self.confidence_)]
+        )
+        self.transduction_ = self.classes_[self.label_history_[-1]]
+        return self
+
+    def _tabulate(self, **parts: Any) -> Docket:
+        parts |= {"cost": None, "cost_name": ""}
+        return CrowdDocket(**parts, votes=self.answers_.votes(), suspicion=self.suspicion_)
+
+    def _open_answers(
+        self, X: Any, y: Any, decisions: Any, audited: Any
+    ) -> tuple[Answers, NDArray[np.intp], NDArray[np.bool_]]:
+        """Answers, classes of the reviewed rows (-1 elsewhere), and which were drawn at random."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                "give answers, candidate sets, or one label a row."
+            )
+        self.__dict__.pop("_model", None)
+        answers = as_answers(ravel_column(y), layout="auto")
+        n = len(answers)
+        for name, given in (("decisions", decisions), ("audited", audited)):
+            if given is not None and len(given) != n:
+                raise ValueError(f"{name} has {len(given)} values, but y has {n} rows.")
+        decided = np.full(n, -1)
+        if decisions is not None:
+            codes, found = encode(np.asarray(decisions, dtype=object), None, np.arange(n))
+            known = scalars(answers.class_names)
+            further = [name for name in scalars(found) if name not in known]
+            if further:  # a reviewer knows more labels than the crowd
+                answers = answers.rename(name_array([*known, *further]))
+            decided[codes >= 0] = place_columns(found, answers.class_names)[codes[codes >= 0]]
+        self._backend = frame_backend(y, X)
+        self.ids_ = row_index(X) if answers.ids is None else answers.ids
+        self.answers_, self.classes_ = answers, answers.class_names
+        self.candidates_ = answers.votes() > 0
+        self.cost_, self._cost_followed = cost_matrix(self.cost, self.classes_), self.cost
+        drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
+        return answers, decided, drawn & (decided >= 0)
+
+    def _audit(self, posterior: Matrix, truth: NDArray[np.intp]) -> None:
+        self.temperature_ = audit_temperature(posterior, truth)
+        right = int(np.sum(self._choose(posterior, np.ones(posterior.shape, dtype=bool)) == truth))
+        low, high = share_interval(right, len(truth))
+        accuracy = right / len(truth)
+        self.audit_ = {"rows": len(truth), "accuracy": accuracy, "low": low, "high": high}
+
+    def _fill(
+        self, posterior: Matrix, known: NDArray[np.bool_], unheard: NDArray[Any] | None
+    ) -> Matrix:
+        """Add the rows that nobody answered: new rows to the model, or like all the others."""
+        out = np.tile(posterior.mean(axis=0), (len(known), 1))
+        out[known] = posterior
+        if unheard is not None and len(unheard):
+            out[~known] = self._model.probabilities(self._model.decision(unheard))
+        return out
+
+    def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
+        """Label of every row: the likeliest, or the one of the smallest expected cost."""
+        scores = posterior if self.cost_ is None else -expected_costs(posterior, self.cost_)
+        shut = (allowed == 0) & (allowed > 0).any(axis=1, keepdims=True)
+        return np.argmax(np.where(shut, -np.inf, scores), axis=1)
+
+
+def suspicion(posterior: Matrix, answered: NDArray[np.bool_]) -> Matrix:
+    """Posterior mass outside the answered labels, (n,); NaN for a row without answers."""
+    outside = 1 - np.sum(posterior * answered, axis=1)
+    return np.where(answered.any(axis=1), np.clip(outside, 0, 1), np.nan)
+
+
+@dataclass(frozen=True)
+class CrowdModel(Model):
+    """What remains of a fit without features: nothing for new rows."""
+
+    def decision(self, X: Any) -> Matrix:
+        """Say why there is no score."""
+        raise ValueError(
+            "this model was fitted without features (X=None): transduction_ has the labels of "
+            "the training rows, but there is nothing to predict new rows from."
+        )
+
+
+@dataclass(frozen=True)
+class CrowdDocket(Docket):
+    """The docket of answers: beside the usual columns votes, suspicion and the runner-up."""
+
+    votes: Matrix = field(default_factory=lambda: np.empty((0, 0)))
+    suspicion: Matrix = field(default_factory=lambda: np.empty(0))
+
+    def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
+        """Return the table as a dict of arrays, one a column."""
+        table = super().columns(separator)
+        rows = np.arange(len(self.candidates))
+        answered = self.candidates.any(axis=1)
+        outside = ~self.candidates[rows, self.appeal]
+        outcome = table["outcome"].copy()
+        outcome[outside] = "outside the answers"
+        outcome[~answered] = "unanswered"
+        others = self.appeal_confidence.copy()
+        others[rows, self.appeal] = -1
+        second = others.argmax(axis=1)
+        names, confidence = self.class_names.astype(object), self.appeal_confidence
+        if self.appeal_confidence.shape[1] == 1:
+            names, confidence = np.array([None]), np.zeros_like(confidence)
+        return table | {
+            "outcome": outcome,
+            "runner_up": names[second],
+            "runner_up_confidence": confidence[rows, second],
+            "suspicion": self.suspicion,
+            "votes": self._counted(separator),
+        }
+
+    def _counted(self, separator: str) -> NDArray[np.object_]:
+        names = [str(name) for name in self.class_names.tolist()]
+        glue = free_separator(names, separator)
+        out = np.empty(len(self.votes), dtype=object)
+        for i, row in enumerate(self.votes):
+            given = np.argsort(-row, kind="stable")[: np.count_nonzero(row)]
+            out[i] = glue.join(f"{names[j]}:{row[j]:g}" for j in given)
+        return out

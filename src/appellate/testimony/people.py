@@ -1,0 +1,287 @@
+"""What people said, how far each of them can be believed, and what their answers say then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit, gammaln, logit
+from scipy.stats import beta as beta_distribution
+
+from appellate.candidates import Answers
+
+Matrix = NDArray[np.float64]
+
+STRENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
+FEW_PAIRS = 50
+EDGE = 1e-6  # probabilities are kept so far from 0 and 1
+_SAMPLE = 50_000  # opinions that beta is found from
+
+
+def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
+    """How often every answer was given, and among how many labels it was named, (A,) both."""
+    once = np.ones(len(answers.rows))
+    weights = once if answers.weights is None else answers.weights
+    return weights, once if answers.sizes is None else answers.sizes
+
+
+def opinion_weights(answers: Answers) -> Matrix:
+    """Weight of every answer, (A,); a set that a person named counts once, not each label."""
+    weights, sizes = counted(answers)
+    return np.asarray(weights / sizes)
+
+
+def vote_shares(answers: Answers) -> tuple[Matrix, Matrix]:
+    """Smoothed shares of the votes, (n, l), and the number of answers, (n,).
+
+    ``V = (C + .5 / l) / (m + .5)`` for counts C and m answers; uniform where there are none.
+    """
+    n, l = answers.shape
+    cells = answers.rows.astype(np.int64) * l + answers.labels
+    counts = np.bincount(cells, opinion_weights(answers), minlength=n * l).reshape(n, l)
+    total = counts.sum(axis=1)
+    return (counts + 0.5 / l) / (total[:, None] + 0.5), total
+
+
+def incidence(answers: Answers) -> sp.csr_array:
+    """Sparse matrix, (p l, n), with the weight of answer k of person j to row i at (j l + k, i).
+
+    Of answers that are one label; sets have `set_rates`.
+    """
+    n, l = answers.shape
+    weights, sizes = counted(answers)
+    weights = np.where(sizes == 1, weights, 0.0)
+    places = answers.people.astype(np.int64) * l + answers.labels
+    shape = (answers.n_people * l, n)
+    return sp.csr_array(sp.coo_array((weights, (places, answers.rows)), shape=shape))
+
+
+def know_people(
+    answers: Answers, said: sp.csr_array, q: Matrix, ordered: bool, *, alike: bool = False
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Confusions and rates of all people by the posterior q, and what their answers say then.
+
+    With `alike` it is asked how alike people are.
+    """
+    N = person_counts(said, q)
+    expected = expected_confusions(N, ordered=ordered)
+    theta = confusions(N, expected, choose_strength(N, expected) if alike else 1.0)
+    rates = set_rates(answers, q)
+    return theta, rates, log_likelihoods(answers, said, theta, rates)
+
+
+def person_counts(said: sp.csr_array, posterior: Matrix) -> Matrix:
+    """``N_j[c, k]``, the sum of q[i, c] over person j's answers k, (p, l, l)."""
+    l = posterior.shape[1]
+    return np.asarray(said @ posterior).reshape(-1, l, l).transpose(0, 2, 1)
+
+
+def expected_confusions(N: Matrix, *, ordered: bool = False) -> Matrix:
+    """What is expected of every person before their own answers are looked at, (p, l, l).
+
+    With the accuracy of all, ``acc = trace(sum_j N_j) / total``, and U with acc on the diagonal,
+    (1 - acc) / (l - 1) off it::
+
+        P         = (sum_j N_j + l U) / (row sum + l)                     all people as one
+        r_j       = (trace N_j + 4 acc) / (n_j + 4)                       ability of j
+        M_j[c, c] = sigmoid(logit P[c, c] + logit r_j - logit acc)
+        M_j[c, k] = (1 - M_j[c, c]) P[c, k] / (1 - P[c, c])
+
+    With `ordered`, U spreads errors as far along the order of the labels as all people do,
+    whatever the truth: ``U[c, k]`` is the share of answers that lie ``k - c`` off.
+    """
+    l = N.shape[1]
+    if l == 1:
+        return np.ones_like(N)
+    pooled = N.sum(axis=0)
+    accuracy = _inside(np.trace(pooled) / max(pooled.sum(), EDGE))
+    if ordered:
+        spread = _spread_along_order(pooled)
+    else:
+        spread = np.full((l, l), (1 - accuracy) / (l - 1))
+        np.fill_diagonal(spread, accuracy)
+    P = (pooled + l * spread) / (pooled.sum(axis=1, keepdims=True) + l)
+    ability = (np.einsum("jcc->j", N) + SHRINKAGE * accuracy) / (N.sum(axis=(1, 2)) + SHRINKAGE)
+    ability = logit(_inside(ability))[:, None] - logit(accuracy)
+    right = expit(logit(_inside(np.diag(P))) + ability)  # [j, c]
+    wrong = P * (1 - np.eye(l))
+    wrong /= wrong.sum(axis=1, keepdims=True)
+    expected = (1 - right)[:, :, None] * wrong
+    expected[:, np.arange(l), np.arange(l)] = right
+    return np.asarray(expected)
+
+
+def _spread_along_order(pooled: Matrix) -> Matrix:
+    """Share of answers at each signed distance from the truth, as a matrix, (l, l)."""
+    l = len(pooled)
+    distance = np.arange(l) - np.arange(l)[:, None] + l - 1  # k - c, from 0 on
+    profile = np.bincount(distance.ravel(), pooled.ravel(), minlength=2 * l - 1) + 1 / l
+    room = np.bincount(distance.ravel())  # pairs of labels that lie so far apart
+    spread = (profile / room)[distance]
+    return np.asarray(spread / spread.sum(axis=1, keepdims=True))
+
+
+def confusions(N: Matrix, expected: Matrix, strength: float = 1.0) -> Matrix:
+    """Confusion matrices of all people, (p, l, l): ``Theta[j, c, k] = P_j(answer k | truth c)``.
+
+    ``Theta_j = (N_j + s l M_j) / (row sum + s l)`` for the strength s of what is expected.
+    """
+    weight = strength * N.shape[1]
+    return np.asarray((N + weight * expected) / (N.sum(axis=2, keepdims=True) + weight))
+
+
+def choose_strength(N: Matrix, expected: Matrix) -> float:
+    """How alike people are: the strength s under which their counts are likeliest.
+
+    The rows of ``N_j`` are taken for draws from Dirichlet-multinomial distributions with the
+    parameters ``s l M_j``; s is one of 1, 2, 4, ... 32.
+    """
+
+    def evidence(strength: float) -> float:
+        prior = strength * N.shape[1] * expected
+        total = strength * N.shape[1]
+        rows = gammaln(total) - gammaln(total + N.sum(axis=2))
+        return float(rows.sum() + (gammaln(N + prior) - gammaln(prior)).sum())
+
+    return max(STRENGTHS, key=evidence)
+
+
+def set_rates(answers: Answers, posterior: Matrix) -> Matrix:
+    """How often the set that a person names holds the truth, (p,).
+
+    The posterior mass on j's sets, shrunk by 4 sets towards the mean over people.
+    """
+    sizes = counted(answers)[1]
+    several = sizes > 1
+    who, size = answers.people[several], sizes[several]
+    held = posterior[answers.rows[several], answers.labels[several]]
+    mass = np.bincount(who, held, minlength=answers.n_people)
+    count = np.bincount(who, 1 / size, minlength=answers.n_people)
+    mean = mass.sum() / max(count.sum(), EDGE)
+    return _inside((mass + SHRINKAGE * mean) / (count + SHRINKAGE))
+
+
+def log_likelihoods(answers: Answers, said: sp.csr_array, theta: Matrix, rates: Matrix) -> Matrix:
+    """Log-likelihood of every row's answers for every label, (n, l), up to a constant a row.
+
+    ``L[i, c] = sum over j of log Theta_j[c, a_ij]``; a set A of size s that person j named adds
+    ``log(h_j / s)`` to the labels in it and ``log((1 - h_j) / (l - s))`` to the others.
+    """
+    l = theta.shape[1]
+    table = np.log(theta).transpose(0, 2, 1).reshape(-1, l)  # [(j, k), c]
+    L = np.asarray(said.T @ table)
+    if answers.sizes is not None:
+        weights, sizes = counted(answers)
+        gains = _set_gains(answers, rates, l) * (weights / sizes) * sizes
+        np.add.at(L, (answers.rows, answers.labels), gains)
+    return L
+
+
+def _set_gains(answers: Answers, rates: Matrix, l: int) -> Matrix:
+    """What a label gains by standing in a set of size s, ``log(h / s) - log((1 - h)/(l - s))``.
+
+    (A,): 0 for answers that are one label, and for sets of all labels.
+    """
+    size, rate = counted(answers)[1], rates[answers.people]
+    some = (size > 1) & (size < l)
+    gain = np.log(rate / size) - np.log((1 - rate) / np.maximum(l - size, 1))
+    return np.where(some, gain, 0.0)
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """A sample of opinions, each with the log-likelihood of the row's label under it alone.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (o,)
+        The row of every opinion.
+    weights : ndarray, shape (o,)
+        How often it was given.
+    evidence : ndarray, shape (o, l)
+        ``log P(opinion | label c)``.
+    """
+
+    rows: NDArray[np.int32]
+    weights: Matrix
+    evidence: Matrix
+
+
+def sample_opinions(answers: Answers, theta: Matrix, rates: Matrix) -> Opinions:
+    """Take at most 50,000 opinions, evenly over all."""
+    # The labels of a set follow one another.
+    number = np.ceil(np.cumsum(1 / counted(answers)[1]) - 1e-6).astype(int) - 1
+    step = max(1, -(-len(np.unique(number)) // _SAMPLE))
+    entries = np.flatnonzero(number % step == 0)
+    part, l = answers._take(entries), theta.shape[1]
+    weights, sizes = counted(part)
+    place, first = np.unique(number[entries], return_index=True)
+    evidence = np.log(theta[part.people[first], :, part.labels[first]])
+    rate, size = rates[part.people[first]], sizes[first]
+    others = np.log((1 - rate) / np.maximum(l - size, 1))
+    evidence[size > 1] = np.where(size < l, others, 0.0)[size > 1, None]
+    several = np.flatnonzero(sizes > 1)
+    opinion = np.searchsorted(place, number[entries][several])
+    evidence[opinion, part.labels[several]] += _set_gains(part, rates, l)[several]
+    return Opinions(part.rows[first], weights[first], evidence)
+
+
+def credit(answers: Answers, posterior: Matrix) -> float:
+    """Share of the posterior to be believed, by how often people agree; 1 unless they echo.
+
+    Answers of random people still look reliable to a model that believes the votes. Two people
+    of accuracy a agree on a row with probability ``a^2 + (1 - a)^2 / (l - 1)``: that gives a,
+    less one standard error, without any model. Where the posterior credits the answers with
+    more, it is to be mixed with chance until it does not. Without pairs of answers it is 1.
+    """
+    l, weights, votes = posterior.shape[1], counted(answers)[0], answers.votes()
+    own = weights @ np.minimum(weights, 1)  # a person is no pair
+    pairs = np.square(votes.sum(axis=1)).sum() - own
+    if answers.sizes is not None or l == 1 or pairs < FEW_PAIRS:
+        return 1.0
+    agreement = (np.square(votes).sum() - own) / pairs
+    agreement -= np.sqrt(agreement * (1 - agreement) / pairs * 2)
+    accuracy = np.sqrt(max(agreement - 1 / l, 0) * (l - 1) / l)  # above chance
+    believed = weights @ posterior[answers.rows, answers.labels] / weights.sum() - 1 / l
+    return float(np.clip(accuracy / max(believed, EDGE), 0.01, 1))
+
+
+def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> dict[str, Any]:
+    """How many answers each person gave, how many of them are right, how many are common.
+
+    Accuracy is the posterior mass on the person's answers, shrunk by 4 answers towards that of
+    all people; the interval is that of these counts.
+    """
+    p, who = answers.n_people, answers.people
+    once = opinion_weights(answers)
+    each = once * counted(answers)[1]
+    count = np.bincount(who, once, minlength=p)
+    right = np.bincount(who, each * posterior[answers.rows, answers.labels], minlength=p)
+    votes = answers.votes()
+    common = (votes == votes.max(axis=1, keepdims=True))[answers.rows, answers.labels]
+    mean = _inside(right.sum() / max(count.sum(), EDGE))
+    hits = right + SHRINKAGE * mean
+    low, high = share_interval(hits, count + SHRINKAGE)
+    named = answers.person_names
+    return {
+        "person": np.array(["everyone"]) if named is None else named,
+        "answers": count,
+        "accuracy": hits / (count + SHRINKAGE),
+        "low": low,
+        "high": high,
+        "agreement": np.bincount(who, once * common, minlength=p) / np.maximum(count, EDGE),
+        "confusion": confusion,
+    }
+
+
+def share_interval(right: Any, total: Any) -> Any:
+    """95 % interval of a share (Jeffreys): low and high."""
+    return [beta_distribution.ppf(x, right + 0.5, total - right + 0.5) for x in (0.025, 0.975)]
+
+
+def _inside(values: Any) -> Any:
+    return np.clip(values, EDGE, 1 - EDGE)
