@@ -17,7 +17,7 @@ from appellate.io import load_model, save_model
 from appellate.testimony import crowd_posterior, majority_vote
 from appellate.testimony.classifier import suspicion
 from appellate.testimony.features import Regressions, answer_likelihood, choose_ridge, find_beta
-from appellate.testimony.hearing import (
+from appellate.testimony.rounds import (
     audit_temperature,
     hear,
     reported_posterior,

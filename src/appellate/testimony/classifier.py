@@ -19,8 +19,8 @@ from appellate.costs import cost_matrix, expected_costs
 from appellate.docket import Docket, frame_backend, free_separator
 from appellate.problem import Kernel
 from appellate.testimony.features import RIDGES, Regressions
-from appellate.testimony.hearing import ROUNDS, audit_temperature, certain, hear
 from appellate.testimony.people import EDGE, Matrix, describe_people, share_interval
+from appellate.testimony.rounds import ROUNDS, audit_temperature, certain, hear
 
 _AUDITED = 20
 
