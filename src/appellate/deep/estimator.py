@@ -156,8 +156,8 @@ Selection, default="last"
         head says otherwise.
     ambiguity_ : float
         How the sets were taken: 0 label-first to 1 set-first.
-    targets_ : {"label-first", "in-sample", "honest"}
-        Whose output the targets were made of.
+    targets_ : {"label-first", "in-sample", "honest", "given"}
+        Whose output the targets were made of, if any.
     criterion_ : dict
         What the networks on folds proved about the sets, by step; empty if nothing was asked.
     history_ : list of dict

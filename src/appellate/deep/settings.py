@@ -84,6 +84,9 @@ class Network(Settings):
         Sizes of the hidden layers of the MLP; None: 300, 301, 302, 303.
     norm : {"before", "after"}, default=None
         Where the MLP normalises: before (None) or after each activation.
+    start : {"xavier", "torch"}, default=None
+        First weights of the MLP: Xavier's (None) without bias but in the last layer, as its
+        authors have it; or torch's own, with a bias in every layer.
     width : float, default=None
         Factor on the channels of the networks for images.
 
@@ -97,6 +100,7 @@ class Network(Settings):
     _: KW_ONLY
     hidden: tuple[int, ...] | None = None
     norm: str | None = allow(None, words("before", "after"), None)
+    start: str | None = allow(None, words("xavier", "torch"), None)
     width: float | None = allow(None, _ABOVE_ZERO, None)
 
     def make(self, shape: Shape, n_outputs: int | None) -> nn.Module:
@@ -132,6 +136,9 @@ class Optimizer(Settings):
         than a batch are one batch.
     precision : {"float32", "bfloat16", "float16"}, default="float32"
         Of the networks; losses and confidences are always float32.
+    fused : bool, default=False
+        Whether torch takes a step in one piece of code: sooner for small networks, and other
+        last bits.
 
     Examples
     --------
@@ -150,6 +157,7 @@ class Optimizer(Settings):
     batch_size: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
     drop_last: bool = allow(False, "boolean")
     precision: str = allow("float32", words("float32", "bfloat16", "float16"))
+    fused: bool = allow(False, "boolean")
 
     def settled(self, usual: Mapping[str, tuple[Any, ...]], shape: Shape) -> Optimizer:
         """Fill in what is left open: by the usual settings of each optimiser, and the rows.
@@ -178,6 +186,7 @@ class Optimizer(Settings):
     def make(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         """Make the optimiser of some parameters."""
         options: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+        options["fused"] = self.fused or None  # None: torch's choice
         if self.name == "adam":
             return torch.optim.Adam(parameters, **options)
         return torch.optim.SGD(parameters, momentum=self.momentum, **options)
@@ -233,10 +242,11 @@ class Ambiguity(Settings):
         Set-first (1): a set was there, and one of it is the row's. A number between them is
         the power of the class prior that is divided out. ``"auto"`` finds out which it is, by
         what networks say of rows that they did not see.
-    targets : {"auto", "in-sample", "honest"}, default="auto"
+    targets : {"auto", "in-sample", "honest", "given"}, default="auto"
         From the output of the network itself, in training; or of networks that did not see the
         row, in rounds over folds. ``"auto"``: in-sample for a number, else whichever proves
-        more about the sets.
+        more about the sets. ``"given"``: the `supervision` of `fit`, which stays as it is; for
+        label-first only, as nothing is divided out of it.
     n_rounds : int, default=None
         Honest rounds; all of them together have `n_epochs` epochs. None: 8, for images 4.
 
@@ -248,8 +258,17 @@ class Ambiguity(Settings):
 
     ambiguity: str | float = allow("auto", _AMBIGUITIES, _SHARE)
     _: KW_ONLY
-    targets: str = allow("auto", words("auto", "in-sample", "honest"))
+    targets: str = allow("auto", words("auto", "in-sample", "honest", "given"))
     n_rounds: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        super().check()
+        if self.targets == "given" and self.tau != 0:
+            raise ValueError(
+                f"targets='given' stay as they are, whatever ambiguity={self.ambiguity!r} says: "
+                "set ambiguity='label-first'."
+            )
 
     @property
     def tau(self) -> float | None:
