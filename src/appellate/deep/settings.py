@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import datetime, timedelta
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from sklearn.base import BaseEstimator, clone
@@ -455,73 +455,6 @@ class Run(Settings):
         folder = None if self.folder is None else os.fspath(self.folder)
         told = {"folder": folder, "device": str(self.device), "verbose": self.verbose is True}
         return {**super().__getstate__(), **told}
-
-
-@dataclass(eq=False, repr=False)
-class Parameters:
-    """Parameters of all deep classifiers; `appellate.deep.estimator.DeepClassifier` tells them."""
-
-    network: str | NetworkFactory | Network = allow("mlp", str, callable, Network)
-    _: KW_ONLY
-    partner: str | Coupling | None = allow(None, PARTNERS, Coupling, None)
-    ambiguity: str | float | Ambiguity = allow("label-first", str, Real, Ambiguity)
-    n_networks: int | None = allow(None, COUNT, None)
-    head: str = allow("mean", words("base", "partner", "mean"))
-    n_epochs: int = allow(100, COUNT)
-    optimizer: str | Optimizer = allow("auto", words("auto", "adam", "sgd"), Optimizer)
-    augmentation: str | tuple[str, ...] = allow("auto", str, tuple, list)
-    standardize: bool = allow(True, "boolean")
-    selection: str | Selection = allow("last", str, Selection)
-    warm_start: bool = allow(False, "boolean")
-    run: str | os.PathLike[str] | Run | None = allow(None, str, os.PathLike, Run, None)
-    random_state: Any = None
-    cost: Any = None
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
-    #: Parameters that are settings objects, or words for them.
-    _groups: ClassVar[dict[str, type[Settings]]] = {
-        **{"network": Network, "partner": Coupling, "ambiguity": Ambiguity},
-        **{"optimizer": Optimizer, "selection": Selection, "run": Run},
-    }
-    #: What `Optimizer` leaves open, and augmentations of images, one for each view.
-    _usual: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "adam": (0.003, 1e-4, "cosine", 32),
-        "sgd": (0.01, 1e-3, "constant", 128),
-    }
-    _image_views: ClassVar[tuple[str, ...]] = ("none",)
-    _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
-
-    def _settled(self, shape: tuple[int, ...] = ()) -> Any:
-        """Copy, with objects for all settings, checked, and nothing open for rows of a shape."""
-        params = {each.name: getattr(self, each.name) for each in fields(self)}
-        images = self._image_views
-        params |= {name: group.of(params[name]) for name, group in self._groups.items()}
-        settled: Any = type(self)(**params)
-        settled.optimizer = settled.optimizer.settled(self._usual, shape)
-        views = self.augmentation
-        if views == "auto":
-            views = images if len(shape) > 1 else "none"
-        settled.augmentation = (views,) * len(images) if isinstance(views, str) else tuple(views)
-        if len(settled.augmentation) != len(images):
-            raise ValueError(
-                f"augmentation={views!r} must be one word, or a word for each of {len(images)} "
-                "views."
-            )
-        if settled.run.resume and self.random_state is None:
-            raise ValueError("resume=True needs the random_state that the run was begun with.")
-        tau, targets = settled.ambiguity.tau, settled.ambiguity.targets
-        folds = tau is None or (tau > 0 and targets == "honest")
-        if folds and self.n_networks == 1:
-            raise ValueError(
-                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
-                "ambiguity a number."
-            )
-        if self.warm_start and (folds or (self.n_networks or 1) > 1):
-            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
-        return settled
-
-
-Parameters._parameter_constraints = constraints(Parameters)
 
 
 def describe_epoch(record: Record, n_epochs: int | None = None) -> str:
