@@ -190,10 +190,14 @@ class Panel:
 
     # -- ways to a result ---------------------------------------------------------------
 
-    def _in_sample(self, heard: list[Heard], tau: float, *more: Any) -> Judgement:
-        """Divide the moving class priors out of the mean output."""
-        judgement = Judgement(heard, bool(more), None, _details(tau, "in-sample", *more))
-        shares = [_prior_of(each.method) for each in heard[bool(more) :]]
+    def _in_sample(self, heard: list[Heard], tau: float, readings: Any = ()) -> Judgement:
+        """Divide the moving class priors out of the mean output.
+
+        After readings the first network is there for the verdict alone.
+        """
+        others = bool(readings)
+        judgement = Judgement(heard, others, None, _details(tau, "in-sample", readings))
+        shares = [_prior_of(each.method) for each in heard[others:]]
         output = self._head_of(judgement.heads())
         weights = (np.mean(shares, axis=0) + 0.01 / output.shape[1]) ** -tau
         entries = self.evidence.entries
