@@ -13,7 +13,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -396,70 +395,6 @@ class KnownLabels:
         return log_shares(shares, len(X))
 
 
-class NetworkExpert(Expert):
-    """A small network trained on soft targets by cross-entropy.
-
-    Two layers of 200 units, ReLU then batch norm; Adam with a cosine schedule, 30 epochs of
-    equal batches of about 128 rows; features standardised. What remains of it are arrays: it
-    predicts, and is saved, without torch.
-    """
-
-    _epochs, _rate, _batch, _width = 30, 2e-3, 128, 200
-
-    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:  # noqa: D102
-        torch: Any = import_module("torch")  # by name: the core needs no extra
-        centre, scale = X.mean(axis=0), X.std(axis=0)
-        scale[scale == 0] = 1
-        features = torch.tensor((X - centre) / scale, dtype=torch.float32)
-        goals = torch.tensor(targets, dtype=torch.float32)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # sums do not depend on the machine
-        try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                layers = self._train(torch, features, goals)
-        finally:
-            torch.set_num_threads(threads)
-        return Layers(centre, scale, layers)
-
-    def _train(self, torch: Any, features: Any, goals: Any) -> list[tuple[Any, Any]]:
-        nn, widths = torch.nn, [features.shape[1], self._width, self._width]
-        parts = []
-        for inputs, outputs in pairwise(widths):
-            parts += [nn.Linear(inputs, outputs), nn.ReLU(), nn.BatchNorm1d(outputs)]
-        net = nn.Sequential(*parts, nn.Linear(self._width, goals.shape[1]))
-        n_batches = max(1, round(len(features) / self._batch))
-        steps = self._epochs * n_batches
-        adam = torch.optim.Adam(net.parameters(), self._rate, fused=True)
-        for step in range(steps):
-            if step % n_batches == 0:
-                batches = torch.tensor_split(torch.randperm(len(features)), n_batches)
-            rows = batches[step % n_batches]
-            adam.param_groups[0]["lr"] = self._rate * (1 + np.cos(np.pi * step / steps)) / 2
-            adam.zero_grad()
-            nn.functional.cross_entropy(net(features[rows]), goals[rows]).backward()
-            adam.step()
-        return fold_norms([part for part in net if not isinstance(part, nn.ReLU)])
-
-
-def fold_norms(parts: list[Any]) -> list[tuple[Any, Any]]:
-    """Weights (inputs, outputs) and shift of every layer, batch norms drawn into the next."""
-    layers: list[tuple[Any, Any]] = []
-    factor: Any = None
-    shift: Any = None
-    for part in parts:
-        values = {name: np.asarray(v, dtype=np.float64) for name, v in part.state_dict().items()}
-        if "running_mean" in values:
-            factor = values["weight"] / np.sqrt(values["running_var"] + part.eps)
-            shift = values["bias"] - values["running_mean"] * factor
-        elif factor is None:
-            layers.append((values["weight"].T, values["bias"]))
-        else:
-            matrix = values["weight"].T
-            layers.append((factor[:, np.newaxis] * matrix, values["bias"] + shift @ matrix))
-    return layers
-
-
 @dataclass(frozen=True)
 class Layers:
     """A trained network as arrays: standardised features, ReLU between linear layers."""
@@ -484,8 +419,8 @@ def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Exper
     TypeError
         If it cannot learn from soft targets.
     """
-    if member == "network":
-        kind: type[Expert] = NetworkExpert
+    if member == "network":  # by name: it lies above, and needs torch
+        kind: type[Expert] = import_module("appellate.deep").NetworkExpert
     elif isinstance(member, type) or not callable(getattr(member, "fit", None)):
         raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
     elif has_fit_parameter(member, "supervision"):

@@ -416,7 +416,8 @@ class JuryClassifier(AppealClassifier):
     ----------
     members : {"auto", "kernel"} or list, default="auto"
         Who sits beside the four kernel members: a random forest and, with torch installed, a
-        network; nobody (the light jury); or a list of estimators and the word ``"network"``.
+        network; nobody (the light jury); or a list of estimators and the word ``"network"``,
+        a small `appellate.deep.PRODENClassifier` whose targets stay what the jury found.
         A member learns from soft targets: a regressor or classifier of scikit-learn, or a
         classifier of candidate sets with ``fit(X, candidates, supervision=)``, PLCP among them.
         Forests with ``bootstrap=True`` and classifiers with ``leave_one_out_decision`` sit in

@@ -67,6 +67,7 @@ CASES = {
     },
     "dropped": {"partner": "non-candidate", "drop_last": True},
     "half": {"partner": "non-candidate", "precision": "float16"},
+    "fused": {"optimizer": "adam", "fused": True, "norm": "after", "start": "torch"},
 }
 
 
@@ -269,6 +270,7 @@ def test_checkpoint_of_other_data_is_refused(finished, change):
         {"validation_fraction": 0.2},
         {"precision": "bfloat16"},
         {"drop_last": True},
+        {"start": "torch"},
     ],
 )
 def test_checkpoint_of_other_settings_is_refused(finished, change):

@@ -281,7 +281,9 @@ def test_wrong_requests(name, shape, n_outputs, options, error, message):
         make_network(name, shape, n_outputs, **options)
 
 
-@pytest.mark.parametrize("wrong", [{"width": 0}, {"width": "big"}, {"norm": "never"}])
+@pytest.mark.parametrize(
+    "wrong", [{"width": 0}, {"width": "big"}, {"norm": "never"}, {"start": "zero"}]
+)
 def test_wrong_options(wrong):
     with pytest.raises(ValueError, match=f"'{next(iter(wrong))}' parameter of Network must be"):
         Network.of(Network("convnet", **wrong))

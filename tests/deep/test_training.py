@@ -11,6 +11,7 @@ from appellate.deep.augment import make_augmentation  # noqa: E402
 from appellate.deep.data import cut  # noqa: E402
 from appellate.deep.methods import Proden  # noqa: E402
 from appellate.deep.networks import make_network  # noqa: E402
+from appellate.deep.streams import Streams, isolated  # noqa: E402
 from appellate.deep.trainer import Trainer  # noqa: E402
 from appellate.metrics import (  # noqa: E402
     approximated_accuracy,
@@ -133,6 +134,17 @@ def test_global_random_state_is_left_alone(kind):
     np.testing.assert_array_equal(np.random.get_state()[1], numpy_before)  # noqa: NPY002
     torch.rand(7)
     assert_same_run(first, MAKERS[kind]().fit(X, candidates), X)
+
+
+@pytest.mark.parametrize("accelerator", [False, True])
+def test_a_stream_draws_what_its_seed_draws(monkeypatch, accelerator):
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: accelerator)
+    streams = Streams(3)
+    with isolated(torch.device("cpu")):
+        with streams.drawing("views", 2, 7):
+            found = torch.rand(5)
+        torch.manual_seed(streams.seed("views", 2, 7))
+        assert torch.equal(found, torch.rand(5))
 
 
 # -- epochs and batches -----------------------------------------------------------------

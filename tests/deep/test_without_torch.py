@@ -18,6 +18,16 @@ except ImportError as error:
     print(error)
 """
 
+# As if it were not installed; others look it up in sys.modules, where it must not be None.
+ABSENT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
 
 def run(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -32,6 +42,18 @@ def test_import_does_not_load_torch():
 def test_missing_torch_names_the_extra(name):
     message = run(WITHOUT.format(name=name))
     assert f"appellate.deep.{name} needs torch" in message
+    assert "pip install 'appellate[deep]'" in message
+
+
+def test_a_network_in_the_jury_names_the_extra():
+    message = run(f"""{ABSENT}
+from appellate import JuryClassifier
+from appellate.testing import make_clusters
+try:
+    JuryClassifier(["network"], max_rounds=1).fit(*make_clusters()[:2])
+except ImportError as error:
+    print(error)
+""")
     assert "pip install 'appellate[deep]'" in message
 
 

@@ -52,7 +52,7 @@ _RESERVED = (
     *("device", "folder", "n_jobs", "n_workers", "resume", "verbose"),
     *("random_state", "run", "warm_start"),
 )
-_OF_NETWORK = ("hidden", "norm", "width")
+_OF_NETWORK = ("hidden", "norm", "start", "width")
 _KEYS = {"extends": str, "title": str, "method": str, "dataset": str, "classifier": dict}
 _KEYS |= {"flip": dict}
 _MAY_BE_NONE = ("blur", "partner")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, Field, dataclass, replace
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -23,7 +25,21 @@ from appellate.deep.methods import Committee, Method, Plan, weights
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.panel import Panel
 from appellate.deep.processes import agreed
-from appellate.deep.settings import COUNT, Contrast, Network, Parameters, Run, allow
+from appellate.deep.settings import (
+    COUNT,
+    PARTNERS,
+    Ambiguity,
+    Contrast,
+    Coupling,
+    Network,
+    Optimizer,
+    Run,
+    Selection,
+    Settings,
+    allow,
+    constraints,
+    words,
+)
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import predict
 from appellate.numerics.entries import Values
@@ -89,7 +105,8 @@ class Networks(Model):
         return other
 
 
-class DeepClassifier(Parameters, AppealClassifier):
+@dataclass(eq=False, repr=False)
+class DeepClassifier(AppealClassifier):
     """Base class of `PRODENClassifier` and `PiCOClassifier`, whose docstrings take this over.
 
     Parameters
@@ -156,8 +173,8 @@ Selection, default="last"
         head says otherwise.
     ambiguity_ : float
         How the sets were taken: 0 label-first to 1 set-first.
-    targets_ : {"label-first", "in-sample", "honest"}
-        Whose output the targets were made of.
+    targets_ : {"label-first", "in-sample", "honest", "given"}
+        Whose output the targets were made of, if any.
     criterion_ : dict
         What the networks on folds proved about the sets, by step; empty if nothing was asked.
     history_ : list of dict
@@ -172,6 +189,34 @@ Selection, default="last"
         Epochs run.
     """
 
+    network: str | NetworkFactory | Network = allow("mlp", str, callable, Network)
+    _: KW_ONLY
+    partner: str | Coupling | None = allow(None, PARTNERS, Coupling, None)
+    ambiguity: str | float | Ambiguity = allow("label-first", str, Real, Ambiguity)
+    n_networks: int | None = allow(None, COUNT, None)
+    head: str = allow("mean", words("base", "partner", "mean"))
+    n_epochs: int = allow(100, COUNT)
+    optimizer: str | Optimizer = allow("auto", words("auto", "adam", "sgd"), Optimizer)
+    augmentation: str | tuple[str, ...] = allow("auto", str, tuple, list)
+    standardize: bool = allow(True, "boolean")
+    selection: str | Selection = allow("last", str, Selection)
+    warm_start: bool = allow(False, "boolean")
+    run: str | os.PathLike[str] | Run | None = allow(None, str, os.PathLike, Run, None)
+    random_state: Any = None
+    cost: Any = None
+
+    #: Parameters that are settings objects, or words for them.
+    _groups: ClassVar[dict[str, type[Settings]]] = {
+        **{"network": Network, "partner": Coupling, "ambiguity": Ambiguity},
+        **{"optimizer": Optimizer, "selection": Selection, "run": Run},
+    }
+    #: What `Optimizer` leaves open, and augmentations of images, one for each view.
+    _usual: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "adam": (0.003, 1e-4, "cosine", 32),
+        "sgd": (0.01, 1e-3, "constant", 128),
+    }
+    _image_views: ClassVar[tuple[str, ...]] = ("none",)
+    _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -281,6 +326,34 @@ Selection, default="last"
 
     # -- opening ------------------------------------------------------------------------
 
+    def _settled(self, shape: tuple[int, ...] = ()) -> Any:
+        """Copy, with objects for all settings, checked, and nothing open for rows of a shape."""
+        params, images = self.get_params(deep=False), self._image_views
+        params |= {name: group.of(params[name]) for name, group in self._groups.items()}
+        settled: Any = type(self)(**params)
+        settled.optimizer = settled.optimizer.settled(self._usual, shape)
+        views = self.augmentation
+        if views == "auto":
+            views = images if len(shape) > 1 else "none"
+        settled.augmentation = (views,) * len(images) if isinstance(views, str) else tuple(views)
+        if len(settled.augmentation) != len(images):
+            raise ValueError(
+                f"augmentation={views!r} must be one word, or a word for each of {len(images)} "
+                "views."
+            )
+        if settled.run.resume and self.random_state is None:
+            raise ValueError("resume=True needs the random_state that the run was begun with.")
+        tau, targets = settled.ambiguity.tau, settled.ambiguity.targets
+        folds = tau is None or (tau > 0 and targets == "honest")
+        if folds and self.n_networks == 1:
+            raise ValueError(
+                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
+                "ambiguity a number."
+            )
+        if self.warm_start and (folds or (self.n_networks or 1) > 1):
+            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
+        return settled
+
     def _check_rows(self, X: Any, reset: bool) -> Any:
         """Take vectors, images (bytes or floats), a memory-mapped array or a dataset."""
         if not isinstance(X, Dataset):
@@ -301,6 +374,9 @@ Selection, default="last"
                 f"rows of shape {self.input_shape_}."
             )
         return inputs
+
+
+DeepClassifier._parameter_constraints |= constraints(DeepClassifier)
 
 
 class PRODENClassifier(DeepClassifier):

@@ -165,7 +165,8 @@ class Proden(Method):
         self.progress = epoch / max(1, n_epochs - 1)
         logits = self.network(batch.views[0]).float()
         loss = self.loss(logits, batch)
-        self._store(batch.rows, self.targets(logits.detach(), batch))
+        if not self.fixed:
+            self._store(batch.rows, self.targets(logits.detach(), batch))
         return Step(loss, {"loss_base": loss.detach()}, logits)
 
     def heads(self, x: Tensor) -> dict[str, Tensor]:

@@ -15,8 +15,8 @@ name         encoder                                                samples     
 ============ ====================================================== ================ ==========
 
 First weights are those of the methods' authors: for ``linear`` and ``mlp`` Xavier's, with a bias
-of zero; torch's own for ``convnet``; He's for the ResNets, whose shortcuts are 1x1 convolutions
-where the side changes.
+of zero in the last layer alone; torch's own for ``convnet``; He's for the ResNets, whose shortcuts
+are 1x1 convolutions where the side changes.
 
 References
 ----------
@@ -71,8 +71,10 @@ def make_network(
     **options : dict
         Of the named network:
 
-        - ``mlp``: ``hidden``, the sizes of the hidden layers, ``(300, 301, 302, 303)``, and
-          ``norm``, whether each is normalised ``"before"`` or ``"after"`` its activation;
+        - ``mlp``: ``hidden``, the sizes of the hidden layers, ``(300, 301, 302, 303)``,
+          ``norm``, whether each is normalised ``"before"`` or ``"after"`` its activation, and
+          ``start``, first weights of ``"xavier"`` or ``"torch"``, the latter with a bias in
+          every layer;
         - ``convnet``, ``resnet18``, ``resnet32``: ``width``, a factor on the number of
           channels of every layer, ``1.0``.
 
@@ -112,7 +114,7 @@ def make_network(
     if n_outputs is None:
         return encoder
     classifier = nn.Linear(n_features, n_outputs)
-    if network in ("linear", "mlp"):
+    if network in ("linear", "mlp") and options.get("start") != "torch":
         nn.init.xavier_uniform_(classifier.weight)
         nn.init.zeros_(classifier.bias)
     return nn.Sequential(OrderedDict(encoder=encoder, classifier=classifier))
@@ -197,9 +199,12 @@ def _linear(shape: Shape) -> Encoder:
 
 
 def _mlp(
-    shape: Shape, hidden: Sequence[int] = (300, 301, 302, 303), norm: str = "before"
+    shape: Shape,
+    hidden: Sequence[int] = (300, 301, 302, 303),
+    norm: str = "before",
+    start: str = "xavier",
 ) -> Encoder:
-    """Linear without bias, then BatchNorm before or after ReLU, for each hidden size."""
+    """Linear, then BatchNorm before or after ReLU, for each hidden size."""
     sizes = tuple(hidden) if isinstance(hidden, Iterable) else ()
     if not sizes or not all(isinstance(size, Integral) and size >= 1 for size in sizes):
         raise ValueError(
@@ -208,8 +213,9 @@ def _mlp(
         )
     layers: list[nn.Module] = [nn.Flatten()]
     for n_in, n_out in pairwise((math.prod(shape), *map(int, sizes))):
-        dense = nn.Linear(n_in, n_out, bias=False)
-        nn.init.xavier_uniform_(dense.weight)
+        dense = nn.Linear(n_in, n_out, bias=start == "torch")
+        if start == "xavier":
+            nn.init.xavier_uniform_(dense.weight)
         rest = [nn.BatchNorm1d(n_out), nn.ReLU()]
         layers += [dense, *(rest if norm == "before" else reversed(rest))]
     return nn.Sequential(*layers), int(sizes[-1])

@@ -175,21 +175,29 @@ class Panel:
         """Train all that is needed, and choose."""
         tau, targets = self.settings.ambiguity.tau, self.settings.ambiguity.targets
         if tau == 0 or (tau is not None and targets != "honest"):
-            heard = self._on_all_rows(tau, before=before)
-            return self._in_sample(heard, tau) if tau else _label_first(heard)
+            heard = self._on_all_rows(before=before, tau=tau, fixed=targets == "given")
+            if tau:
+                return self._in_sample(heard, tau)
+            name = "given" if targets == "given" else "label-first"
+            return Judgement(heard, False, None, _details(0.0, name))
         _, scores = self._on_folds(self.start, self._epochs, "honest-0")
         taus = TAUS if tau is None else (tau,)
         reading = Reading.of(scores, self.evidence, taus)
         if tau is None and not reading.set_first:
-            return _label_first(self._on_all_rows(0.0), [("honest-0", reading)])
+            told = _details(0.0, "label-first", [("honest-0", reading)])
+            return Judgement(self._on_all_rows(), False, None, told)
         return self._set_first(scores, reading, taus)
 
     # -- ways to a result ---------------------------------------------------------------
 
-    def _in_sample(self, heard: list[Heard], tau: float, *more: Any) -> Judgement:
-        """Divide the moving class priors out of the mean output."""
-        judgement = Judgement(heard, bool(more), None, _details(tau, "in-sample", *more))
-        shares = [_prior_of(each.method) for each in heard[bool(more) :]]
+    def _in_sample(self, heard: list[Heard], tau: float, readings: Any = ()) -> Judgement:
+        """Divide the moving class priors out of the mean output.
+
+        After readings the first network is there for the verdict alone.
+        """
+        others = bool(readings)
+        judgement = Judgement(heard, others, None, _details(tau, "in-sample", readings))
+        shares = [_prior_of(each.method) for each in heard[others:]]
         output = self._head_of(judgement.heads())
         weights = (np.mean(shares, axis=0) + 0.01 / output.shape[1]) ** -tau
         entries = self.evidence.entries
@@ -198,7 +206,7 @@ class Panel:
 
     def _set_first(self, scores: Matrix, reading: Reading, taus: Sequence[float]) -> Judgement:
         """Honest rounds; beside them, where that is open, networks in-sample on the folds."""
-        base, targets = self._on_all_rows(0.0, n=1), self.settings.ambiguity.targets
+        base, targets = self._on_all_rows(n=1), self.settings.ambiguity.targets
         readings = [("honest-0", reading)]
         if targets != "honest":
             n_epochs = self.settings.n_epochs
@@ -221,14 +229,14 @@ class Panel:
     # -- several trainings --------------------------------------------------------------
 
     def _on_all_rows(
-        self, tau: float, *, n: int | None = None, before: Method | None = None
+        self, n: int | None = None, before: Method | None = None, **how: Any
     ) -> list[Heard]:
         """Independent networks; the first is what one network alone would be."""
         start, n_epochs = self.start, self.settings.n_epochs
-        first = self.train(start, n_epochs, self.seed, tau=tau, before=before)
+        first = self.train(start, n_epochs, self.seed, before=before, **how)
         usual = _FOLDS if self.settings.ambiguity.tau is None else 1
         numbers = range(1, n or self.settings.n_networks or usual)
-        return [first, *self._train_all(start, n_epochs, "", numbers, tau=tau)]
+        return [first, *self._train_all(start, n_epochs, "", numbers, **how)]
 
     def _on_folds(
         self, start: Matrix, n_epochs: int, place: str, **how: Any
@@ -424,10 +432,6 @@ def _train_apart(panel: Panel, task: dict[str, Any], device: str) -> Heard:
 def _prior_of(method: Method) -> Matrix:
     prior: Any = getattr(method, "base", method).prior
     return np.asarray(prior.shares.cpu().numpy(), dtype=float)
-
-
-def _label_first(heard: list[Heard], readings: Any = ()) -> Judgement:
-    return Judgement(heard, False, None, _details(0.0, "label-first", readings))
 
 
 def _details(tau: float, targets: str, readings: Any = ()) -> dict[str, Any]:

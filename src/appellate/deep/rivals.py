@@ -318,7 +318,9 @@ class RivalClassifier(DeepClassifier):
 
     def _settled(self, shape: tuple[int, ...] = ()) -> Any:
         settled = super()._settled(shape)
-        if settled.ambiguity.tau != 0 and self.loss not in _WITH_TARGETS:
+        ambiguity = settled.ambiguity
+        corrected = ambiguity.tau != 0 or ambiguity.targets == "given"
+        if corrected and self.loss not in _WITH_TARGETS:
             raise ValueError(
                 f"loss={self.loss!r} has no targets that ambiguity={self.ambiguity!r} could "
                 f"correct: take ambiguity='label-first', or one of {', '.join(_WITH_TARGETS)}."

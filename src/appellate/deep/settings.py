@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import datetime, timedelta
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from sklearn.base import BaseEstimator, clone
@@ -84,6 +84,9 @@ class Network(Settings):
         Sizes of the hidden layers of the MLP; None: 300, 301, 302, 303.
     norm : {"before", "after"}, default=None
         Where the MLP normalises: before (None) or after each activation.
+    start : {"xavier", "torch"}, default=None
+        First weights of the MLP: Xavier's (None) without bias but in the last layer, as its
+        authors have it; or torch's own, with a bias in every layer.
     width : float, default=None
         Factor on the channels of the networks for images.
 
@@ -97,6 +100,7 @@ class Network(Settings):
     _: KW_ONLY
     hidden: tuple[int, ...] | None = None
     norm: str | None = allow(None, words("before", "after"), None)
+    start: str | None = allow(None, words("xavier", "torch"), None)
     width: float | None = allow(None, _ABOVE_ZERO, None)
 
     def make(self, shape: Shape, n_outputs: int | None) -> nn.Module:
@@ -132,6 +136,9 @@ class Optimizer(Settings):
         than a batch are one batch.
     precision : {"float32", "bfloat16", "float16"}, default="float32"
         Of the networks; losses and confidences are always float32.
+    fused : bool, default=False
+        Whether torch takes a step in one piece of code: sooner for small networks, and other
+        last bits.
 
     Examples
     --------
@@ -150,6 +157,7 @@ class Optimizer(Settings):
     batch_size: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
     drop_last: bool = allow(False, "boolean")
     precision: str = allow("float32", words("float32", "bfloat16", "float16"))
+    fused: bool = allow(False, "boolean")
 
     def settled(self, usual: Mapping[str, tuple[Any, ...]], shape: Shape) -> Optimizer:
         """Fill in what is left open: by the usual settings of each optimiser, and the rows.
@@ -178,6 +186,7 @@ class Optimizer(Settings):
     def make(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         """Make the optimiser of some parameters."""
         options: dict[str, Any] = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+        options["fused"] = self.fused or None  # None: torch's choice
         if self.name == "adam":
             return torch.optim.Adam(parameters, **options)
         return torch.optim.SGD(parameters, momentum=self.momentum, **options)
@@ -233,10 +242,11 @@ class Ambiguity(Settings):
         Set-first (1): a set was there, and one of it is the row's. A number between them is
         the power of the class prior that is divided out. ``"auto"`` finds out which it is, by
         what networks say of rows that they did not see.
-    targets : {"auto", "in-sample", "honest"}, default="auto"
+    targets : {"auto", "in-sample", "honest", "given"}, default="auto"
         From the output of the network itself, in training; or of networks that did not see the
         row, in rounds over folds. ``"auto"``: in-sample for a number, else whichever proves
-        more about the sets.
+        more about the sets. ``"given"``: the `supervision` of `fit`, which stays as it is; for
+        label-first only, as nothing is divided out of it.
     n_rounds : int, default=None
         Honest rounds; all of them together have `n_epochs` epochs. None: 8, for images 4.
 
@@ -248,8 +258,17 @@ class Ambiguity(Settings):
 
     ambiguity: str | float = allow("auto", _AMBIGUITIES, _SHARE)
     _: KW_ONLY
-    targets: str = allow("auto", words("auto", "in-sample", "honest"))
+    targets: str = allow("auto", words("auto", "in-sample", "honest", "given"))
     n_rounds: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        super().check()
+        if self.targets == "given" and self.tau != 0:
+            raise ValueError(
+                f"targets='given' stay as they are, whatever ambiguity={self.ambiguity!r} says: "
+                "set ambiguity='label-first'."
+            )
 
     @property
     def tau(self) -> float | None:
@@ -436,73 +455,6 @@ class Run(Settings):
         folder = None if self.folder is None else os.fspath(self.folder)
         told = {"folder": folder, "device": str(self.device), "verbose": self.verbose is True}
         return {**super().__getstate__(), **told}
-
-
-@dataclass(eq=False, repr=False)
-class Parameters:
-    """Parameters of all deep classifiers; `appellate.deep.estimator.DeepClassifier` tells them."""
-
-    network: str | NetworkFactory | Network = allow("mlp", str, callable, Network)
-    _: KW_ONLY
-    partner: str | Coupling | None = allow(None, PARTNERS, Coupling, None)
-    ambiguity: str | float | Ambiguity = allow("label-first", str, Real, Ambiguity)
-    n_networks: int | None = allow(None, COUNT, None)
-    head: str = allow("mean", words("base", "partner", "mean"))
-    n_epochs: int = allow(100, COUNT)
-    optimizer: str | Optimizer = allow("auto", words("auto", "adam", "sgd"), Optimizer)
-    augmentation: str | tuple[str, ...] = allow("auto", str, tuple, list)
-    standardize: bool = allow(True, "boolean")
-    selection: str | Selection = allow("last", str, Selection)
-    warm_start: bool = allow(False, "boolean")
-    run: str | os.PathLike[str] | Run | None = allow(None, str, os.PathLike, Run, None)
-    random_state: Any = None
-    cost: Any = None
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
-    #: Parameters that are settings objects, or words for them.
-    _groups: ClassVar[dict[str, type[Settings]]] = {
-        **{"network": Network, "partner": Coupling, "ambiguity": Ambiguity},
-        **{"optimizer": Optimizer, "selection": Selection, "run": Run},
-    }
-    #: What `Optimizer` leaves open, and augmentations of images, one for each view.
-    _usual: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "adam": (0.003, 1e-4, "cosine", 32),
-        "sgd": (0.01, 1e-3, "constant", 128),
-    }
-    _image_views: ClassVar[tuple[str, ...]] = ("none",)
-    _method: ClassVar[str] = "PRODEN"  # one of `appellate.deep.methods.METHODS`
-
-    def _settled(self, shape: tuple[int, ...] = ()) -> Any:
-        """Copy, with objects for all settings, checked, and nothing open for rows of a shape."""
-        params = {each.name: getattr(self, each.name) for each in fields(self)}
-        images = self._image_views
-        params |= {name: group.of(params[name]) for name, group in self._groups.items()}
-        settled: Any = type(self)(**params)
-        settled.optimizer = settled.optimizer.settled(self._usual, shape)
-        views = self.augmentation
-        if views == "auto":
-            views = images if len(shape) > 1 else "none"
-        settled.augmentation = (views,) * len(images) if isinstance(views, str) else tuple(views)
-        if len(settled.augmentation) != len(images):
-            raise ValueError(
-                f"augmentation={views!r} must be one word, or a word for each of {len(images)} "
-                "views."
-            )
-        if settled.run.resume and self.random_state is None:
-            raise ValueError("resume=True needs the random_state that the run was begun with.")
-        tau, targets = settled.ambiguity.tau, settled.ambiguity.targets
-        folds = tau is None or (tau > 0 and targets == "honest")
-        if folds and self.n_networks == 1:
-            raise ValueError(
-                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
-                "ambiguity a number."
-            )
-        if self.warm_start and (folds or (self.n_networks or 1) > 1):
-            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
-        return settled
-
-
-Parameters._parameter_constraints = constraints(Parameters)
 
 
 def describe_epoch(record: Record, n_epochs: int | None = None) -> str:

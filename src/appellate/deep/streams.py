@@ -50,7 +50,12 @@ class Streams:
     @contextmanager
     def drawing(self, name: str, *position: int) -> Iterator[None]:
         """Let torch draw from a stream within the block; `isolated` gives its own back."""
-        torch.manual_seed(self.seed(name, *position))
+        seed = self.seed(name, *position)
+        torch.default_generator.manual_seed(seed)
+        if (
+            torch.accelerator.is_available()
+        ):  # else it only costs time: a stack trace for each kind
+            torch.manual_seed(seed)
         yield
 
 
