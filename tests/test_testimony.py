@@ -17,12 +17,6 @@ from appellate.io import load_model, save_model
 from appellate.testimony import crowd_posterior, majority_vote
 from appellate.testimony.classifier import suspicion
 from appellate.testimony.features import Regressions, answer_likelihood, choose_ridge, find_beta
-from appellate.testimony.rounds import (
-    audit_temperature,
-    hear,
-    reported_posterior,
-    shared_by_answers,
-)
 from appellate.testimony.people import (
     choose_strength,
     confusions,
@@ -34,6 +28,12 @@ from appellate.testimony.people import (
     sample_opinions,
     set_rates,
     vote_shares,
+)
+from appellate.testimony.rounds import (
+    audit_temperature,
+    hear,
+    reported_posterior,
+    shared_by_answers,
 )
 
 

@@ -10,7 +10,7 @@ matrix ``Theta_j[c, k]``, the probability of answering k where c is true, shrunk
 all people. beta, how far features are to be trusted, is the value that best predicts each answer
 from the features and the row's *other* answers; no truth is needed.
 
-`people` has the confusions, `features` the regression and its trust, `rounds` what weighs both: pure
+`people` has the confusions, `features` the regression and its trust, `rounds` weighs both: pure
 functions of arrays. `TestimonyClassifier` has scikit-learn's manners. Without features it is the
 model of Dawid and Skene [1]_ with people who are like one another.
 
