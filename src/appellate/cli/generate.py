@@ -94,8 +94,8 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
     """
     from appellate import tables
     from appellate._files import check_writable
-    from appellate.candidates import name_rows
     from appellate.datasets import make_partial_labels
+    from appellate.tables.cells import name_rows
 
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
@@ -124,7 +124,8 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         read = tables.read_labels(table, roles)
         empty = [i for i, label in enumerate(read.majority) if label < 0]
         if empty:
-            raise ValueError(f"no truth in {name_rows(empty)}. Fill the cells or drop the rows.")
+            where = name_rows(empty, read.lines)
+            raise ValueError(f"no truth in {where}. Fill the cells or drop the rows.")
         y = read.class_names[read.labels]
         document = {"from": source, "random_state": random_state, "file": str(out)}
         if answers is not None:

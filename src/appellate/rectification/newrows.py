@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from appellate._files import finish_folder
-from appellate.rectification.case import Embedder, add_vectors, check_size, read_embeddings
+from appellate.rectification.case import LARGEST, Embedder, add_vectors, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import features
@@ -179,8 +179,7 @@ def new_features(
         data = table.data.select(list(found.values())).rename_columns(list(found))
         own = replace(table, data=_as_numbers(data, kinds))
         known: Any = {name: tuple(roles[name]) for name in ("features", "text", "missing")}
-        frame = features(own, Roles(**known), kinds=kinds)
-        check_size(table, frame)
+        frame = features(own, Roles(**known), kinds=kinds, largest=LARGEST)
         for each in settings["features"]:
             cells = frame[each["name"]].dropna().astype(str) if "categories" in each else None
             new = [] if cells is None else cells[~cells.isin(each["categories"])]

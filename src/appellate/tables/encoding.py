@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from appellate._text import install
 from appellate.tables import cells
-from appellate.tables.cells import TableError, name_some
+from appellate.tables.cells import TableError, name_rows, name_some
 from appellate.tables.reading import Table
 from appellate.tables.roles import Roles
 from appellate.tables.vectors import Step, progress
@@ -54,6 +54,7 @@ def features(
     *,
     rows: NDArray[np.intp] | None = None,
     kinds: Mapping[str, FeatureKind] | None = None,
+    largest: float = np.inf,
 ) -> Any:
     """Return the columns to learn from as a data frame, ready for `make_encoder`.
 
@@ -68,6 +69,8 @@ def features(
     kinds : mapping of str to str, default=None
         What the columns were when a model was fitted, see `feature_kinds`; by default what they
         look like.
+    largest : float, default=inf
+        Numbers of this size and more are refused.
 
     Returns
     -------
@@ -96,13 +99,17 @@ def features(
         )
     words = [mark for mark in roles.missing if cells.as_number(mark) is None]
     columns: dict[str, Any] = {}
-    for name in names:
-        column = table.column(name, "features")
+
+    def at(row: int) -> str:
+        return name_rows([row if rows is None else int(rows[row])], table.lines)
+
+    for name in table.find(names, "features"):
+        column = table.data.column(name)
         column = column if rows is None else column.take(pa.array(rows))
         kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
         where = f"{table.source}, column {name_some([name])}"
         if not pa.types.is_nested(column.type):
-            columns[name] = _read(column, where, kind, words, table.decimal)
+            columns[name] = _read(column, where, kind, words, table.decimal, at)
             continue
         try:
             matrix = np.array(column.to_pylist(), dtype=np.float64)
@@ -113,8 +120,18 @@ def features(
                 f"{where}: not a list of numbers of one length in every row. Mend it, or name the "
                 "column with ignore=."
             )
-        columns |= {f"{name}_{j}": _finite(each, where) for j, each in enumerate(matrix.T)}
-    return pa.table(columns).to_pandas()
+        columns |= {f"{name}_{j}": each for j, each in enumerate(matrix.T)}
+    frame = pa.table(columns).to_pandas()
+    for title, numbers in frame.select_dtypes("number").items():
+        wrong = np.flatnonzero(np.abs(numbers.to_numpy()) >= largest)
+        if len(wrong):
+            infinite = np.isinf(numbers[wrong[0]])
+            raise TableError(
+                f"{table.source}, column {name_some([title])}: {at(wrong[0])} holds "
+                f"{'an infinite number' if infinite else 'a number too large to compute with'}. "
+                "Correct it, leave the cell empty, or name the column with ignore=."
+            )
+    return frame
 
 
 def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind]:
@@ -145,11 +162,18 @@ def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind
     return found
 
 
-def _read(column: Any, where: str, kind: str | None, words: Sequence[str], decimal: str) -> Any:
+def _read(
+    column: Any,
+    where: str,
+    kind: str | None,
+    words: Sequence[str],
+    decimal: str,
+    at: Callable[[int], str],
+) -> Any:
     if kind in (None, "number"):
         values = cells.numbers(column, decimal, words)
         if values is not None:
-            return _finite(values, where)
+            return pa.array(values)
     if kind in (None, "date"):
         moments = cells.dates(column)
         if moments is not None:
@@ -161,22 +185,12 @@ def _read(column: Any, where: str, kind: str | None, words: Sequence[str], decim
         for row, text in enumerate(texts.to_pylist()):
             if text and text not in words and cells.as_number(text, decimal) is None:
                 raise TableError(
-                    f"{where}: row {row} holds {name_some([text])}, but numbers are expected."
+                    f"{where}: {at(row)} holds {name_some([text])}, but numbers are expected."
                 )
         return pa.array(np.full(len(texts), np.nan))
     if words:
         texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
     return texts if kind != "text" else pc.utf8_slice_codeunits(texts.fill_null(""), 0, _LONGEST)
-
-
-def _finite(values: NDArray[np.float64], where: str) -> Any:
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        raise TableError(
-            f"{where}: row {infinite[0]} holds an infinite number. Correct it, leave the cell "
-            "empty, or name the column with ignore=."
-        )
-    return pa.array(values)
 
 
 def make_encoder(
@@ -282,6 +296,8 @@ def encode(encoder: ColumnTransformer, frame: Any, step: Step = lambda text: Non
     (3, 3)
     """
     prose = [column for name, _, column in encoder.transformers if name.startswith("text ")]
+    if not prose:  # all else takes moments
+        return np.asarray(encoder.fit_transform(frame), dtype=np.float64)
     kinds = feature_kinds(frame, prose)
     each = 1 + _REDUCING + _LEARNING * min(1, _LEARNED / max(len(frame), 1))
     letters = each * sum(frame[name].str.len().sum() for name in prose)
