@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from io import BytesIO
 from math import prod
@@ -124,7 +124,17 @@ def save_model(
     target = Path(path)
     if target.exists() and not _is_ours(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
-    content = _dump(model, _names(trusted))
+    skops = _skops()
+    try:
+        content = _with_plain_paths(skops.dumps(model))
+        strange = _look_through(skops, content, _LARGEST, _names(trusted))
+    except Exception as error:  # whatever the model is made of
+        raise ModelFileError(f"the model cannot be written: {error}") from error
+    if strange:
+        raise ModelFileError(
+            f"the model has parts of {_types(strange)}, which load_model would refuse. If you "
+            f"trust their code, name them here and when you read it: trusted={strange}."
+        )
     document = {**_describe(model, content), **(meta or {})}
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     with whole_folder(target, owned=(MODEL_FILE, META_FILE)) as stage:
@@ -244,7 +254,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check_versions(folder: Path, document: dict[str, Any]) -> None:
-    theirs, ours = str(document.get("appellate", "")), _version("appellate")
+    theirs, ours = str(document.get("appellate", "")), version("appellate")
     same = theirs.partition(".")[0] == ours.partition(".")[0]
     if document.get("format_version") != FORMAT_VERSION or not same:
         raise ModelFileError(
@@ -253,7 +263,7 @@ def _check_versions(folder: Path, document: dict[str, Any]) -> None:
             f"{FORMAT_VERSION} of its own major version. Install appellate {theirs}, or fit the "
             "model again."
         )
-    written, here = str(document.get("scikit-learn", "")), _version("scikit-learn")
+    written, here = str(document.get("scikit-learn", "")), version("scikit-learn")
     if written.split(".")[:2] != here.split(".")[:2]:
         warnings.warn(
             f"'{folder}' was written with scikit-learn {written or '(unknown)'}; this is {here}. "
@@ -269,7 +279,7 @@ def _describe(model: Any, content: bytes) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        **{name: _version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
+        **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
         "model": repr(model),
         "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
         "feature_names": None if names is None else [str(name) for name in names],
@@ -375,22 +385,6 @@ def _unpacked_size(archive: ZipFile, name: str) -> int:
 # -- what is written -------------------------------------------------------------------------
 
 
-def _dump(model: Any, trusted: set[str]) -> bytes:
-    """Turn a model into the bytes of a file that `load_model` reads."""
-    skops = _skops()
-    try:
-        content = _with_plain_paths(skops.dumps(model))
-        strange = _look_through(skops, content, _LARGEST, trusted)
-    except Exception as error:  # whatever the model is made of
-        raise ModelFileError(f"the model cannot be written: {error}") from error
-    if strange:
-        raise ModelFileError(
-            f"the model has parts of {_types(strange)}, which load_model would refuse. If you "
-            f"trust their code, name them here and when you read it: trusted={strange}."
-        )
-    return content
-
-
 def _with_plain_paths(content: bytes) -> bytes:
     """Let paths be read on any system, and pack what says how the parts belong together.
 
@@ -455,10 +449,3 @@ def _skops() -> Any:
     import skops.io
 
     return skops.io
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"

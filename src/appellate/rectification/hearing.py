@@ -516,7 +516,7 @@ def decisions_csv(hearing: Hearing) -> str:
     )
 
 
-def page_data(
+def collect_page(
     hearing: Hearing, settings: Mapping[str, Any], scores: Mapping[str, Any], folder: Path
 ) -> dict[str, Any]:
     """Return what the page of a run shows, as `appellate.review.write_page` takes it.

@@ -26,10 +26,10 @@ from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
     Step,
+    collect_page,
     decisions_csv,
     fit,
     nobody,
-    page_data,
     read_decisions,
     score,
     with_time,
@@ -331,7 +331,8 @@ class Rectification:
         -------
         dict of str to float
             By column, and by ``"embeddings"``: how much less probable what was said of the items
-            becomes, the largest first. Empty if nothing was learned from, or from too many.
+            becomes, the largest first. Empty if there are not two to weigh against each other,
+            or too many.
         """
         if self._hearing is None:
             features = self.settings["features"]
@@ -340,7 +341,8 @@ class Rectification:
 
         hearing, rows = self._hearing, self._hearing.rows
         case, found = hearing.case, dict[str, float]()
-        if hearing.encoder is None or rows is None or case.scheduler is not None:
+        several = len(case.kinds) + (case.n_embeddings > 0) > 1
+        if hearing.encoder is None or rows is None or case.scheduler is not None or not several:
             return found
         said = case.answers if case.method == "testimony" else case.sets
         known = case.classes.tolist()
@@ -419,9 +421,7 @@ class Rectification:
         target, hearing = Path(folder), self._hearing
         table = hearing.case.table
         as_parquet = table.kind in ("parquet", "arrow") if parquet is None else parquet
-        names = self.settings["columns"]
-        labels = _columns(nw.from_native(self.labels, eager_only=True).select(names.values()))
-        added = dict(zip(names, labels.values(), strict=True))
+        added = _labels(hearing)
         frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
         frames |= {} if self.annotators is None else {"annotators": self.annotators}
         with whole_folder(target, owned=FILES) as stage:
@@ -433,12 +433,12 @@ class Rectification:
                 suggestions(hearing, chosen, file)
             self.importance()
             for name, frame in frames.items():
-                columns = _columns(frame, 6)
+                columns = _columns(frame)
                 if len(frame):
                     write_table(columns, stage / f"{name}.csv")
                 else:  # every row is reviewed: there is nothing to suggest
-                    write_file(stage / f"{name}.csv", ",".join(columns) + "\n")
-            write_table(_columns(self.docket), stage / "docket.parquet")
+                    (stage / f"{name}.csv").write_text(",".join(columns) + "\n")
+            write_table(self.docket, stage / "docket.parquet")
             if self.model is not None:  # with what `predict` must know of the columns
                 known = ("roles", "features", "n_embeddings", "method")
                 meta = {name: self.settings[name] for name in known}
@@ -449,8 +449,8 @@ class Rectification:
                     if base is None or type(base).__module__.startswith("appellate."):
                         raise
                     self.settings["notes"].append(f"the model is not saved: {error}")
-            page = page_data(hearing, self.settings, self.scores, target)
-            write_file(stage / "docket.html", render_page(page))
+            page = render_page(collect_page(hearing, self.settings, self.scores, target))
+            (stage / "docket.html").write_text(page, encoding="utf-8")
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
@@ -580,11 +580,7 @@ def _make_run(
     """Collect what came out of a hearing."""
     from sklearn.pipeline import Pipeline
 
-    seconds, case, docket = time.perf_counter() - started, hearing.case, hearing.columns
-    of_item = {"label": docket["appeal"], "confidence": docket["appeal_confidence"]}
-    of_item |= {name: docket[name] for name in _ADDED if name in docket}
-    owner = case.labels.owner.tolist()
-    added = {name: [values[i] for i in owner] for name, values in of_item.items()}
+    seconds, case, added = time.perf_counter() - started, hearing.case, _labels(hearing)
     backend = frame_backend(case.table.native)
     people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
     shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
@@ -618,13 +614,21 @@ def _make_run(
     }
     return Rectification(
         join(_with_numbers(case.table, case.kinds), added),
-        _frame(docket, backend),
+        _frame(hearing.columns, backend),
         _frame(shown, backend) if shown else None,
         None if hearing.encoder is None else Pipeline(parts),
         json.loads(json.dumps(settings)),
         score(hearing, before, audited),
         hearing,
     )
+
+
+def _labels(hearing: Hearing) -> dict[str, list[Any]]:
+    """Return what is added to the user's table: label, confidence and more, of every row."""
+    docket, owner = hearing.columns, hearing.case.labels.owner.tolist()
+    of_item = {"label": docket["appeal"], "confidence": docket["appeal_confidence"]}
+    of_item |= {name: docket[name] for name in _ADDED if name in docket}
+    return {name: [values[i] for i in owner] for name, values in of_item.items()}
 
 
 def suggestions(hearing: Hearing, tool: str | None, path: str | os.PathLike[str]) -> Path:
@@ -689,11 +693,11 @@ def _plain(values: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in values.tolist()]
 
 
-def _columns(frame: Any, digits: int = 17) -> dict[str, list[Any]]:
-    """Return the columns of a data frame as lists, None for NaN, numbers with so many digits."""
-    columns = {s.name: s.to_list() for s in nw.from_native(frame, eager_only=True).iter_columns()}
+def _columns(frame: Any) -> dict[str, list[Any]]:
+    """Return the columns of a data frame as lists, None for NaN, numbers with six digits."""
+    columns = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
     for name, values in columns.items():
-        numbers = (float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in values)
+        numbers = (float(f"{v:.6g}") if isinstance(v, float) else v for v in values)
         columns[name] = [None if value != value else value for value in numbers]
     return columns
 
