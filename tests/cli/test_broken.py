@@ -121,7 +121,7 @@ CASES = {
     "infinite": (
         lambda p: change(p, x1="inf"),
         SAFE,
-        r"column 'x1': row 7 \(line 9\) holds an infinite",
+        r"column 'x1', row 7 \(line 9\): an infinite",
     ),
     "identical": (identical, SAFE, "'x': the same in all rows"),
     "10,000 classes": (many_classes, SAFE, "10000 different labels in 5000 rows"),

@@ -154,7 +154,7 @@ def test_numbers_that_overflow_are_refused(number, model, tmp_path, capsys, recw
     write_rows(tmp_path / "n.csv", [rows[0], rows[1], rows[2] | {"x1": number}])
     assert run(["predict", str(home / "o"), str(tmp_path / "n.csv")]) == 2
     said = capsys.readouterr()
-    assert "row 2 (line 4) holds a number too large to compute with" in said.err
+    assert "row 2 (line 4): a number too large to compute with" in said.err
     assert said.out == ""
     assert not recwarn.list
 

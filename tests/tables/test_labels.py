@@ -58,7 +58,7 @@ def test_names_with_commas_are_one_label_and_a_separator_can_be_given():
 
 
 def test_lists_that_cannot_be_read_name_the_row():
-    with pytest.raises(TableError, match=r"column 'c'.*row 1 cannot be read: '\[x'?"):
+    with pytest.raises(TableError, match=r"column 'c', row 1: .* this one cannot be read: '\[x'?"):
         read({**X, "c": ["['a']", "[x]", "['b']"]}, candidates="c")
 
 
@@ -101,7 +101,7 @@ def test_long_tables():
     assert labels.truth.tolist() == ["x", "y"]
     assert labels.counts.tolist() == [[2, 0], [0, 1]]  # w2 said x twice
     assert read(columns, long=["item", "label"]).counts.tolist() == [[3, 0], [0, 1]]
-    with pytest.raises(TableError, match=r"column 'item': no name in row 1"):
+    with pytest.raises(TableError, match=r"column 'item', row 1: no name"):
         read({**columns, "item": ["b", None, "b", "b", "a"]}, long="item,label,worker")
 
 
@@ -139,7 +139,7 @@ def test_ids_are_names_of_their_own():
     assert read({"id": [3, 1, 2], "c": ["a|b", "b", "a"]}).ids.tolist() == ["3", "1", "2"]
     with pytest.raises(TableError, match=r"\(id\): 'a' occurs more than once"):
         read({"k": ["a", "a", "b"], "c": ["a|b", "b", "a"]}, id="k")
-    with pytest.raises(TableError, match=r"column 'k': no name in row 1"):
+    with pytest.raises(TableError, match=r"column 'k', row 1: no name"):
         read({"k": ["a", None, "b"], "c": ["a|b", "b", "a"]}, id="k")
 
 
@@ -199,9 +199,9 @@ def test_lines_of_numbers_that_cannot_be_used(tmp_path):
     file.write_text("item,x,c\n1,1,a\n1,1,b\n2,1e31,a\n2,2,b\n3,inf,a\n", newline="")
     table = read_table(file)
     roles = find_roles(table, long="item,c", features="x")
-    with pytest.raises(TableError, match=r"'x': row 2 \(line 4\) holds a number too large"):
+    with pytest.raises(TableError, match=r"'x', row 2 \(line 4\): a number too large"):
         features(table, roles, rows=read_labels(table, roles).first, largest=1e30)
-    with pytest.raises(TableError, match=r"'x': row 4 \(line 6\) holds an infinite number"):
+    with pytest.raises(TableError, match=r"'x', row 4 \(line 6\): an infinite number"):
         features(table, roles, rows=read_labels(table, roles).first)
     for k in (1, 2):
         (tmp_path / f"p{k}.csv").write_text("x,c\n1,a|b\n2,b\n")

@@ -316,7 +316,7 @@ def _read_costs(table: Table, names: list[str]) -> Any:
     for name in names:
         values = table.numbers(name)
         if values is None or np.isnan(values[places]).any():
-            raise TableError(f"cost: {table.source}, column {name_some([name])} holds no number.")
+            raise TableError(f"cost: {table.where(name)} holds no number.")
         columns.append(values[places])
     return np.stack(columns, axis=1).tolist()
 
@@ -544,7 +544,7 @@ def _notes(case: Case) -> Iterator[str]:
         yield f"{name_some(case.kinds)} is the only column that is learned from."
 
     cells = [cell for cell in case.cells(image) if cell] if image is not None else []
-    where = f"{case.table.source}, column {name_some([image])} (image)"
+    where = f"{case.table.where(image or '')} (image)"
     files = [cell for cell in cells if is_file(cell)]
     gone = [cell for cell in files if not os.path.isfile(case.home / cell)]
     if gone:

@@ -185,9 +185,9 @@ def new_features(
             new = [] if cells is None else cells[~cells.isin(each["categories"])]
             if len(new):
                 notes.append(
-                    f"{table.source}, column {name_some([each['name']])}: {len(new)} of "
-                    f"{len(frame)} rows hold a category that the model never saw, e.g. "
-                    f"{name_some(new[:1])}; the column says nothing of these rows."
+                    f"{table.where(each['name'])}: {len(new)} of {len(frame)} rows hold a "
+                    f"category that the model never saw, e.g. {name_some(new[:1])}; the column "
+                    "says nothing of these rows."
                 )
     if n_embeddings:
         numbers = read_embeddings(embeddings, len(table))

@@ -387,22 +387,13 @@ class Rectification:
             raise ValueError("this run was loaded. Call rectify again to export its labels.")
         return suggestions(self._hearing, tool, path)
 
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        parquet: bool | None = None,
-        tool: str | None = None,
-    ) -> Path:
+    def save(self, folder: str | os.PathLike[str], *, tool: str | None = None) -> Path:
         """Write everything into a folder, which changes at once or not at all.
 
         Parameters
         ----------
         folder : path
             Where; files of an earlier run are replaced, all others are kept.
-        parquet : bool, default=None
-            Write no ``rectified.csv`` beside ``rectified.parquet``; by default if the table was
-            Parquet or Arrow.
         tool : str, default=None
             Write suggestions for this labelling tool, see `export`; by default for that which
             the table was exported from, if any.
@@ -410,8 +401,9 @@ class Rectification:
         Returns
         -------
         Path
-            The folder, with the rectified table, ``docket.csv``, ``docket.html``,
-            ``suggested.csv``, ``annotators.csv`` where people answered, ``model``, ``run.json``.
+            The folder, with ``rectified.parquet`` (and ``rectified.csv``, unless the table was
+            Parquet or Arrow), ``docket.csv``, ``docket.html``, ``suggested.csv``,
+            ``annotators.csv`` where people answered, ``model``, ``run.json``.
         """
         from appellate.io import ModelFileError, save_model
 
@@ -420,13 +412,13 @@ class Rectification:
         check_folder(folder)
         target, hearing = Path(folder), self._hearing
         table = hearing.case.table
-        as_parquet = table.kind in ("parquet", "arrow") if parquet is None else parquet
         added = _labels(hearing)
         frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
         frames |= {} if self.annotators is None else {"annotators": self.annotators}
         with whole_folder(target, owned=FILES) as stage:
-            for ending in ("parquet",) if as_parquet else ("parquet", "csv"):
-                write_table(table, stage / f"rectified.{ending}", added=added, digits=6)
+            write_table(table, stage / "rectified.parquet", added=added)
+            if table.kind not in ("parquet", "arrow"):
+                write_table(table, stage / "rectified.csv", added=added, digits=6)
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:
                 file = stage / f"suggestions{ENDINGS.get(chosen, '')}"
@@ -438,7 +430,7 @@ class Rectification:
                     write_table(columns, stage / f"{name}.csv")
                 else:  # every row is reviewed: there is nothing to suggest
                     (stage / f"{name}.csv").write_text(",".join(columns) + "\n")
-            write_table(self.docket, stage / "docket.parquet")
+            write_table(hearing.columns, stage / "docket.parquet")
             if self.model is not None:  # with what `predict` must know of the columns
                 known = ("roles", "features", "n_embeddings", "method")
                 meta = {name: self.settings[name] for name in known}

@@ -574,10 +574,9 @@ def _sets(
         rows = np.flatnonzero(np.array([*gaps, False], dtype=bool)[codes])
         if None in lists and any(lists):  # not if all are names in brackets
             wrong = lists.index(None)
-            where = name_rows(np.flatnonzero(codes == wrong)[:1], table.lines)
             raise TableError(
-                f"{table.source}, column {name_some([name])}: cells look like Python or JSON "
-                f"lists, but {where} cannot be read: "
+                f"{table.where(name, np.flatnonzero(codes == wrong)[:1])}: cells look like Python "
+                "or JSON lists, but this one cannot be read: "
                 f"{texts[wrong][:40]!r}. Write its labels as in \"['cat', 'dog']\", or as "
                 "'cat|dog'."
             )
@@ -606,8 +605,7 @@ def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float
         fits = (values >= 0) & (values <= most) & (values < np.inf)
         wrong = np.flatnonzero(~(fits if most > 1 else fits & (values == np.trunc(values))))
         if len(wrong):
-            where = f"{table.source}, column {name_some([name])}, "
-            where += name_rows(wrong[:1], table.lines)
+            where = table.where(name, wrong[:1])
             raise TableError(
                 f"{where}: no number of votes. Write 0 where nobody chose the label."
                 if most > 1
@@ -632,10 +630,7 @@ def together(
 
 def _refuse_nameless(table: Table, name: str, rows: NDArray[np.intp]) -> None:
     if len(rows):
-        raise TableError(
-            f"{table.source}, column {name_some([name])}: no name in "
-            f"{name_rows(rows, table.lines)}. Fill the cells or drop the rows."
-        )
+        raise TableError(f"{table.where(name, rows)}: no name. Fill the cells or drop the rows.")
 
 
 def _ids(table: Table, name: str, first: NDArray[np.intp]) -> NDArray[Any]:
@@ -644,8 +639,7 @@ def _ids(table: Table, name: str, first: NDArray[np.intp]) -> NDArray[Any]:
     twice = np.flatnonzero(np.bincount(codes[first]) > 1)
     if len(twice):
         raise TableError(
-            f"{table.source}, column {name_some([name])} (id): "
-            f"{name_some((texts[i] for i in twice), 3)} occurs more than once. Give every row its "
-            "own id; if a row is one answer of several, use long=."
+            f"{table.where(name)} (id): {name_some((texts[i] for i in twice), 3)} occurs more "
+            "than once. Give every row its own id; if a row is one answer of several, use long=."
         )
     return np.array(texts, dtype=object)[codes[first]]

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from appellate._text import install
 from appellate.tables import cells
-from appellate.tables.cells import TableError, name_rows, name_some
+from appellate.tables.cells import TableError, name_some
 from appellate.tables.reading import Table
 from appellate.tables.roles import Roles
 from appellate.tables.vectors import Step, progress
@@ -97,41 +97,63 @@ def features(
             f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
             "columns with features=, or give embeddings=."
         )
+    rows = np.arange(len(table)) if rows is None else rows
     words = [mark for mark in roles.missing if cells.as_number(mark) is None]
     columns: dict[str, Any] = {}
-
-    def at(row: int) -> str:
-        return name_rows([row if rows is None else int(rows[row])], table.lines)
-
     for name in table.find(names, "features"):
-        column = table.data.column(name)
-        column = column if rows is None else column.take(pa.array(rows))
         kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
-        where = f"{table.source}, column {name_some([name])}"
-        if not pa.types.is_nested(column.type):
-            columns[name] = _read(column, where, kind, words, table.decimal, at)
-            continue
-        try:
-            matrix = np.array(column.to_pylist(), dtype=np.float64)
-        except (ValueError, TypeError):
-            matrix = np.empty(0)
-        if matrix.ndim != 2:
-            raise TableError(
-                f"{where}: not a list of numbers of one length in every row. Mend it, or name the "
-                "column with ignore=."
-            )
-        columns |= {f"{name}_{j}": each for j, each in enumerate(matrix.T)}
+        columns |= _read(table, name, rows, kind, words)
     frame = pa.table(columns).to_pandas()
     for title, numbers in frame.select_dtypes("number").items():
         wrong = np.flatnonzero(np.abs(numbers.to_numpy()) >= largest)
         if len(wrong):
             infinite = np.isinf(numbers[wrong[0]])
             raise TableError(
-                f"{table.source}, column {name_some([title])}: {at(wrong[0])} holds "
+                f"{table.where(title, rows[wrong[:1]])}: "
                 f"{'an infinite number' if infinite else 'a number too large to compute with'}. "
                 "Correct it, leave the cell empty, or name the column with ignore=."
             )
     return frame
+
+
+def _read(
+    table: Table, name: str, rows: NDArray[np.intp], kind: str | None, words: Sequence[str]
+) -> dict[str, Any]:
+    """Return a column as numbers, moments or texts; lists of numbers as a column each."""
+    column = table.data.column(name).take(pa.array(rows))
+    if pa.types.is_nested(column.type):
+        try:
+            matrix = np.array(column.to_pylist(), dtype=np.float64)
+        except (ValueError, TypeError):
+            matrix = np.empty(0)
+        if matrix.ndim != 2:
+            raise TableError(
+                f"{table.where(name)}: not a list of numbers of one length in every row. Mend it, "
+                "or name the column with ignore=."
+            )
+        return {f"{name}_{j}": each for j, each in enumerate(matrix.T)}
+    if kind in (None, "number"):
+        values = cells.numbers(column, table.decimal, words)
+        if values is not None:
+            return {name: values}
+    if kind in (None, "date"):
+        moments = cells.dates(column)
+        if moments is not None:
+            return {name: moments.cast(pa.timestamp("us"), safe=False)}
+    texts = cells.texts(column)
+    if kind == "date":
+        raise TableError(f"{table.where(name)}: dates are expected.")
+    if kind == "number":
+        for row, text in zip(rows, texts.to_pylist(), strict=True):
+            if text and text not in words and cells.as_number(text, table.decimal) is None:
+                said = f"{name_some([text])}, but numbers are expected."
+                raise TableError(f"{table.where(name, [row])}: {said}")
+        return {name: np.full(len(texts), np.nan)}
+    if words:
+        texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
+    if kind == "text":
+        texts = pc.utf8_slice_codeunits(texts.fill_null(""), 0, _LONGEST)
+    return {name: texts}
 
 
 def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind]:
@@ -160,37 +182,6 @@ def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind
         kind: FeatureKind = {"f": "number", "M": "date"}.get(dtype.kind, "category")  # type: ignore[assignment]
         found[str(name)] = "text" if name in text else kind
     return found
-
-
-def _read(
-    column: Any,
-    where: str,
-    kind: str | None,
-    words: Sequence[str],
-    decimal: str,
-    at: Callable[[int], str],
-) -> Any:
-    if kind in (None, "number"):
-        values = cells.numbers(column, decimal, words)
-        if values is not None:
-            return pa.array(values)
-    if kind in (None, "date"):
-        moments = cells.dates(column)
-        if moments is not None:
-            return moments.cast(pa.timestamp("us"), safe=False)
-    texts = cells.texts(column)
-    if kind == "date":
-        raise TableError(f"{where}: dates are expected.")
-    if kind == "number":
-        for row, text in enumerate(texts.to_pylist()):
-            if text and text not in words and cells.as_number(text, decimal) is None:
-                raise TableError(
-                    f"{where}: {at(row)} holds {name_some([text])}, but numbers are expected."
-                )
-        return pa.array(np.full(len(texts), np.nan))
-    if words:
-        texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
-    return texts if kind != "text" else pc.utf8_slice_codeunits(texts.fill_null(""), 0, _LONGEST)
 
 
 def make_encoder(

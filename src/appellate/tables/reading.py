@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from appellate._text import install
 from appellate.tables import cells
-from appellate.tables.cells import TableError, as_text, name_some, restore
+from appellate.tables.cells import TableError, as_text, name_rows, name_some, restore
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
 
 Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
@@ -148,6 +148,11 @@ class Table:
     def numbers(self, name: str, missing: Sequence[str] = ()) -> NDArray[np.float64] | None:
         """Return a column as numbers, NaN where empty; None if it is none of numbers."""
         return cells.numbers(self.data.column(name), self.decimal, missing)
+
+    def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
+        """Say for a message where something is: the table, a column, rows and their lines."""
+        place = f"{self.source}, column {name_some([name])}"
+        return f"{place}, {name_rows(rows, self.lines)}" if len(rows) else place
 
     def find(self, patterns: str | Sequence[str], role: str = "") -> tuple[str, ...]:
         """Return the columns that names, patterns such as ``w*`` or lists ``a,b`` stand for.
@@ -284,8 +289,8 @@ def _check(table: Table) -> Any:
         try:
             column.validate(full=cells.is_text(column.type))
         except pa.ArrowInvalid as error:
-            where = f"{table.source}, column {name_some([name])}"
-            raise TableError(f"{where}{_find_damage(column)}. Write the file again.") from error
+            said = f"{table.where(name)}{_find_damage(column)}. Write the file again."
+            raise TableError(said) from error
     return data.rename_columns([names[i] for i in kept])
 
 
