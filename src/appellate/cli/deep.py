@@ -324,8 +324,7 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
     truth = None if data.truth is None else data.class_names[data.truth]
     with user_errors():
         docket = model.docket(truth=truth, output="docket").columns()
-        (name, first), *rest = [(name, column.tolist()) for name, column in docket.items()]
-        write_table({name: first}, folder / DOCKET, added=dict(rest), digits=6)
+        write_table(None, folder / DOCKET, added=docket, digits=6)
         runs.finish(record, model, data, folder)
     click.echo(_describe(record))
     names = [runs.RECORD, runs.MODEL, DOCKET, LOG, CHECKPOINT]

@@ -542,9 +542,9 @@ def _notes(case: Case) -> Iterator[str]:
         yield "there is nothing to learn from, so the answers alone decide; no model is left."
     elif not case.n_embeddings and not case.vectors and len(case.kinds) == 1:
         yield f"{name_some(case.kinds)} is the only column that is learned from."
-
-    cells = [cell for cell in case.cells(image) if cell] if image is not None else []
-    where = f"{case.table.where(image or '')} (image)"
+    if image is None:
+        return
+    cells, where = [*filter(None, case.cells(image))], f"{case.table.where(image)} (image)"
     files = [cell for cell in cells if is_file(cell)]
     gone = [cell for cell in files if not os.path.isfile(case.home / cell)]
     if gone:

@@ -425,12 +425,9 @@ class Rectification:
                 suggestions(hearing, chosen, file)
             self.importance()
             for name, frame in frames.items():
-                columns = _columns(frame)
-                if len(frame):
-                    write_table(columns, stage / f"{name}.csv")
-                else:  # every row is reviewed: there is nothing to suggest
-                    (stage / f"{name}.csv").write_text(",".join(columns) + "\n")
-            write_table(hearing.columns, stage / "docket.parquet")
+                columns = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
+                write_table(None, stage / f"{name}.csv", added=columns, digits=6)
+            write_table(None, stage / "docket.parquet", added=hearing.columns)
             if self.model is not None:  # with what `predict` must know of the columns
                 known = ("roles", "features", "n_embeddings", "method")
                 meta = {name: self.settings[name] for name in known}
@@ -683,15 +680,6 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 def _plain(values: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in values.tolist()]
-
-
-def _columns(frame: Any) -> dict[str, list[Any]]:
-    """Return the columns of a data frame as lists, None for NaN, numbers with six digits."""
-    columns = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
-    for name, values in columns.items():
-        numbers = (float(f"{v:.6g}") if isinstance(v, float) else v for v in values)
-        columns[name] = [None if value != value else value for value in numbers]
-    return columns
 
 
 def _read_csv(path: Path) -> Any:

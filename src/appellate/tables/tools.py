@@ -355,7 +355,7 @@ def write_suggestions(
 
         stream = io.StringIO()
         columns = {name: [each[name] for each in found] for name in ("task", "agg_label", "score")}
-        write_csv({"task": columns.pop("task")}, stream, added=columns)
+        write_csv(None, stream, added=columns)
         return stream.getvalue()
     if tool in ("label-studio", "argilla"):
         return json.dumps(found, ensure_ascii=False, indent=1, default=str) + "\n"

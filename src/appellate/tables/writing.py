@@ -17,6 +17,7 @@ from appellate._files import whole_file
 from appellate.tables.cells import TableError, as_text, is_text, neutralize
 from appellate.tables.reading import Table, read_table
 
+_NOTHING = Table("nothing", pa.table({}), "frame")
 _KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
 
 
@@ -89,9 +90,13 @@ def _beside(
 
 
 def _append(table: Table, added: Mapping[str, Sequence[Any]] | None) -> Any:
+    beside = _beside(table, added)
+    columns = {name: pa.array(values, from_pandas=True) for name, values in beside.items()}
+    if not table.names:
+        return pa.table(columns)
     data = table.data
-    for name, values in _beside(table, added).items():
-        data = data.append_column(name, pa.array(values, from_pandas=True))
+    for name, column in columns.items():
+        data = data.append_column(name, column)
     return data
 
 
@@ -106,8 +111,9 @@ def write_table(
 
     Parameters
     ----------
-    data : Table or anything that `read_table` takes
-        The columns. In CSV they come back cell by cell as they were read.
+    data : Table, anything that `read_table` takes, or None
+        The columns. In CSV they come back cell by cell as they were read. None if there are
+        none beside `added`.
     path : path-like
         A name that ends in ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` or ``.json``.
     added : mapping of str to sequence, default=None
@@ -138,7 +144,7 @@ def write_table(
     b,2
     """
     kind = check_ending(path)
-    table = read_table(data)
+    table = _NOTHING if data is None else read_table(data)
     with whole_file(path) as stage:
         if kind == ".parquet":
             import pyarrow.parquet
@@ -221,7 +227,7 @@ def write_csv(
     id,note,label
     a,'=1+1,cat
     """
-    table = read_table(data)
+    table = _NOTHING if data is None else read_table(data)
     columns = {name: _cells(table.data.column(name)) for name in table.names}
     beside = _beside(table, added, digits)
     for name, values in beside.items():
