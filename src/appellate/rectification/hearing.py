@@ -458,7 +458,7 @@ def _audit(hearing: Hearing, before: Hearing, rows: list[int]) -> dict[str, floa
 # -- what reviewers decide, and the page that asks them ------------------------------------
 
 
-def read_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisions:
+def take_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisions:
     """Read a file of decisions, or add some to those that were made before.
 
     These are a data frame of decisions, or labels by name.

@@ -30,15 +30,15 @@ from appellate.rectification.hearing import (
     decisions_csv,
     fit,
     nobody,
-    read_decisions,
     score,
+    take_decisions,
     with_time,
 )
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.review.page import render_page
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
-from appellate.tables.encoding import column_places, contributions, encode
+from appellate.tables.encoding import CATEGORIES, column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
 from appellate.tables.writing import free_names
 
@@ -51,7 +51,6 @@ FILES = (
 DECISIONS = "decisions.csv"
 _ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
-_CATEGORIES = 40  # values of a column that are remembered, to know new ones
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 Columns = str | Sequence[str]
@@ -176,7 +175,7 @@ def rectify(
 def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
     """Judge a case that was understood; `step` is told what begins, and the rounds within."""
     if decisions is not None:
-        read_decisions(case, None, decisions)  # their mistakes are said before any work
+        take_decisions(case, None, decisions)  # their mistakes are said before any work
     started = time.perf_counter()
     encoder = rows = None
     if case.X is not None:
@@ -286,7 +285,7 @@ class Rectification:
         if self._hearing is None:
             return _again(self).decide(decisions, step=step)
         before, case, started = self._hearing, self._hearing.case, time.perf_counter()
-        found = read_decisions(case, before, decisions)
+        found = take_decisions(case, before, decisions)
         drawn = {*self.settings["audit"]}  # at random, in this run or in that of the decisions
         if isinstance(decisions, (str, os.PathLike)):
             document = read_document(Path(decisions).parent)
@@ -578,7 +577,7 @@ def _make_run(
     features: list[dict[str, Any]] = []
     for name, kind in case.kinds.items():
         features.append({"name": name, "kind": kind, **models.get(name, {})})
-        if kind == "category" and case.X[name].nunique() <= _CATEGORIES:
+        if kind == "category" and case.X[name].nunique() <= CATEGORIES:
             categories = sorted(map(str, case.X[name].dropna().unique()))
             features[-1] |= {"categories": categories}
     drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]

@@ -25,13 +25,12 @@ from appellate.tables import cells
 from appellate.tables.cells import TableError, name_some
 from appellate.tables.reading import Table
 from appellate.tables.roles import Roles
-from appellate.tables.vectors import Step, progress
+from appellate.tables.vectors import LONGEST, Step, progress
 
 FeatureKind = Literal["number", "category", "date", "text", "picture"]
 Fit = Callable[[NDArray[np.intp]], Callable[[NDArray[Any]], NDArray[Any]]]
 
-_LONGEST = 20_000  # letters of a text that are learned from
-_CATEGORIES = 40  # values of a column from which on they are compared as texts
+CATEGORIES = 40  # values of a column from which on they are compared as texts
 _TERMS = 20_000  # words and sequences of letters, the most frequent ones
 _DRAWN = 800  # rows of a larger table by which columns are weighed
 _SHUFFLES = 3
@@ -152,7 +151,7 @@ def _read(
     if words:
         texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
     if kind == "text":
-        texts = pc.utf8_slice_codeunits(texts.fill_null(""), 0, _LONGEST)
+        texts = pc.utf8_slice_codeunits(texts.fill_null(""), 0, LONGEST)
     return {name: texts}
 
 
@@ -234,7 +233,7 @@ def make_encoder(
         DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()
     )
     vectorizer = TableVectorizer(
-        cardinality_threshold=_CATEGORIES,
+        cardinality_threshold=CATEGORIES,
         low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
         high_cardinality=StringEncoder(n_components=30, random_state=random_state),
         numeric=numbers,
@@ -485,7 +484,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _count(self, X: Any) -> tuple[Any, NDArray[np.intp]]:
         """Return how often words and letters come in each text, and how many letters it has."""
-        texts = [t[:_LONGEST] if isinstance(t, str) else "" for t in np.asarray(X).tolist()]
+        texts = [t[:LONGEST] if isinstance(t, str) else "" for t in np.asarray(X).tolist()]
         letters, blocks = np.array([len(text) for text in texts], dtype=np.intp), []
         for start in range(0, max(len(texts), 1), _BLOCK):
             part = slice(start, start + _BLOCK)

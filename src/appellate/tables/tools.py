@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from appellate._files import whole_folder
 from appellate.tables.cells import TableError, as_label, name_some
-from appellate.tables.vectors import load
+from appellate.tables.vectors import import_extra
 
 HUGGING_FACE = "hugging-face"
 ENDINGS = {"label-studio": ".json", "argilla": ".json", "prodigy": ".jsonl", "doccano": ".jsonl",
@@ -411,7 +411,7 @@ def _suggest(
 
 def open_datasets() -> Any:
     """Return the library ``datasets``, or raise an ImportError that says how to get it."""
-    return load("datasets", f"tool={HUGGING_FACE!r}", "tools")
+    return import_extra("datasets", f"tool={HUGGING_FACE!r}", "tools")
 
 
 def write_dataset(
