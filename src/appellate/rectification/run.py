@@ -411,9 +411,11 @@ class Rectification:
         check_folder(folder)
         target, hearing = Path(folder), self._hearing
         table = hearing.case.table
-        added = _labels(hearing)
-        frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
-        frames |= {} if self.annotators is None else {"annotators": self.annotators}
+        added, tables = _labels(hearing), {"docket": hearing.columns}
+        frames = {"suggested": self.suggest(SUGGESTED), "annotators": self.annotators}
+        for name, frame in frames.items():
+            if frame is not None:
+                tables[name] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
         with whole_folder(target, owned=FILES) as stage:
             write_table(table, stage / "rectified.parquet", added=added)
             if table.kind not in ("parquet", "arrow"):
@@ -423,8 +425,7 @@ class Rectification:
                 file = stage / f"suggestions{ENDINGS.get(chosen, '')}"
                 suggestions(hearing, chosen, file)
             self.importance()
-            for name, frame in frames.items():
-                columns = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
+            for name, columns in tables.items():
                 write_table(None, stage / f"{name}.csv", added=columns, digits=6)
             write_table(None, stage / "docket.parquet", added=hearing.columns)
             if self.model is not None:  # with what `predict` must know of the columns
@@ -438,7 +439,7 @@ class Rectification:
                         raise
                     self.settings["notes"].append(f"the model is not saved: {error}")
             page = render_page(collect_page(hearing, self.settings, self.scores, target))
-            (stage / "docket.html").write_text(page, encoding="utf-8")
+            (stage / "docket.html").write_text(page, encoding="utf-8", newline="\n")
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
