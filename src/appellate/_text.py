@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 SHOWN = 5  # rows, labels or columns that a message names before it says "and N more"
@@ -71,6 +73,14 @@ def install(*extras: str) -> str:
     """
     names = ",".join(extras)
     return f"pip install 'appellate[{names}]' (in a clone: pip install '.[{names}]')"
+
+
+def import_extra(module: str, what: str, extra: str) -> Any:
+    """Import a module that an extra brings, or say which."""
+    package = module.partition(".")[0]
+    if find_spec(package) is None:
+        raise ImportError(f"{what} needs {package.replace('_', '-')}: {install(extra)}")
+    return import_module(module)
 
 
 def neutralize(cell: str) -> str:

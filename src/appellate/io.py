@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from io import BytesIO
 from math import prod
 from pathlib import Path
@@ -27,7 +26,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import numpy as np
 
 from appellate._files import finish_folder, whole_folder
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.bases import available_bases
 from appellate.candidates.names import scalars
 
@@ -124,7 +123,7 @@ def save_model(
     target = Path(path)
     if target.exists() and not _is_ours(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
-    skops = _skops()
+    skops = import_extra("skops.io", "A model file", "io")
     try:
         content = _with_plain_paths(skops.dumps(model))
         strange = _look_through(skops, content, _LARGEST, _names(trusted))
@@ -192,7 +191,7 @@ def load_model(
             f"'{file}' is not the file that {META_FILE} describes: it is damaged or was replaced. "
             "Write the model again."
         )
-    skops = _skops()
+    skops = import_extra("skops.io", "A model file", "io")
     with _refusing(file):
         strange = _look_through(skops, content, max_bytes, _names(trusted))
         if strange:
@@ -441,11 +440,3 @@ def _names(trusted: Iterable[str | type]) -> set[str]:
 
 def _types(names: list[str]) -> str:
     return f"the type{'s' if len(names) > 1 else ''} {', '.join(names)}"
-
-
-def _skops() -> Any:
-    if find_spec("skops") is None:
-        raise ImportError(f"Model files need skops: {install('io')}")
-    import skops.io
-
-    return skops.io

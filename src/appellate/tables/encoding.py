@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.tables import cells
 from appellate.tables.cells import TableError, name_some
 from appellate.tables.reading import Table
@@ -224,18 +224,15 @@ def make_encoder(
     >>> make_encoder(frame).fit_transform(frame).shape
     (3, 3)
     """
-    try:
-        from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
-    except ImportError as error:
-        raise ImportError(f"Encoding a table needs skrub: {install('table')}") from error
+    skrub = import_extra("skrub", "Encoding a table", "table")
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     moments = make_pipeline(
-        DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()
+        skrub.DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()
     )
-    vectorizer = TableVectorizer(
+    vectorizer = skrub.TableVectorizer(
         cardinality_threshold=CATEGORIES,
         low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-        high_cardinality=StringEncoder(n_components=30, random_state=random_state),
+        high_cardinality=skrub.StringEncoder(n_components=30, random_state=random_state),
         numeric=numbers,
         datetime=moments,
     )

@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from appellate._files import whole_folder
+from appellate._text import import_extra
 from appellate.tables.cells import TableError, as_label, name_some
-from appellate.tables.vectors import import_extra
 
 HUGGING_FACE = "hugging-face"
 ENDINGS = {"label-studio": ".json", "argilla": ".json", "prodigy": ".jsonl", "doccano": ".jsonl",

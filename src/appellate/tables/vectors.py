@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate._files import user_cache
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.tables.cells import TableError
 
 CACHE = "APPELLATE_CACHE_HOME"
@@ -217,13 +215,6 @@ def digest_files(path: Path) -> str:
         with file.open("rb") as stream:
             hashed.update(hashlib.file_digest(stream, "sha256").digest())
     return hashed.hexdigest()
-
-
-def import_extra(module: str, what: str, extra: str) -> Any:
-    """Import a module that an extra brings, or say which."""
-    if find_spec(module) is None:
-        raise ImportError(f"{what} needs {module.replace('_', '-')}: {install(extra)}")
-    return import_module(module)
 
 
 def embed_texts(
@@ -422,8 +413,8 @@ def open_picture(content: bytes) -> Any:
     ValueError
         If it is none, is damaged, or claims to have more than 64 million pixels.
     """
-    library = import_extra("PIL", "Reading pictures", "image")
-    image, operations = import_module("PIL.Image"), import_module("PIL.ImageOps")
+    image = import_extra("PIL.Image", "Reading pictures", "image")
+    operations = import_extra("PIL.ImageOps", "Reading pictures", "image")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sizes, which are checked here, and of metadata
@@ -442,7 +433,7 @@ def open_picture(content: bytes) -> Any:
         raise ValueError(str(error) or "damaged") from None
     except image.DecompressionBombError:
         raise ValueError(f"claims more than {_MOST_PIXELS // 10**6} million pixels") from None
-    except library.UnidentifiedImageError:
+    except image.UnidentifiedImageError:
         raise ValueError("no picture that is known (PNG, JPEG, GIF, WebP, BMP, TIFF)") from None
     except Exception as error:  # decoders raise anything at damaged files
         raise ValueError(f"damaged ({type(error).__name__})") from None
