@@ -98,10 +98,11 @@ def features(
         )
     rows = np.arange(len(table)) if rows is None else rows
     words = [mark for mark in roles.missing if cells.as_number(mark) is None]
-    columns: dict[str, Any] = {}
-    for name in table.find(names, "features"):
+    columns, known = dict[str, Any](), {*table.names}
+    for name in names:
+        (title,) = [name] if name in known else table.find([name], "features")
         kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
-        columns |= _read(table, name, rows, kind, words)
+        columns |= _read(table, title, rows, kind, words)
     frame = pa.table(columns).to_pandas()
     for title, numbers in frame.select_dtypes("number").items():
         wrong = np.flatnonzero(np.abs(numbers.to_numpy()) >= largest)
