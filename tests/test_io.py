@@ -189,7 +189,7 @@ def test_what_is_no_model(tmp_path):
 
 
 def test_without_skops_the_extra_is_named(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("appellate.io.find_spec", lambda name: None)
+    monkeypatch.setattr("appellate._text.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"appellate\[io\]"):
         save_model(fitted(rows), tmp_path / "m")
 

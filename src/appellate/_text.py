@@ -1,10 +1,15 @@
-"""Text that is safe to print or to put into a cell, and how to install what is missing."""
+"""Text that is safe to print or to put into a cell; names in messages, and what to install."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
+SHOWN = 5  # rows, labels or columns that a message names before it says "and N more"
 _STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
 _FORMULA = re.compile(f"'*[{_STARTS}]")
 _NUMBER = re.compile(r"'*[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
@@ -37,6 +42,25 @@ def printable(text: str) -> str:
     )
 
 
+def listing(values: Iterable[Any], most: int = SHOWN) -> str:
+    """Name the first few values, each once.
+
+    Examples
+    --------
+    >>> listing([3, 17]), listing(range(17)), listing("abc", 2)
+    ('3, 17', '0, 1, 2, 3, 4 and 12 more', 'a, b and 1 more')
+    """
+    distinct = list(dict.fromkeys(values))
+    shown = ", ".join(str(value) for value in distinct[:most])
+    return shown if len(distinct) <= most else f"{shown} and {len(distinct) - most} more"
+
+
+def naming(word: str, values: Iterable[Any]) -> str:
+    """Put a word, in the singular or plural, before its values: ``rows 3, 17``."""
+    distinct = list(dict.fromkeys(values))
+    return f"{word}{'' if len(distinct) == 1 else 's'} {listing(distinct)}"
+
+
 def install(*extras: str) -> str:
     """Say how to get the packages of an extra.
 
@@ -49,6 +73,14 @@ def install(*extras: str) -> str:
     """
     names = ",".join(extras)
     return f"pip install 'appellate[{names}]' (in a clone: pip install '.[{names}]')"
+
+
+def import_extra(module: str, what: str, extra: str) -> Any:
+    """Import a module that an extra brings, or say which."""
+    package = module.partition(".")[0]
+    if find_spec(package) is None:
+        raise ImportError(f"{what} needs {package.replace('_', '-')}: {install(extra)}")
+    return import_module(module)
 
 
 def neutralize(cell: str) -> str:

@@ -148,9 +148,12 @@ class Docket:
         n = len(self.candidates)
         rows = np.arange(n)
         names = self.class_names
+        labels = list(map(str, names.tolist()))
+        glue = free_separator(labels, separator)
+        sets = [glue.join(compress(labels, row)) for row in self.candidates.tolist()]
         table = {
             "id": rows if self.ids is None else np.asarray(self.ids),
-            "candidates": self._joined_candidates(separator),
+            "candidates": np.array(sets, dtype=object),
             "n_candidates": np.count_nonzero(self.candidates, axis=1),
             "verdict": names[self.verdict],
             "appeal": names[self.appeal],
@@ -225,12 +228,6 @@ class Docket:
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             + (f"<p>{n - _N_SHOWN} more rows</p>" if n > _N_SHOWN else "")
         )
-
-    def _joined_candidates(self, separator: str) -> NDArray[np.object_]:
-        names = list(map(str, self.class_names.tolist()))
-        glue = free_separator(names, separator)
-        sets = (glue.join(compress(names, row)) for row in self.candidates.tolist())
-        return np.array(list(sets), dtype=object)
 
 
 def free_separator(labels: Sequence[Any], first: str = "|") -> str:

@@ -16,8 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
+from importlib.metadata import version
 from io import BytesIO
 from math import prod
 from pathlib import Path
@@ -27,7 +26,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import numpy as np
 
 from appellate._files import finish_folder, whole_folder
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.bases import available_bases
 from appellate.candidates.names import scalars
 
@@ -124,7 +123,17 @@ def save_model(
     target = Path(path)
     if target.exists() and not _is_ours(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
-    content = _dump(model, _names(trusted))
+    skops = import_extra("skops.io", "A model file", "io")
+    try:
+        content = _with_plain_paths(skops.dumps(model))
+        strange = _look_through(skops, content, _LARGEST, _names(trusted))
+    except Exception as error:  # whatever the model is made of
+        raise ModelFileError(f"the model cannot be written: {error}") from error
+    if strange:
+        raise ModelFileError(
+            f"the model has parts of {_types(strange)}, which load_model would refuse. If you "
+            f"trust their code, name them here and when you read it: trusted={strange}."
+        )
     document = {**_describe(model, content), **(meta or {})}
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     with whole_folder(target, owned=(MODEL_FILE, META_FILE)) as stage:
@@ -182,7 +191,7 @@ def load_model(
             f"'{file}' is not the file that {META_FILE} describes: it is damaged or was replaced. "
             "Write the model again."
         )
-    skops = _skops()
+    skops = import_extra("skops.io", "A model file", "io")
     with _refusing(file):
         strange = _look_through(skops, content, max_bytes, _names(trusted))
         if strange:
@@ -244,7 +253,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check_versions(folder: Path, document: dict[str, Any]) -> None:
-    theirs, ours = str(document.get("appellate", "")), _version("appellate")
+    theirs, ours = str(document.get("appellate", "")), version("appellate")
     same = theirs.partition(".")[0] == ours.partition(".")[0]
     if document.get("format_version") != FORMAT_VERSION or not same:
         raise ModelFileError(
@@ -253,7 +262,7 @@ def _check_versions(folder: Path, document: dict[str, Any]) -> None:
             f"{FORMAT_VERSION} of its own major version. Install appellate {theirs}, or fit the "
             "model again."
         )
-    written, here = str(document.get("scikit-learn", "")), _version("scikit-learn")
+    written, here = str(document.get("scikit-learn", "")), version("scikit-learn")
     if written.split(".")[:2] != here.split(".")[:2]:
         warnings.warn(
             f"'{folder}' was written with scikit-learn {written or '(unknown)'}; this is {here}. "
@@ -269,7 +278,7 @@ def _describe(model: Any, content: bytes) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        **{name: _version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
+        **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
         "model": repr(model),
         "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
         "feature_names": None if names is None else [str(name) for name in names],
@@ -375,22 +384,6 @@ def _unpacked_size(archive: ZipFile, name: str) -> int:
 # -- what is written -------------------------------------------------------------------------
 
 
-def _dump(model: Any, trusted: set[str]) -> bytes:
-    """Turn a model into the bytes of a file that `load_model` reads."""
-    skops = _skops()
-    try:
-        content = _with_plain_paths(skops.dumps(model))
-        strange = _look_through(skops, content, _LARGEST, trusted)
-    except Exception as error:  # whatever the model is made of
-        raise ModelFileError(f"the model cannot be written: {error}") from error
-    if strange:
-        raise ModelFileError(
-            f"the model has parts of {_types(strange)}, which load_model would refuse. If you "
-            f"trust their code, name them here and when you read it: trusted={strange}."
-        )
-    return content
-
-
 def _with_plain_paths(content: bytes) -> bytes:
     """Let paths be read on any system, and pack what says how the parts belong together.
 
@@ -447,18 +440,3 @@ def _names(trusted: Iterable[str | type]) -> set[str]:
 
 def _types(names: list[str]) -> str:
     return f"the type{'s' if len(names) > 1 else ''} {', '.join(names)}"
-
-
-def _skops() -> Any:
-    if find_spec("skops") is None:
-        raise ImportError(f"Model files need skops: {install('io')}")
-    import skops.io
-
-    return skops.io
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"

@@ -118,7 +118,11 @@ CASES = {
         r"'i3' occurs more than once",
     ),
     "no candidates": (lambda p: change(p, labels=""), SAFE, r"row 7"),
-    "infinite": (lambda p: change(p, x1="inf"), SAFE, r"column 'x1': row 7 holds an infinite"),
+    "infinite": (
+        lambda p: change(p, x1="inf"),
+        SAFE,
+        r"column 'x1', row 7 \(line 9\): an infinite",
+    ),
     "identical": (identical, SAFE, "'x': the same in all rows"),
     "10,000 classes": (many_classes, SAFE, "10000 different labels in 5000 rows"),
     "wrong feature": (table, [*SAFE, "--features", "y*"], r"no column 'y\*' \(features\)"),

@@ -217,7 +217,7 @@ def test_only_an_earlier_result_is_replaced(animals, tmp_path, capsys):
     """0.1 wrote over any file, the input included."""
     command = ["generate", "--from", str(animals), "--out"]
     assert run([*command, str(animals)]) == 2
-    assert "is the table that is read" in capsys.readouterr().err
+    assert "is read. Name another file" in capsys.readouterr().err
     assert animals.read_text() == ANIMALS
     for name in ("mine.csv", "mine.npz"):
         mine = tmp_path / name

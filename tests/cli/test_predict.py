@@ -137,7 +137,7 @@ def test_files_of_others_are_not_written_over(model, tmp_path, capsys, monkeypat
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
     write_rows(tmp_path / "new.csv", rows)
     for out, why in {
-        tmp_path / "mine.csv": "was not written by predict",
+        tmp_path / "mine.csv": "is no earlier result of this",
         tmp_path / "new.csv": "is read",
         home / "o" / "model" / "p.csv": "lies in the model's folder",
     }.items():
@@ -154,7 +154,7 @@ def test_numbers_that_overflow_are_refused(number, model, tmp_path, capsys, recw
     write_rows(tmp_path / "n.csv", [rows[0], rows[1], rows[2] | {"x1": number}])
     assert run(["predict", str(home / "o"), str(tmp_path / "n.csv")]) == 2
     said = capsys.readouterr()
-    assert "row 2 holds a number too large to compute with" in said.err
+    assert "row 2 (line 4): a number too large to compute with" in said.err
     assert said.out == ""
     assert not recwarn.list
 

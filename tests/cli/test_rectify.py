@@ -408,7 +408,7 @@ def test_predict_checks_columns_by_name(ran, tmp_path, capsys):
     assert accuracy > 0.8
     write_rows(new, [{**shuffled[0], "x0": "many"}])
     assert run(["predict", out, str(new)]) == 2
-    assert "column 'x0': row 0 holds 'many'" in capsys.readouterr().err
+    assert "column 'x0', row 0 (line 2): 'many'" in capsys.readouterr().err
     assert run(["predict", str(tmp_path), str(new)]) == 2
     assert "holds no model" in capsys.readouterr().err
 

@@ -299,7 +299,10 @@ def test_compare_without_truth(table, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--methods", "sur"], "Did you mean 'sure'?"),
+        (["--methods", "sur"], "unknown method 'sur'. Did you mean 'sure'?"),
+        (["--methods", "nope"], "Known are jury, testimony, "),
+        (["--methods", "nope"], ", knn, "),
+        (["--methods", "nope"], ", records."),
         (["--methods", "sure:rounds=3"], "rounds"),
         (["--methods", "sure:3"], "parameter=value"),
         (["--truth", "lable"], "label"),

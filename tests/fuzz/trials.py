@@ -26,7 +26,7 @@ from appellate.bases import make_base
 from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.rectification.case import understand
-from appellate.rectification.hearing import read_decisions
+from appellate.rectification.hearing import take_decisions
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import make_server
 from tests.fuzz.hostile import (
@@ -206,7 +206,7 @@ class Trials:
         content, meant = make_decisions(rnd, names, inside, classes)
         path.write_bytes(content)
         try:
-            found = read_decisions(case, None, path)
+            found = take_decisions(case, None, path)
         except DecisionError as error:
             expect(meant is None or not meant, "refused:", error, content)
             outcome = "refused"

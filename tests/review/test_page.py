@@ -14,7 +14,7 @@ import pytest
 from appellate import PLCPClassifier, SUREClassifier
 from appellate._palette import DARK, LIGHT
 from appellate.review import page_data, write_page
-from appellate.review.page import pack, read_page, render_page, summarize, unpack
+from appellate.review.page import _parts, pack, read_page, render_page, summarize, unpack
 from tests.cli.tables import HOSTILE
 from tests.review.dockets import make_docket
 
@@ -237,7 +237,8 @@ def test_from_python(tmp_path):
 
 
 def test_without_jinja_the_extra_is_named(docket, tmp_path, monkeypatch):
-    monkeypatch.setattr("appellate.review.page.find_spec", lambda name: None)
+    _parts.cache_clear()
+    monkeypatch.setattr("appellate._text.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"appellate\[report\]"):
         docket.to_html(tmp_path / "d.html")
     assert not list(tmp_path.iterdir())

@@ -118,7 +118,7 @@ def test_what_was_a_number_stays_one():
     empty = features(read_table({**few, "number": ["", ""]}), roles, kinds=kinds)
     assert empty["number"].isna().all()
     wrong = read_table({**few, "number": ["1", "x"]})
-    with pytest.raises(TableError, match=r"column 'number': row 1 holds 'x', but numbers"):
+    with pytest.raises(TableError, match=r"column 'number', row 1: 'x', but numbers"):
         features(wrong, roles, kinds=kinds)
     with pytest.raises(TableError, match="'day': dates are expected"):
         features(read_table({**few, "day": ["x", "y"]}), roles, kinds=kinds)
@@ -153,7 +153,7 @@ def test_lists_of_numbers_are_spread():
 
 def test_infinite_numbers_and_nothing_to_learn_from():
     table = read_table({"x": [1.0, np.inf, 2.0], "c": ["a|b", "b", "a"]})
-    with pytest.raises(TableError, match=r"column 'x': row 1 holds an infinite number"):
+    with pytest.raises(TableError, match=r"column 'x', row 1: an infinite number"):
         features(table, find_roles(table))
     table = read_table({"x": ["k"] * 3, "c": ["a|b", "b", "a"]})
     with pytest.raises(TableError, match=r"no column to learn from \('x': the same in all rows\)"):

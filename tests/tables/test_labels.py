@@ -7,7 +7,14 @@ import pyarrow as pa
 import pytest
 
 from appellate import as_candidates
-from appellate.tables import TableError, find_roles, read_labels, read_table
+from appellate.tables import (
+    TableError,
+    features,
+    find_roles,
+    read_labels,
+    read_table,
+    write_table,
+)
 
 
 def read(columns, **given):
@@ -51,7 +58,7 @@ def test_names_with_commas_are_one_label_and_a_separator_can_be_given():
 
 
 def test_lists_that_cannot_be_read_name_the_row():
-    with pytest.raises(TableError, match=r"column 'c'.*row 1 cannot be read: '\[x'?"):
+    with pytest.raises(TableError, match=r"column 'c', row 1: .* this one cannot be read: '\[x'?"):
         read({**X, "c": ["['a']", "[x]", "['b']"]}, candidates="c")
 
 
@@ -94,7 +101,7 @@ def test_long_tables():
     assert labels.truth.tolist() == ["x", "y"]
     assert labels.counts.tolist() == [[2, 0], [0, 1]]  # w2 said x twice
     assert read(columns, long=["item", "label"]).counts.tolist() == [[3, 0], [0, 1]]
-    with pytest.raises(TableError, match=r"column 'item': no name in row 1"):
+    with pytest.raises(TableError, match=r"column 'item', row 1: no name"):
         read({**columns, "item": ["b", None, "b", "b", "a"]}, long="item,label,worker")
 
 
@@ -132,7 +139,7 @@ def test_ids_are_names_of_their_own():
     assert read({"id": [3, 1, 2], "c": ["a|b", "b", "a"]}).ids.tolist() == ["3", "1", "2"]
     with pytest.raises(TableError, match=r"\(id\): 'a' occurs more than once"):
         read({"k": ["a", "a", "b"], "c": ["a|b", "b", "a"]}, id="k")
-    with pytest.raises(TableError, match=r"column 'k': no name in row 1"):
+    with pytest.raises(TableError, match=r"column 'k', row 1: no name"):
         read({"k": ["a", None, "b"], "c": ["a|b", "b", "a"]}, id="k")
 
 
@@ -155,3 +162,47 @@ def test_gaps_between_separators_are_noted():
     labels = read({**X, "c": ["a||b", "|b", "a"]}, candidates="c")
     assert named(labels) == [("a", "b"), ("b",), ("a",)]
     assert labels.notes == ("nothing before, after or between two '|' in rows 0, 1.",)
+
+
+def write_sheet(path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for _ in range(2):
+        book.active.append([])
+    for row in (["x", "c"], [1, "a|b"], [], [2, None], [3, "b"]):
+        book.active.append(row)
+    book.save(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("t.csv", "x,c\n1,a|b\n2,\n3,b\n", "row 1 (line 3)"),
+        ("t.csv", 'x,c\n\n"1\n1",a|b\n2,\n3,b\n', "row 1 (line 5)"),
+        ("t.tsv", "x\tc\r\n1\ta|b\r\n2\t\r\n3\tb\r\n4\t\r\n", "rows 1, 3 (lines 3, 5)"),
+        ("t.jsonl", '{"x": 1, "c": "a|b"}\n\n{"x": 2}\n{"x": 3, "c": "b"}\n', "row 1 (line 3)"),
+        ("t.json", '[{"x": 1, "c": "a|b"}, {"x": 2}, {"x": 3, "c": "b"}]', "row 1"),
+        ("t.xlsx", write_sheet, "row 1 (line 6)"),
+        ("t.parquet", lambda p: write_table({"x": [1, 2], "c": ["a|b", None]}, p), "row 1"),
+    ],
+)
+def test_rows_are_named_by_the_lines_of_their_file_too(name, content, where, tmp_path):
+    file = tmp_path / name
+    file.write_text(content, newline="") if isinstance(content, str) else content(file)
+    table = read_table(file)
+    said = read_labels(table, find_roles(table, candidates="c")).problems()
+    assert said[0] == f"no label in {where}: give them one or drop them."
+
+
+def test_lines_of_numbers_that_cannot_be_used(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("item,x,c\n1,1,a\n1,1,b\n2,1e31,a\n2,2,b\n3,inf,a\n", newline="")
+    table = read_table(file)
+    roles = find_roles(table, long="item,c", features="x")
+    with pytest.raises(TableError, match=r"'x', row 2 \(line 4\): a number too large"):
+        features(table, roles, rows=read_labels(table, roles).first, largest=1e30)
+    with pytest.raises(TableError, match=r"'x', row 4 \(line 6\): an infinite number"):
+        features(table, roles, rows=read_labels(table, roles).first)
+    for k in (1, 2):
+        (tmp_path / f"p{k}.csv").write_text("x,c\n1,a|b\n2,b\n")
+    assert read_table(tmp_path / "p*.csv").lines is None

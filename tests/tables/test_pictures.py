@@ -254,8 +254,10 @@ def test_networks_by_name_are_not_fetched(tmp_path, monkeypatch):
         try_to_load_from_cache=lambda repo, name: str(weights) if weights.exists() else None
     )
     found = {"timm": timm, "huggingface_hub": hub, "torch": torch}
-    real = vectors.load
-    monkeypatch.setattr(vectors, "load", lambda name, *rest: found.get(name) or real(name, *rest))
+    real = vectors.import_extra
+    monkeypatch.setattr(
+        vectors, "import_extra", lambda name, *rest: found.get(name) or real(name, *rest)
+    )
     Image.new("RGB", (5, 5)).save(tmp_path / "a.png")
     with pytest.raises(TableError, match="'download:timm/tiny' to fetch them"):
         embed_pictures(["a.png"], "timm/tiny", home=tmp_path)

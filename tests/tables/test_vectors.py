@@ -142,7 +142,7 @@ def test_names_of_models_go_to_the_library_unless_they_are_to_be_fetched(monkeyp
             asked.append((name, options["local_files_only"]))
             return Letters()
 
-    monkeypatch.setattr(vectors, "load", lambda *names: Library)
+    monkeypatch.setattr(vectors, "import_extra", lambda *names: Library)
     assert embed_texts(["a"], "small").tolist() == [[1, 0, 0]]
     assert embed_texts(["b"], "download:small").tolist() == [[0, 1, 0]]
     assert embed_texts(["a", "b"], "small").tolist() == [[1, 0, 0], [0, 1, 0]]  # both are known

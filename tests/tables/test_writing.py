@@ -6,6 +6,7 @@ import csv
 import io
 import json
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -49,6 +50,18 @@ def test_formulas_are_neutralized_and_numbers_are_not(tmp_path):
                        tmp_path / "a.csv")  # fmt: skip
     rows = list(csv.reader(io.StringIO(file.read_text())))
     assert rows == [["'=t", "n"], ["'=cmd()", "-1.5"], ["-1,5", "-2"], ["-1.5", "3"], ["'@x", "4"]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_a_table_of_added_columns_alone(ending, tmp_path):
+    added = {"a": np.array([0.1234567, np.nan]), "b": ["=x", None], "c": [True, False]}
+    file = write_table(None, tmp_path / f"a.{ending}", added=added, digits=3)
+    table = read_table(file)
+    assert table.names == ["a", "b", "c"]
+    assert table.numbers("a")[0] == (0.1234567 if ending == "parquet" else 0.123)
+    assert table.texts("b").to_pylist() == ["=x", None]
+    assert table.texts("c").to_pylist() == ["True", "False"]
+    assert write_table(None, tmp_path / "e.csv", added={"a": [], "b": []}).read_text() == "a,b\n"
 
 
 def test_the_own_columns_come_back_and_the_added_get_free_names(tmp_path):

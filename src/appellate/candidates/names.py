@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._text import SHOWN as SHOWN
+from appellate._text import listing as listing
+from appellate._text import naming as naming
+
 Labels = list[Any] | NDArray[Any]
 Names = NDArray[Any] | None
-
-SHOWN = 5  # rows, labels or columns that a message names before it says "and N more"
-
-
-def listing(values: Iterable[Any]) -> str:
-    """Name the first few values: ``3, 17`` or ``0, 1, 2, 3, 4 and 12 more``."""
-    distinct = list(dict.fromkeys(values))
-    shown = ", ".join(str(value) for value in distinct[:SHOWN])
-    return shown if len(distinct) <= SHOWN else f"{shown} and {len(distinct) - SHOWN} more"
-
-
-def naming(word: str, values: Iterable[Any]) -> str:
-    """Put a word, in the singular or plural, before its values: ``rows 3, 17``."""
-    distinct = list(dict.fromkeys(values))
-    return f"{word}{'' if len(distinct) == 1 else 's'} {listing(distinct)}"
 
 
 def scalars(array: NDArray[Any]) -> list[Any]:

@@ -106,6 +106,41 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 STORE = "runs.sqlite"
 
 
+home_option = click.option(
+    "--data-home",
+    "home",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of the data sets; by default APPELLATE_DATA_HOME, or else one in your cache.",
+)
+
+
+def refuse_to_replace(
+    out: Path, given: Iterable[str | None], titles: Iterable[str], needed: Iterable[str]
+) -> None:
+    """Refuse to write over what is read, or over a file that is no earlier result.
+
+    An earlier result has all columns that are needed, and none beside `titles`.
+    """
+    from numpy import load
+
+    from appellate.tables import read_table
+
+    if not out.exists():
+        return
+    if any(Path(each).exists() and out.samefile(each) for each in given if each):
+        raise UserError(f"'{out}' is read. Name another file with --out.")
+    try:
+        found = {*(load(out) if out.suffix.lower() == ".npz" else read_table(out).names)}
+    except (OSError, ValueError):
+        found = set()
+    if not {*needed} <= found <= {*titles}:
+        raise UserError(
+            f"'{out}' is there already and is no earlier result of this. Remove it, or name "
+            "another file with --out."
+        )
+
+
 def run_options(folder: str) -> Callable[[Command], Command]:
     """Add the options that say how runs are computed and where results are kept."""
     folder_help = "Folder for tables, figures and index.html; made if it does not exist."

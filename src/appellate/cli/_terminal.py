@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from appellate.experiments.results import Results
     from appellate.experiments.runner import Summary
 
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _LINES = 20  # plain lines in all, about
 _SECONDS = 30.0  # between plain lines, at most
 _WITHIN = 5.0  # between plain lines on one step, at least

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from appellate.cli._terminal import INTERRUPTED
 from appellate.cli.check import check
 from appellate.cli.compare import compare
 from appellate.cli.datasets import datasets
@@ -24,7 +25,6 @@ from appellate.cli.rectify import rectify
 from appellate.cli.reproduce import reproduce
 from appellate.cli.serve import serve
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 TERMINATED = 143  # 128 + SIGTERM
 
 _EPILOG = """\b

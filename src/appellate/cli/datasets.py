@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.filesize import decimal
 
-from appellate.cli._options import json_option
+from appellate.cli._options import home_option, json_option
 from appellate.cli._terminal import user_errors
 
 if TYPE_CHECKING:
@@ -22,14 +22,6 @@ Examples:
   appellate datasets fetch lost    show the terms of use, then download it
 """
 
-_home = click.option(
-    "--data-home",
-    "home",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the data sets; by default APPELLATE_DATA_HOME, or else one in your cache.",
-)
-
 
 @click.group(epilog=_EPILOG, short_help="List, describe and fetch data sets.")
 def datasets() -> None:
@@ -41,7 +33,7 @@ def datasets() -> None:
 
 
 @datasets.command("list", short_help="What is known, and what is in the data home.")
-@_home
+@home_option
 @json_option
 def list_datasets(home: Path | None, as_json: bool) -> None:
     """List the known data sets and say which are in the data home."""
@@ -76,7 +68,7 @@ def list_datasets(home: Path | None, as_json: bool) -> None:
 
 @datasets.command(short_help="Size, files, terms of use and citation of one.")
 @click.argument("name")
-@_home
+@home_option
 @json_option
 def info(name: str, home: Path | None, as_json: bool) -> None:
     """Say what is known of a data set, and check the files of it that are there."""
@@ -111,7 +103,7 @@ def info(name: str, home: Path | None, as_json: bool) -> None:
 
 @datasets.command(short_help="Show the terms of use, then download.")
 @click.argument("name")
-@_home
+@home_option
 @json_option
 def fetch(name: str, home: Path | None, as_json: bool) -> None:
     """Show the terms of use of a data set, then download what the data home lacks of it."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from appellate._files import WriteError, check_writable, write_file
+from appellate._files import check_writable, write_file
 from appellate._text import install
-from appellate.cli._options import json_option, out_option, set_option
-from appellate.cli._terminal import UserError, show_reports
+from appellate.cli._options import home_option, json_option, out_option, set_option
+from appellate.cli._terminal import INTERRUPTED, UserError, show_reports, user_errors
 
 if TYPE_CHECKING:
     from appellate.deep.configuration import Configuration
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from appellate.experiments.reports import Report
 
 Record = dict[str, Any]
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 DOCKET = "docket.csv"
 SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Its accuracy means nothing."
 ENDINGS = (".md", ".csv", ".tex", ".json")
@@ -68,13 +66,6 @@ Examples:
   appellate deep table runs/* --heads --out table.md
 """
 
-_home = click.option(
-    "--data-home",
-    "home",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the data sets; by default APPELLATE_DATA_HOME, or else one in your cache.",
-)
 _folder = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 _device = click.option(
     "--device", metavar="NAME", help="cpu, cuda, cuda:1, mps or auto.  [default: auto]"
@@ -100,7 +91,7 @@ def configs(name: str | None) -> None:
     """
     from appellate.deep.configuration import configuration_names, read_configuration
 
-    with _mistakes():
+    with user_errors():
         if name is not None:
             _show_configuration(read_configuration(name))
             return
@@ -163,7 +154,7 @@ def _show_configuration(configuration: Configuration) -> None:
     help="A trial of minutes: 2000 rows, a narrow network, 3 epochs. No result.",
 )
 @set_option
-@_home
+@home_option
 def train(
     name: str,
     source: str | None,
@@ -191,7 +182,7 @@ def train(
     from appellate.deep.processes import agreed, opened_group, rank
     from appellate.deep.sources import resolve_source
 
-    with _mistakes():
+    with user_errors():
         configuration = read_configuration(name)
         data_source = resolve_source(source or configuration.dataset)
         flip = runs.choose_flip(configuration, data_source, flip, bag_size)
@@ -200,7 +191,7 @@ def train(
     with opened_group(device):
         if rank() == 0:
             try:
-                with _mistakes():
+                with user_errors():
                     check_writable(out / runs.RECORD)
                     runs.check_new(out)
                     told: Any = {"flip": flip, "bag_size": bag_size, "seed": seed, "smoke": smoke}
@@ -224,18 +215,18 @@ def train(
 @deep.command(short_help="Go on with a run that was stopped.")
 @_folder
 @_device
-@_home
+@home_option
 def resume(folder: Path, device: str | None, home: Path | None) -> int:
     """Go on with the run in DIR from its checkpoint, to the result it would have had anyway."""
     _check_extra()
     from appellate.deep import runs
     from appellate.deep.processes import opened_group
 
-    with _mistakes():
+    with user_errors():
         record = runs.read_record(folder)
         if record["results"] is not None:
             click.echo(f"the run in '{folder}' is finished already.", err=True)
-            _tell(_describe(record))
+            click.echo(_describe(record))
             return 0
         with opened_group(device or record["device"]):
             data = runs.load_data(record, home)
@@ -244,7 +235,7 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
 
 @deep.command(short_help="Score a finished run.")
 @_folder
-@_home
+@home_option
 @json_option
 def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
     """Score the run in DIR: all heads on the test rows, the labels of the training rows.
@@ -255,13 +246,13 @@ def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
     _check_extra()
     from appellate.deep import runs
 
-    with _mistakes():
+    with user_errors():
         record = runs.evaluate(folder, home)
     if as_json:
         click.echo(json.dumps(record, indent=2))
         return
     _announce(record, folder, click.echo)
-    _tell(_describe(record))
+    click.echo(_describe(record))
 
 
 @deep.command(epilog=_TABLE_EPILOG, short_help="Compare finished runs, seed by seed.")
@@ -284,12 +275,12 @@ def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: boo
             raise UserError(
                 f"cannot write '{out}': name a file with --out that ends in {', '.join(ENDINGS)}."
             )
-        with _mistakes():
+        with user_errors():
             check_writable(out)
     report = _make_report(folders, all_heads=heads)
     document = {"table": list(report.records), "notes": list(report.notes)}
     if out is not None:
-        with _mistakes():
+        with user_errors():
             _write_report(report, document, out)
     if as_json:
         click.echo(json.dumps(document, indent=2, allow_nan=False))
@@ -320,7 +311,7 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
     total = record["settings"]["n_epochs"]
     _announce(record, folder, lambda text: click.echo(text, err=True))
     try:
-        with _mistakes():
+        with user_errors():
             told: Any = {"device": device, "resume": resume, "verbose": _listener(total)}
             model = runs.train(record, data, folder, **told)
     except KeyboardInterrupt:
@@ -331,36 +322,21 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
         )
         return INTERRUPTED
     truth = None if data.truth is None else data.class_names[data.truth]
-    with _mistakes():
+    with user_errors():
         docket = model.docket(truth=truth, output="docket").columns()
-        (name, first), *rest = [(name, column.tolist()) for name, column in docket.items()]
-        write_table({name: first}, folder / DOCKET, added=dict(rest), digits=6)
+        write_table(None, folder / DOCKET, added=docket, digits=6)
         runs.finish(record, model, data, folder)
-    _tell(_describe(record))
+    click.echo(_describe(record))
     names = [runs.RECORD, runs.MODEL, DOCKET, LOG, CHECKPOINT]
     names += ["tensorboard"] if (folder / "tensorboard").exists() else []
     click.echo(f"written: {', '.join(names)} in '{folder}'", err=True)
     return 0
 
 
-@contextmanager
-def _mistakes() -> Iterator[None]:
-    """Tell what the library refuses in one message."""
-    try:
-        yield
-    except (FileNotFoundError, WriteError, ValueError) as error:
-        raise UserError(str(error)) from error
-
-
 def _check_extra() -> None:
     missing = [name for name in ("torch", "safetensors", "skops") if find_spec(name) is None]
     if missing:
         raise UserError(f"deep classifiers need {' and '.join(missing)}: {install('deep')}")
-
-
-def _tell(lines: list[str]) -> None:
-    for line in lines:
-        click.echo(line)
 
 
 def _listener(total: int) -> Listener:
@@ -394,7 +370,7 @@ def _announce(record: Record, folder: Path, say: Callable[[str], None]) -> None:
         say(f"changed: {'; '.join(record['changes'])}")
 
 
-def _describe(record: Record) -> list[str]:
+def _describe(record: Record) -> str:
     """Say the results of a finished run in a few lines."""
     results = record["results"]
     epoch = f"epoch {results['epoch']} of {results['n_epochs']}"
@@ -418,7 +394,7 @@ def _describe(record: Record) -> list[str]:
     lines.append(_without_truth("training rows", results["candidates"]))
     if results["held_out"]:
         lines.append(_without_truth("held-out rows", results["held_out"]))
-    return lines
+    return "\n".join(lines)
 
 
 def _accuracies(heading: str, scores: Record, head: str) -> list[str]:
@@ -464,7 +440,7 @@ def _make_report(folders: Sequence[Path], *, all_heads: bool) -> Report:
 
     records, left_out = {}, []
     for folder in dict.fromkeys(folders):
-        with _mistakes():
+        with user_errors():
             record = runs.read_record(folder)
         if record.get("results") is not None:
             records[str(folder)] = record
@@ -475,7 +451,7 @@ def _make_report(folders: Sequence[Path], *, all_heads: bool) -> Report:
         left_out.append(
             f"'{folder}' is not finished ({done}); go on with it: {runs.resume_command(folder)}"
         )
-    with _mistakes():
+    with user_errors():
         return report_deep(records, all_heads=all_heads, left_out=left_out)
 
 

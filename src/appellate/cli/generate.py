@@ -18,6 +18,7 @@ from appellate.cli._options import (
     json_option,
     out_option,
     random_state_option,
+    refuse_to_replace,
     table_options,
 )
 from appellate.cli._terminal import UserError, user_errors
@@ -94,8 +95,8 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
     """
     from appellate import tables
     from appellate._files import check_writable
-    from appellate.candidates import name_rows
     from appellate.datasets import make_partial_labels
+    from appellate.tables.cells import name_rows
 
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
@@ -115,7 +116,8 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         if answers is not None:
             wide = [f"worker_{j + 1}" for j in range(people)]
             added = ["item", "worker", "label"] if layout == "long" else wide
-        _refuse_to_replace(out, source, [*table.names, *added], arrays)
+        titles = _ARRAYS if arrays else [*table.names, *added]
+        refuse_to_replace(out, [source], titles, titles)
         taken = next((name for name in added if name in table.names), None)
         if taken is not None:
             raise ValueError(f"{table.source} has a column {taken!r} already. Rename it.")
@@ -124,7 +126,8 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         read = tables.read_labels(table, roles)
         empty = [i for i, label in enumerate(read.majority) if label < 0]
         if empty:
-            raise ValueError(f"no truth in {name_rows(empty)}. Fill the cells or drop the rows.")
+            where = name_rows(empty, read.lines)
+            raise ValueError(f"no truth in {where}. Fill the cells or drop the rows.")
         y = read.class_names[read.labels]
         document = {"from": source, "random_state": random_state, "file": str(out)}
         if answers is not None:
@@ -201,27 +204,6 @@ def _built_in(name: str) -> dict[str, Any]:
     y = data.target if name == "digits" else data.target_names[data.target]
     titles = [str(title).replace(" ", "_") for title in data.feature_names]
     return dict(zip(titles, data.data.T, strict=True)) | {"truth": y}
-
-
-def _refuse_to_replace(out: Path, source: str, names: list[str], arrays: bool) -> None:
-    """Replace an earlier result only: a file with the very columns that would be written."""
-    from numpy import load
-
-    from appellate.tables import read_table
-
-    if not out.exists():
-        return
-    if Path(source).exists() and out.samefile(source):
-        raise UserError(f"'{out}' is the table that is read. Name another file with --out.")
-    try:
-        found = [*load(out)] if arrays else read_table(out).names
-    except (OSError, ValueError):
-        found = []
-    if found != (_ARRAYS if arrays else names):
-        raise UserError(
-            f"'{out}' is there already and is no earlier result of this. Remove it, or name "
-            "another file with --out."
-        )
 
 
 def _read_groups(groups: Sequence[str]) -> dict[str, int] | None:

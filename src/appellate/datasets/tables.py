@@ -72,7 +72,8 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     empty = np.flatnonzero(~read.matrix.any(axis=1))
     if len(empty):
         raise TableError(
-            f"{table.source}: no label in {name_rows(empty)}. Give them one or drop them."
+            f"{table.source}: no label in {name_rows(empty, read.lines)}. Give them one or drop "
+            "them."
         )
     frame = features(table, roles, rows=read.first)
     numbers = all(dtype.kind == "f" for dtype in frame.dtypes)

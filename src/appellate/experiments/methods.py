@@ -315,15 +315,20 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     ['jury', 'PL-KNN (n_neighbors=5)', 'PL-KNN (n_neighbors=5)-PLCP',
     'PL-KNN (n_neighbors=5)-PLCP(auto)']
     """
+    from appellate.bases import available_bases
+    from appellate.experiments.problems import resolve
+
     parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
+    known = ["jury", "testimony", *available_bases(), *DEEP]
     found: list[Method] = []
     for part in filter(None, map(str.strip, parts)):
         name, settings = parse_method(part)
-        if name.lower() in DEEP:
+        name = name if name in known else resolve(name, known, "method")
+        if name in DEEP:
             if deep_missing():
                 raise ImportError(deep_missing())
             partner = {"partner": "non-candidate"}
-            chosen = [deep(name.lower(), **more | settings) for more in ({}, partner)]
+            chosen = [deep(name, **more | settings) for more in ({}, partner)]
         elif name in ("jury", "testimony"):
             chosen = [Method(_title(name, settings), name, settings=_settings(settings))]  # type: ignore[arg-type]
         else:

@@ -35,7 +35,7 @@ METHODS = ("auto", "jury", "plcp", "testimony")
 LARGE = 12_000  # items from which on PL-AGGD's graph is slow
 _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
-_LARGEST = 1e30
+LARGEST = 1e30  # numbers of this size overflow on the way
 _UNKNOWN = "(nobody named)"
 _OTHERS = ("settings", "columns", "step")  # no arguments of `rectify`
 Step = Callable[[str], object]
@@ -244,8 +244,7 @@ def understand(
         alone = embeddings is None and not others
         case.embedders = _choose_embedders(case, text_model, image_model, alone)
     if wanted and (others or (method != "testimony" and not case.embedders)):
-        case.X = features(table, roles, rows=labels.first)
-        check_size(table, case.X)
+        case.X = features(table, roles, rows=labels.first, largest=LARGEST)
         case.kinds = feature_kinds(case.X, roles.text)
     if embeddings is not None:
         numbers = read_embeddings(embeddings, labels.n_rows)
@@ -317,20 +316,9 @@ def _read_costs(table: Table, names: list[str]) -> Any:
     for name in names:
         values = table.numbers(name)
         if values is None or np.isnan(values[places]).any():
-            raise TableError(f"cost: {table.source}, column {name_some([name])} holds no number.")
+            raise TableError(f"cost: {table.where(name)} holds no number.")
         columns.append(values[places])
     return np.stack(columns, axis=1).tolist()
-
-
-def check_size(table: Table, frame: Any) -> None:
-    """Refuse numbers that are too large to compute with."""
-    for name, column in frame.select_dtypes("number").items():
-        wrong = np.flatnonzero(np.abs(column.to_numpy()) > _LARGEST)
-        if len(wrong):
-            raise TableError(
-                f"{table.source}, column {name_some([name])}: row {wrong[0]} holds a number too "
-                "large to compute with. Correct it, or leave the row out."
-            )
 
 
 def read_embeddings(embeddings: Any, n: int) -> Any:
@@ -368,7 +356,7 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
         )
     if np.isnan(matrix).all():
         raise TableError(f"{where} holds no number.")
-    wrong = np.flatnonzero((np.abs(matrix) > _LARGEST).any(axis=1))
+    wrong = np.flatnonzero((np.abs(matrix) > LARGEST).any(axis=1))
     if len(wrong):
         what = (
             "infinite numbers" if np.isinf(matrix).any() else "numbers too large to compute with"
@@ -554,9 +542,9 @@ def _notes(case: Case) -> Iterator[str]:
         yield "there is nothing to learn from, so the answers alone decide; no model is left."
     elif not case.n_embeddings and not case.vectors and len(case.kinds) == 1:
         yield f"{name_some(case.kinds)} is the only column that is learned from."
-
-    cells = [cell for cell in case.cells(image) if cell] if image is not None else []
-    where = f"{case.table.source}, column {name_some([image])} (image)"
+    if image is None:
+        return
+    cells, where = [*filter(None, case.cells(image))], f"{case.table.where(image)} (image)"
     files = [cell for cell in cells if is_file(cell)]
     gone = [cell for cell in files if not os.path.isfile(case.home / cell)]
     if gone:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate import review
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.docket import Docket
 from appellate.numerics import work
 from appellate.numerics.kernels import GaussianKernel, read_kernel
@@ -257,20 +257,17 @@ def _fill(
 @contextmanager
 def _on_workers(rows: NDArray[Any], scheduler: str) -> Iterator[Any]:
     """Lay rows out over the workers of a Dask scheduler."""
+    distributed = import_extra("distributed", "scheduler=", "dask")
+    array = import_extra("dask.array", "scheduler=", "dask")
     try:
-        import dask.array as da
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError(f"scheduler= needs Dask: {install('dask')}") from error
-    try:
-        client = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
+        client = distributed.Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"no Dask scheduler answers at {scheduler!r} ({error}). Leave scheduler out to fit in "
             "this process."
         ) from error
     with client:
-        yield da.from_array(rows, chunks=(_CHUNK, -1))  # type: ignore[no-untyped-call]
+        yield array.from_array(rows, chunks=(_CHUNK, -1))
 
 
 def shared_excess(output: NDArray[Any], sets: NDArray[np.bool_]) -> float:
@@ -458,7 +455,7 @@ def _audit(hearing: Hearing, before: Hearing, rows: list[int]) -> dict[str, floa
 # -- what reviewers decide, and the page that asks them ------------------------------------
 
 
-def read_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisions:
+def take_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisions:
     """Read a file of decisions, or add some to those that were made before.
 
     These are a data frame of decisions, or labels by name.
@@ -516,7 +513,7 @@ def decisions_csv(hearing: Hearing) -> str:
     )
 
 
-def page_data(
+def collect_page(
     hearing: Hearing, settings: Mapping[str, Any], scores: Mapping[str, Any], folder: Path
 ) -> dict[str, Any]:
     """Return what the page of a run shows, as `appellate.review.write_page` takes it.

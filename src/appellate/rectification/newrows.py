@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from appellate._files import finish_folder
-from appellate.rectification.case import Embedder, add_vectors, check_size, read_embeddings
+from appellate.rectification.case import LARGEST, Embedder, add_vectors, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import features
@@ -179,16 +179,15 @@ def new_features(
         data = table.data.select(list(found.values())).rename_columns(list(found))
         own = replace(table, data=_as_numbers(data, kinds))
         known: Any = {name: tuple(roles[name]) for name in ("features", "text", "missing")}
-        frame = features(own, Roles(**known), kinds=kinds)
-        check_size(table, frame)
+        frame = features(own, Roles(**known), kinds=kinds, largest=LARGEST)
         for each in settings["features"]:
             cells = frame[each["name"]].dropna().astype(str) if "categories" in each else None
             new = [] if cells is None else cells[~cells.isin(each["categories"])]
             if len(new):
                 notes.append(
-                    f"{table.source}, column {name_some([each['name']])}: {len(new)} of "
-                    f"{len(frame)} rows hold a category that the model never saw, e.g. "
-                    f"{name_some(new[:1])}; the column says nothing of these rows."
+                    f"{table.where(each['name'])}: {len(new)} of {len(frame)} rows hold a "
+                    f"category that the model never saw, e.g. {name_some(new[:1])}; the column "
+                    "says nothing of these rows."
                 )
     if n_embeddings:
         numbers = read_embeddings(embeddings, len(table))

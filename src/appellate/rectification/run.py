@@ -26,19 +26,19 @@ from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
     Step,
+    collect_page,
     decisions_csv,
     fit,
     nobody,
-    page_data,
-    read_decisions,
     score,
+    take_decisions,
     with_time,
 )
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.review.page import render_page
 from appellate.tables import Table, join, read_table, write_table
 from appellate.tables.cells import printable
-from appellate.tables.encoding import column_places, contributions, encode
+from appellate.tables.encoding import CATEGORIES, column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
 from appellate.tables.writing import free_names
 
@@ -51,7 +51,6 @@ FILES = (
 DECISIONS = "decisions.csv"
 _ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 _NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
-_CATEGORIES = 40  # values of a column that are remembered, to know new ones
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 Columns = str | Sequence[str]
@@ -176,7 +175,7 @@ def rectify(
 def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
     """Judge a case that was understood; `step` is told what begins, and the rounds within."""
     if decisions is not None:
-        read_decisions(case, None, decisions)  # their mistakes are said before any work
+        take_decisions(case, None, decisions)  # their mistakes are said before any work
     started = time.perf_counter()
     encoder = rows = None
     if case.X is not None:
@@ -286,7 +285,7 @@ class Rectification:
         if self._hearing is None:
             return _again(self).decide(decisions, step=step)
         before, case, started = self._hearing, self._hearing.case, time.perf_counter()
-        found = read_decisions(case, before, decisions)
+        found = take_decisions(case, before, decisions)
         drawn = {*self.settings["audit"]}  # at random, in this run or in that of the decisions
         if isinstance(decisions, (str, os.PathLike)):
             document = read_document(Path(decisions).parent)
@@ -331,7 +330,8 @@ class Rectification:
         -------
         dict of str to float
             By column, and by ``"embeddings"``: how much less probable what was said of the items
-            becomes, the largest first. Empty if nothing was learned from, or from too many.
+            becomes, the largest first. Empty if there are not two to weigh against each other,
+            or too many.
         """
         if self._hearing is None:
             features = self.settings["features"]
@@ -340,7 +340,8 @@ class Rectification:
 
         hearing, rows = self._hearing, self._hearing.rows
         case, found = hearing.case, dict[str, float]()
-        if hearing.encoder is None or rows is None or case.scheduler is not None:
+        several = len(case.kinds) + (case.n_embeddings > 0) > 1
+        if hearing.encoder is None or rows is None or case.scheduler is not None or not several:
             return found
         said = case.answers if case.method == "testimony" else case.sets
         known = case.classes.tolist()
@@ -385,22 +386,13 @@ class Rectification:
             raise ValueError("this run was loaded. Call rectify again to export its labels.")
         return suggestions(self._hearing, tool, path)
 
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        parquet: bool | None = None,
-        tool: str | None = None,
-    ) -> Path:
+    def save(self, folder: str | os.PathLike[str], *, tool: str | None = None) -> Path:
         """Write everything into a folder, which changes at once or not at all.
 
         Parameters
         ----------
         folder : path
             Where; files of an earlier run are replaced, all others are kept.
-        parquet : bool, default=None
-            Write no ``rectified.csv`` beside ``rectified.parquet``; by default if the table was
-            Parquet or Arrow.
         tool : str, default=None
             Write suggestions for this labelling tool, see `export`; by default for that which
             the table was exported from, if any.
@@ -408,8 +400,9 @@ class Rectification:
         Returns
         -------
         Path
-            The folder, with the rectified table, ``docket.csv``, ``docket.html``,
-            ``suggested.csv``, ``annotators.csv`` where people answered, ``model``, ``run.json``.
+            The folder, with ``rectified.parquet`` (and ``rectified.csv``, unless the table was
+            Parquet or Arrow), ``docket.csv``, ``docket.html``, ``suggested.csv``,
+            ``annotators.csv`` where people answered, ``model``, ``run.json``.
         """
         from appellate.io import ModelFileError, save_model
 
@@ -418,27 +411,23 @@ class Rectification:
         check_folder(folder)
         target, hearing = Path(folder), self._hearing
         table = hearing.case.table
-        as_parquet = table.kind in ("parquet", "arrow") if parquet is None else parquet
-        names = self.settings["columns"]
-        labels = _columns(nw.from_native(self.labels, eager_only=True).select(names.values()))
-        added = dict(zip(names, labels.values(), strict=True))
-        frames = {"docket": self.docket, "suggested": self.suggest(SUGGESTED)}
-        frames |= {} if self.annotators is None else {"annotators": self.annotators}
+        added, tables = _labels(hearing), {"docket": hearing.columns}
+        frames = {"suggested": self.suggest(SUGGESTED), "annotators": self.annotators}
+        for name, frame in frames.items():
+            if frame is not None:
+                tables[name] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
         with whole_folder(target, owned=FILES) as stage:
-            for ending in ("parquet",) if as_parquet else ("parquet", "csv"):
-                write_table(table, stage / f"rectified.{ending}", added=added, digits=6)
+            write_table(table, stage / "rectified.parquet", added=added)
+            if table.kind not in ("parquet", "arrow"):
+                write_table(table, stage / "rectified.csv", added=added, digits=6)
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:
                 file = stage / f"suggestions{ENDINGS.get(chosen, '')}"
                 suggestions(hearing, chosen, file)
             self.importance()
-            for name, frame in frames.items():
-                columns = _columns(frame, 6)
-                if len(frame):
-                    write_table(columns, stage / f"{name}.csv")
-                else:  # every row is reviewed: there is nothing to suggest
-                    write_file(stage / f"{name}.csv", ",".join(columns) + "\n")
-            write_table(_columns(self.docket), stage / "docket.parquet")
+            for name, columns in tables.items():
+                write_table(None, stage / f"{name}.csv", added=columns, digits=6)
+            write_table(None, stage / "docket.parquet", added=hearing.columns)
             if self.model is not None:  # with what `predict` must know of the columns
                 known = ("roles", "features", "n_embeddings", "method")
                 meta = {name: self.settings[name] for name in known}
@@ -449,8 +438,8 @@ class Rectification:
                     if base is None or type(base).__module__.startswith("appellate."):
                         raise
                     self.settings["notes"].append(f"the model is not saved: {error}")
-            page = page_data(hearing, self.settings, self.scores, target)
-            write_file(stage / "docket.html", render_page(page))
+            page = render_page(collect_page(hearing, self.settings, self.scores, target))
+            (stage / "docket.html").write_text(page, encoding="utf-8", newline="\n")
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
@@ -580,11 +569,7 @@ def _make_run(
     """Collect what came out of a hearing."""
     from sklearn.pipeline import Pipeline
 
-    seconds, case, docket = time.perf_counter() - started, hearing.case, hearing.columns
-    of_item = {"label": docket["appeal"], "confidence": docket["appeal_confidence"]}
-    of_item |= {name: docket[name] for name in _ADDED if name in docket}
-    owner = case.labels.owner.tolist()
-    added = {name: [values[i] for i in owner] for name, values in of_item.items()}
+    seconds, case, added = time.perf_counter() - started, hearing.case, _labels(hearing)
     backend = frame_backend(case.table.native)
     people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
     shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
@@ -593,7 +578,7 @@ def _make_run(
     features: list[dict[str, Any]] = []
     for name, kind in case.kinds.items():
         features.append({"name": name, "kind": kind, **models.get(name, {})})
-        if kind == "category" and case.X[name].nunique() <= _CATEGORIES:
+        if kind == "category" and case.X[name].nunique() <= CATEGORIES:
             categories = sorted(map(str, case.X[name].dropna().unique()))
             features[-1] |= {"categories": categories}
     drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
@@ -618,13 +603,21 @@ def _make_run(
     }
     return Rectification(
         join(_with_numbers(case.table, case.kinds), added),
-        _frame(docket, backend),
+        _frame(hearing.columns, backend),
         _frame(shown, backend) if shown else None,
         None if hearing.encoder is None else Pipeline(parts),
         json.loads(json.dumps(settings)),
         score(hearing, before, audited),
         hearing,
     )
+
+
+def _labels(hearing: Hearing) -> dict[str, list[Any]]:
+    """Return what is added to the user's table: label, confidence and more, of every row."""
+    docket, owner = hearing.columns, hearing.case.labels.owner.tolist()
+    of_item = {"label": docket["appeal"], "confidence": docket["appeal_confidence"]}
+    of_item |= {name: docket[name] for name in _ADDED if name in docket}
+    return {name: [values[i] for i in owner] for name, values in of_item.items()}
 
 
 def suggestions(hearing: Hearing, tool: str | None, path: str | os.PathLike[str]) -> Path:
@@ -687,15 +680,6 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 def _plain(values: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in values.tolist()]
-
-
-def _columns(frame: Any, digits: int = 17) -> dict[str, list[Any]]:
-    """Return the columns of a data frame as lists, None for NaN, numbers with so many digits."""
-    columns = {s.name: s.to_list() for s in nw.from_native(frame, eager_only=True).iter_columns()}
-    for name, values in columns.items():
-        numbers = (float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in values)
-        columns[name] = [None if value != value else value for value in numbers]
-    return columns
 
 
 def _read_csv(path: Path) -> Any:

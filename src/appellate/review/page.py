@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from html.parser import HTMLParser
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from appellate._files import write_file
 from appellate._palette import DARK, LIGHT, as_css
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.candidates.names import is_missing, scalars
 from appellate.docket import Docket, free_separator
 
@@ -379,11 +378,9 @@ def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None
     str
         The page.
     """
-    if find_spec("jinja2") is None:
-        raise ImportError(f"The docket page needs jinja2: {install('report')}")
-    from markupsafe import Markup
-
     template, script, style = _parts()
+    from markupsafe import Markup  # which comes with jinja2
+
     hashes = (hashlib.sha256(text.encode()).digest() for text in (script, style))
     script_hash, style_hash = (f"'sha256-{base64.b64encode(h).decode()}'" for h in hashes)
     policy = (
@@ -409,8 +406,7 @@ def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None
 @cache
 def _parts() -> tuple[Any, str, str]:
     """Return the template, the script and the style of every page."""
-    import jinja2
-
+    jinja2 = import_extra("jinja2", "The docket page", "report")
     home = files("appellate.review") / "page"
 
     def read(name: str) -> str:

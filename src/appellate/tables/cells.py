@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from appellate._text import listing, naming
 from appellate._text import neutralize as neutralize
 from appellate._text import printable as printable  # the one door for tables
 from appellate._text import restore as restore
@@ -66,18 +67,20 @@ def name_some(names: Iterable[Any], most: int = 5) -> str:
     'a', 'b' and 1 more
     """
     shown = [name if len(name) <= 40 else name[:39] + "…" for name in map(str, names)]
-    return listing([f"'{printable(name)}'" for name in shown], most)
+    return listing((f"'{printable(name)}'" for name in shown), most)
 
 
-def listing(shown: Sequence[Any], most: int = 5) -> str:
-    """Name the first few as they are."""
-    rest = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(map(str, shown[:most])) + rest
+def name_rows(rows: Sequence[int] | NDArray[Any], lines: NDArray[Any] | None = None) -> str:
+    """Name rows for a message: their numbers from 0, and their lines where these are known.
 
-
-def name_rows(rows: Sequence[int] | NDArray[Any]) -> str:
-    """Name row numbers for a message; they count from 0, without the header."""
-    return f"row{'' if len(rows) == 1 else 's'} {listing(list(rows))}"
+    Examples
+    --------
+    >>> import numpy as np
+    >>> name_rows([1], np.array([2, 3])), name_rows([0, 4])
+    ('row 1 (line 3)', 'rows 0, 4')
+    """
+    where = naming("row", rows)
+    return where if lines is None else f"{where} ({naming('line', lines[rows])})"
 
 
 def as_text(value: Any, separator: str = "|") -> str:
@@ -337,6 +340,8 @@ class Labels:
         True labels, None where there is none.
     notes : tuple of str
         What was read in a way that is good to know.
+    lines : ndarray of int, shape (n,), or None
+        Lines of the file at which the samples begin, if it has lines.
     """
 
     rows: NDArray[np.intp]
@@ -351,6 +356,7 @@ class Labels:
     first: NDArray[np.intp]
     truth: NDArray[Any] | None
     notes: tuple[str, ...]
+    lines: NDArray[np.intp] | None = None
 
     @cached_property
     def counts(self) -> NDArray[np.float64]:
@@ -383,7 +389,8 @@ class Labels:
         if n < 2:
             said.append("one row only: nothing can be compared with it.")
         if len(empty) and not answers:
-            said.append(f"no label in {name_rows(empty)}: give them one or drop them.")
+            where = name_rows(empty, self.lines)
+            said.append(f"no label in {where}: give them one or drop them.")
         if l < 2:
             said.append(
                 f"every row has the one label {name_some(self.class_names)}, so there is nothing "
@@ -454,7 +461,7 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         (owner, items), (codes, given), *who = (coded(table, name) for name in roles.long)
         rows = owner
         people, people_names = who[0] if who else (None, ())
-        _refuse_nameless(table, roles.long[0], owner)
+        _refuse_nameless(table, roles.long[0], np.flatnonzero(owner < 0))
         first = np.full(len(items), len(table))
         np.minimum.at(first, owner, np.arange(len(table)))
         ids = np.array(items, dtype=object)
@@ -494,6 +501,7 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         first=first,
         truth=truth,
         notes=tuple(notes),
+        lines=None if table.lines is None else table.lines[first],
     )
 
 
@@ -567,8 +575,8 @@ def _sets(
         if None in lists and any(lists):  # not if all are names in brackets
             wrong = lists.index(None)
             raise TableError(
-                f"{table.source}, column {name_some([name])}: cells look like Python or JSON "
-                f"lists, but row {np.flatnonzero(codes == wrong)[0]} cannot be read: "
+                f"{table.where(name, np.flatnonzero(codes == wrong)[:1])}: cells look like Python "
+                "or JSON lists, but this one cannot be read: "
                 f"{texts[wrong][:40]!r}. Write its labels as in \"['cat', 'dog']\", or as "
                 "'cat|dog'."
             )
@@ -576,7 +584,8 @@ def _sets(
             parted = [row or () for row in lists]
             notes.append(f"cells of {name_some([name])} are read as lists of labels.")
         elif len(rows):
-            notes.append(f"nothing before, after or between two {mark!r} in {name_rows(rows)}.")
+            where = name_rows(rows, table.lines)
+            notes.append(f"nothing before, after or between two {mark!r} in {where}.")
     place: dict[str, int] = {}
     flat = [place.setdefault(label, len(place)) for row in parted for label in row]
     sizes = np.array([*map(len, parted), 0])
@@ -596,7 +605,7 @@ def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float
         fits = (values >= 0) & (values <= most) & (values < np.inf)
         wrong = np.flatnonzero(~(fits if most > 1 else fits & (values == np.trunc(values))))
         if len(wrong):
-            where = f"{table.source}, column {name_some([name])}, row {wrong[0]}"
+            where = table.where(name, wrong[:1])
             raise TableError(
                 f"{where}: no number of votes. Write 0 where nobody chose the label."
                 if most > 1
@@ -619,23 +628,18 @@ def together(
     return list(place), np.stack(found, axis=1)
 
 
-def _refuse_nameless(table: Table, name: str, codes: NDArray[np.intp]) -> None:
-    rows = np.flatnonzero(codes < 0)
+def _refuse_nameless(table: Table, name: str, rows: NDArray[np.intp]) -> None:
     if len(rows):
-        raise TableError(
-            f"{table.source}, column {name_some([name])}: no name in {name_rows(rows)}. Fill the "
-            "cells or drop the rows."
-        )
+        raise TableError(f"{table.where(name, rows)}: no name. Fill the cells or drop the rows.")
 
 
 def _ids(table: Table, name: str, first: NDArray[np.intp]) -> NDArray[Any]:
     codes, texts = coded(table, name)
-    _refuse_nameless(table, name, codes[first])
+    _refuse_nameless(table, name, first[codes[first] < 0])
     twice = np.flatnonzero(np.bincount(codes[first]) > 1)
     if len(twice):
         raise TableError(
-            f"{table.source}, column {name_some([name])} (id): "
-            f"{name_some((texts[i] for i in twice), 3)} occurs more than once. Give every row its "
-            "own id; if a row is one answer of several, use long=."
+            f"{table.where(name)} (id): {name_some((texts[i] for i in twice), 3)} occurs more "
+            "than once. Give every row its own id; if a row is one answer of several, use long=."
         )
     return np.array(texts, dtype=object)[codes[first]]

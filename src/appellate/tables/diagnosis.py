@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from appellate._text import listing
 from appellate.tables import cells
-from appellate.tables.cells import Labels, listing, name_rows, name_some, printable, read_labels
+from appellate.tables.cells import Labels, name_rows, name_some, printable, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 
@@ -104,7 +105,7 @@ class Diagnosis:
                 shown = f"{value:.1%}" if name == "truth_coverage" else f"{value:.4g}"
                 shown = str(value) if isinstance(value, int) else shown
                 lines.append(f"  {shown:>8}  {text}")
-        mend = "Mend first (rows count from 0, without the header):"
+        mend = "Mend first (rows count from 0, without the header; lines from 1):"
         for title, said in {mend: self.problems, "Note:": self.notes}.items():
             lines += ["", title, *(f"  - {text}" for text in said)] if said else []
         if self.command:
@@ -275,7 +276,7 @@ def _more_notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
         i for i, label in enumerate(() if read.truth is None else read.truth) if label is None
     ]
     if blank:
-        yield f"no truth in {name_rows(blank)}: the others are scored."
+        yield f"no truth in {name_rows(blank, read.lines)}: the others are scored."
     for name in roles.features if roles.long else ():
         texts = table.texts(name).to_pylist()
         if len({*zip(read.owner.tolist(), texts, strict=True)}) > len(read.first):

@@ -20,18 +20,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.tables import cells
 from appellate.tables.cells import TableError, name_some
 from appellate.tables.reading import Table
 from appellate.tables.roles import Roles
-from appellate.tables.vectors import Step, progress
+from appellate.tables.vectors import LONGEST, Step, progress
 
 FeatureKind = Literal["number", "category", "date", "text", "picture"]
 Fit = Callable[[NDArray[np.intp]], Callable[[NDArray[Any]], NDArray[Any]]]
 
-_LONGEST = 20_000  # letters of a text that are learned from
-_CATEGORIES = 40  # values of a column from which on they are compared as texts
+CATEGORIES = 40  # values of a column from which on they are compared as texts
 _TERMS = 20_000  # words and sequences of letters, the most frequent ones
 _DRAWN = 800  # rows of a larger table by which columns are weighed
 _SHUFFLES = 3
@@ -54,6 +53,7 @@ def features(
     *,
     rows: NDArray[np.intp] | None = None,
     kinds: Mapping[str, FeatureKind] | None = None,
+    largest: float = np.inf,
 ) -> Any:
     """Return the columns to learn from as a data frame, ready for `make_encoder`.
 
@@ -68,6 +68,8 @@ def features(
     kinds : mapping of str to str, default=None
         What the columns were when a model was fitted, see `feature_kinds`; by default what they
         look like.
+    largest : float, default=inf
+        Numbers of this size and more are refused.
 
     Returns
     -------
@@ -94,27 +96,64 @@ def features(
             f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
             "columns with features=, or give embeddings=."
         )
+    rows = np.arange(len(table)) if rows is None else rows
     words = [mark for mark in roles.missing if cells.as_number(mark) is None]
-    columns: dict[str, Any] = {}
+    columns, known = dict[str, Any](), {*table.names}
     for name in names:
-        column = table.column(name, "features")
-        column = column if rows is None else column.take(pa.array(rows))
+        (title,) = [name] if name in known else table.find([name], "features")
         kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
-        where = f"{table.source}, column {name_some([name])}"
-        if not pa.types.is_nested(column.type):
-            columns[name] = _read(column, where, kind, words, table.decimal)
-            continue
+        columns |= _read(table, title, rows, kind, words)
+    frame = pa.table(columns).to_pandas()
+    for title, numbers in frame.select_dtypes("number").items():
+        wrong = np.flatnonzero(np.abs(numbers.to_numpy()) >= largest)
+        if len(wrong):
+            infinite = np.isinf(numbers[wrong[0]])
+            raise TableError(
+                f"{table.where(title, rows[wrong[:1]])}: "
+                f"{'an infinite number' if infinite else 'a number too large to compute with'}. "
+                "Correct it, leave the cell empty, or name the column with ignore=."
+            )
+    return frame
+
+
+def _read(
+    table: Table, name: str, rows: NDArray[np.intp], kind: str | None, words: Sequence[str]
+) -> dict[str, Any]:
+    """Return a column as numbers, moments or texts; lists of numbers as a column each."""
+    column = table.data.column(name).take(pa.array(rows))
+    if pa.types.is_nested(column.type):
         try:
             matrix = np.array(column.to_pylist(), dtype=np.float64)
         except (ValueError, TypeError):
             matrix = np.empty(0)
         if matrix.ndim != 2:
             raise TableError(
-                f"{where}: not a list of numbers of one length in every row. Mend it, or name the "
-                "column with ignore=."
+                f"{table.where(name)}: not a list of numbers of one length in every row. Mend it, "
+                "or name the column with ignore=."
             )
-        columns |= {f"{name}_{j}": _finite(each, where) for j, each in enumerate(matrix.T)}
-    return pa.table(columns).to_pandas()
+        return {f"{name}_{j}": each for j, each in enumerate(matrix.T)}
+    if kind in (None, "number"):
+        values = cells.numbers(column, table.decimal, words)
+        if values is not None:
+            return {name: values}
+    if kind in (None, "date"):
+        moments = cells.dates(column)
+        if moments is not None:
+            return {name: moments.cast(pa.timestamp("us"), safe=False)}
+    texts = cells.texts(column)
+    if kind == "date":
+        raise TableError(f"{table.where(name)}: dates are expected.")
+    if kind == "number":
+        for row, text in zip(rows, texts.to_pylist(), strict=True):
+            if text and text not in words and cells.as_number(text, table.decimal) is None:
+                said = f"{name_some([text])}, but numbers are expected."
+                raise TableError(f"{table.where(name, [row])}: {said}")
+        return {name: np.full(len(texts), np.nan)}
+    if words:
+        texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
+    if kind == "text":
+        texts = pc.utf8_slice_codeunits(texts.fill_null(""), 0, LONGEST)
+    return {name: texts}
 
 
 def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind]:
@@ -143,40 +182,6 @@ def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind
         kind: FeatureKind = {"f": "number", "M": "date"}.get(dtype.kind, "category")  # type: ignore[assignment]
         found[str(name)] = "text" if name in text else kind
     return found
-
-
-def _read(column: Any, where: str, kind: str | None, words: Sequence[str], decimal: str) -> Any:
-    if kind in (None, "number"):
-        values = cells.numbers(column, decimal, words)
-        if values is not None:
-            return _finite(values, where)
-    if kind in (None, "date"):
-        moments = cells.dates(column)
-        if moments is not None:
-            return moments.cast(pa.timestamp("us"), safe=False)
-    texts = cells.texts(column)
-    if kind == "date":
-        raise TableError(f"{where}: dates are expected.")
-    if kind == "number":
-        for row, text in enumerate(texts.to_pylist()):
-            if text and text not in words and cells.as_number(text, decimal) is None:
-                raise TableError(
-                    f"{where}: row {row} holds {name_some([text])}, but numbers are expected."
-                )
-        return pa.array(np.full(len(texts), np.nan))
-    if words:
-        texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
-    return texts if kind != "text" else pc.utf8_slice_codeunits(texts.fill_null(""), 0, _LONGEST)
-
-
-def _finite(values: NDArray[np.float64], where: str) -> Any:
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        raise TableError(
-            f"{where}: row {infinite[0]} holds an infinite number. Correct it, leave the cell "
-            "empty, or name the column with ignore=."
-        )
-    return pa.array(values)
 
 
 def make_encoder(
@@ -220,18 +225,15 @@ def make_encoder(
     >>> make_encoder(frame).fit_transform(frame).shape
     (3, 3)
     """
-    try:
-        from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
-    except ImportError as error:
-        raise ImportError(f"Encoding a table needs skrub: {install('table')}") from error
+    skrub = import_extra("skrub", "Encoding a table", "table")
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     moments = make_pipeline(
-        DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()
+        skrub.DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()
     )
-    vectorizer = TableVectorizer(
-        cardinality_threshold=_CATEGORIES,
+    vectorizer = skrub.TableVectorizer(
+        cardinality_threshold=CATEGORIES,
         low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-        high_cardinality=StringEncoder(n_components=30, random_state=random_state),
+        high_cardinality=skrub.StringEncoder(n_components=30, random_state=random_state),
         numeric=numbers,
         datetime=moments,
     )
@@ -282,6 +284,8 @@ def encode(encoder: ColumnTransformer, frame: Any, step: Step = lambda text: Non
     (3, 3)
     """
     prose = [column for name, _, column in encoder.transformers if name.startswith("text ")]
+    if not prose:  # all else takes moments
+        return np.asarray(encoder.fit_transform(frame), dtype=np.float64)
     kinds = feature_kinds(frame, prose)
     each = 1 + _REDUCING + _LEARNING * min(1, _LEARNED / max(len(frame), 1))
     letters = each * sum(frame[name].str.len().sum() for name in prose)
@@ -478,7 +482,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _count(self, X: Any) -> tuple[Any, NDArray[np.intp]]:
         """Return how often words and letters come in each text, and how many letters it has."""
-        texts = [t[:_LONGEST] if isinstance(t, str) else "" for t in np.asarray(X).tolist()]
+        texts = [t[:LONGEST] if isinstance(t, str) else "" for t in np.asarray(X).tolist()]
         letters, blocks = np.array([len(text) for text in texts], dtype=np.intp), []
         for start in range(0, max(len(texts), 1), _BLOCK):
             part = slice(start, start + _BLOCK)

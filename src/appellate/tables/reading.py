@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import unicodedata
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from appellate._text import install
 from appellate.tables import cells
-from appellate.tables.cells import TableError, as_text, name_some, restore
+from appellate.tables.cells import TableError, as_text, name_rows, name_some, restore
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
 
 Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
@@ -87,6 +88,8 @@ class Table:
         Options of `read_table` that were given, to read it in the same way again.
     export : Export or None
         What a labelling tool wrote, if it came from one.
+    lines : ndarray of int, shape (n,), or None
+        Lines, from 1, at which the rows of one text file or sheet begin; None of all else.
 
     Examples
     --------
@@ -111,6 +114,7 @@ class Table:
     digest: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     export: Export | None = None
+    lines: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -137,10 +141,6 @@ class Table:
         """Titles of the columns."""
         return list(self.data.column_names)
 
-    def column(self, name: str, role: str = "") -> Any:
-        """Return a column as an Arrow array, or say which columns there are."""
-        return self.data.column(self.find([name], role)[0])
-
     def texts(self, name: str) -> Any:
         """Return a column as an Arrow array of texts, null where empty; see `cells.texts`."""
         return cells.texts(self.data.column(name))
@@ -148,6 +148,11 @@ class Table:
     def numbers(self, name: str, missing: Sequence[str] = ()) -> NDArray[np.float64] | None:
         """Return a column as numbers, NaN where empty; None if it is none of numbers."""
         return cells.numbers(self.data.column(name), self.decimal, missing)
+
+    def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
+        """Say for a message where something is: the table, a column, rows and their lines."""
+        place = f"{self.source}, column {name_some([name])}"
+        return f"{place}, {name_rows(rows, self.lines)}" if len(rows) else place
 
     def find(self, patterns: str | Sequence[str], role: str = "") -> tuple[str, ...]:
         """Return the columns that names, patterns such as ``w*`` or lists ``a,b`` stand for.
@@ -284,8 +289,8 @@ def _check(table: Table) -> Any:
         try:
             column.validate(full=cells.is_text(column.type))
         except pa.ArrowInvalid as error:
-            where = f"{table.source}, column {name_some([name])}"
-            raise TableError(f"{where}{_find_damage(column)}. Write the file again.") from error
+            said = f"{table.where(name)}{_find_damage(column)}. Write the file again."
+            raise TableError(said) from error
     return data.rename_columns([names[i] for i in kept])
 
 
@@ -310,7 +315,9 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
             with file.open("rb") as opened:
                 source = f"'{cells.printable(str(file))}'"
                 table = _read_stream(source, str(file), opened, own)
-            tables.append(replace(table, data=name_classes(table.data, file.parent)))
+            if table.kind in ("arrow", "parquet"):  # of Hugging Face, perhaps
+                table = replace(table, data=name_classes(table.data, file.parent))
+            tables.append(table)
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it does not fit into memory"
         raise TableError(f"cannot read '{path}': {reason}.") from error
@@ -328,7 +335,8 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
         return _with_export(first, together)
     data = _concatenate(tables)
     note = (f"{len(tables)} files are read as one table, {files[0].name} first.", *note)
-    return replace(tables[0], source=f"'{path}'", path=path, data=data, digest=digest, notes=note)
+    whole = replace(tables[0], source=f"'{path}'", path=path, digest=digest, notes=note)
+    return replace(whole, data=data, lines=None)
 
 
 def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
@@ -466,12 +474,14 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
     reader = csv.reader(io.StringIO(text, newline), delimiter=delimiter, strict=True)
     rows: list[list[str]] = []
     blocks: list[list[Any]] = []
+    lines = array("q")
     try:
         for row in reader:
             if not titles:
                 titles = row
             elif row and len(row) == len(titles):
                 rows.append(row)
+                lines.append(line)
             elif "".join(row).strip():
                 raise TableError(
                     f"{source}, line {line}: {len(row)} cells, but the header has {len(titles)}. "
@@ -501,7 +511,8 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
     if delimiter != "," and Path(table.path or "").suffix.lower() not in (".tsv", ".tab"):
         notes = (f"cells are parted by {delimiter!r}.", *notes)
     data = pa.Table.from_arrays(columns, names=titles)
-    return replace(table, data=data, delimiter=delimiter, notes=notes)
+    begun = np.array(lines, dtype=np.intp)
+    return replace(table, data=data, delimiter=delimiter, notes=notes, lines=begun)
 
 
 def _find_delimiter(text: str, newline: str) -> str:
@@ -523,7 +534,7 @@ def _find_delimiter(text: str, newline: str) -> str:
 
 def _read_json(table: Table, text: str, question: str | None) -> Table:
     """Read one array of objects, one object of columns, or one object a line."""
-    source, whole = table.source, None
+    source, whole, begun = table.source, None, None
     if text.lstrip().startswith("["):
         records = [(f"entry {i}", v) for i, v in enumerate(_parse(source, text, 0))]
     else:
@@ -535,11 +546,12 @@ def _read_json(table: Table, text: str, question: str | None) -> Table:
         sizes = {len(c) if isinstance(c, list) else None for c in columns.values()}
         if len(sizes) == 1 and None not in sizes:
             return replace(table, data=_from_columns(source, columns))
-        lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
+        lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
         records = [(f"line {i}", _parse(source, each, i)) for i, each in lines]
+        begun = np.array([i for i, _ in lines], dtype=np.intp)
     tool = find_tool([record for _, record in records])
     if tool is None:
-        return replace(table, data=_from_records(source, records))
+        return replace(table, data=_from_records(source, records), lines=begun)
     plain = [record for _, record in records]
     return _with_export(table, open_export(plain, tool, source=source, question=question))
 
@@ -609,20 +621,22 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
         name = names[sheet or 0] if not isinstance(sheet, str) else sheet
         if name not in names:
             raise TableError(f"{table.source} has no sheet {name!r}. It has {name_some(names)}.")
-        rows = book.get_sheet_by_name(name).to_python()
+        opened = book.get_sheet_by_name(name)
+        first, rows = (opened.start or (0, 0))[0] + 1, opened.to_python()
     except (python_calamine.CalamineError, IndexError, OSError) as error:
         raise TableError(
             f"{table.source} cannot be read as a spreadsheet: {str(error) or 'no such sheet'}. "
             "Save it again, or as CSV."
         ) from error
-    rows = [row for row in rows if any(cell != "" for cell in row)]
+    filled = [(i, row) for i, row in enumerate(rows, first) if any(cell != "" for cell in row)]
+    lines, rows = np.array([i for i, _ in filled[1:]], dtype=np.intp), [row for _, row in filled]
     titles = [as_text(cell) for cell in rows[0]] if rows else []
     columns = [[None if cell == "" else cell for cell in c] for c in zip(*rows[1:], strict=True)]
     others = [each for each in names if each != name]
     notes = (f"sheet {name!r} is read; there are also {name_some(others)}.",) if others else ()
     numbered = dict(enumerate(columns or [[]] * len(titles)))  # titles may come twice
     data = _from_columns(table.source, numbered).rename_columns(titles)
-    return replace(table, data=data, sheet=name, notes=notes)
+    return replace(table, data=data, sheet=name, notes=notes, lines=lines)
 
 
 def _read_frame(source: Any) -> Table:

@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from appellate._files import whole_folder
+from appellate._text import import_extra
 from appellate.tables.cells import TableError, as_label, name_some
-from appellate.tables.vectors import load
 
 HUGGING_FACE = "hugging-face"
 ENDINGS = {"label-studio": ".json", "argilla": ".json", "prodigy": ".jsonl", "doccano": ".jsonl",
@@ -355,7 +355,7 @@ def write_suggestions(
 
         stream = io.StringIO()
         columns = {name: [each[name] for each in found] for name in ("task", "agg_label", "score")}
-        write_csv({"task": columns.pop("task")}, stream, added=columns)
+        write_csv(None, stream, added=columns)
         return stream.getvalue()
     if tool in ("label-studio", "argilla"):
         return json.dumps(found, ensure_ascii=False, indent=1, default=str) + "\n"
@@ -411,7 +411,7 @@ def _suggest(
 
 def open_datasets() -> Any:
     """Return the library ``datasets``, or raise an ImportError that says how to get it."""
-    return load("datasets", f"tool={HUGGING_FACE!r}", "tools")
+    return import_extra("datasets", f"tool={HUGGING_FACE!r}", "tools")
 
 
 def write_dataset(

@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate._files import user_cache
-from appellate._text import install
+from appellate._text import import_extra
 from appellate.tables.cells import TableError
 
 CACHE = "APPELLATE_CACHE_HOME"
 DOWNLOAD = "download:"  # before the name of a model whose weights may be fetched
-_LONGEST = 20_000  # letters of a text that are read
+LONGEST = 20_000  # letters of a text that are read
 _BATCH = 64
 _SECONDS = 2.0  # between two reports
 
@@ -219,13 +217,6 @@ def digest_files(path: Path) -> str:
     return hashed.hexdigest()
 
 
-def load(module: str, what: str, extra: str) -> Any:
-    """Import a module that an extra brings, or say which."""
-    if find_spec(module) is None:
-        raise ImportError(f"{what} needs {module.replace('_', '-')}: {install(extra)}")
-    return import_module(module)
-
-
 def embed_texts(
     texts: Sequence[str | None], model: Any, *, step: Step = lambda text: None
 ) -> NDArray[np.float32]:
@@ -264,7 +255,7 @@ def embed_texts(
            [ 3.,  0.],
            [nan, nan]], dtype=float32)
     """
-    plain = [(text or "")[:_LONGEST] for text in texts]
+    plain = [(text or "")[:LONGEST] for text in texts]
     keys = [digest(text.encode("utf-8", "replace")) if text.strip() else "" for text in plain]
     encoder = cache(lambda: _text_encoder(model))
 
@@ -290,7 +281,7 @@ def _text_encoder(model: Any) -> Any:
     if hasattr(model, "encode") and not isinstance(model, str):
         return model
     name = os.fspath(model)
-    library = load("sentence_transformers", f"text_model={name!r}", "text")
+    library = import_extra("sentence_transformers", f"text_model={name!r}", "text")
     fetch = name.startswith(DOWNLOAD)
     try:
         return library.SentenceTransformer(
@@ -353,7 +344,7 @@ def embed_pictures(
         except ValueError as error:
             problems[i] = str(error)
             keys.append("")
-    opened = cache(lambda: open_model(model))
+    opened = cache(lambda: picture_model(model))
     bad: dict[str, str] = {}
 
     def read(row: int) -> Any:
@@ -422,8 +413,8 @@ def open_picture(content: bytes) -> Any:
     ValueError
         If it is none, is damaged, or claims to have more than 64 million pixels.
     """
-    library = load("PIL", "Reading pictures", "image")
-    image, operations = import_module("PIL.Image"), import_module("PIL.ImageOps")
+    image = import_extra("PIL.Image", "Reading pictures", "image")
+    operations = import_extra("PIL.ImageOps", "Reading pictures", "image")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sizes, which are checked here, and of metadata
@@ -442,7 +433,7 @@ def open_picture(content: bytes) -> Any:
         raise ValueError(str(error) or "damaged") from None
     except image.DecompressionBombError:
         raise ValueError(f"claims more than {_MOST_PIXELS // 10**6} million pixels") from None
-    except library.UnidentifiedImageError:
+    except image.UnidentifiedImageError:
         raise ValueError("no picture that is known (PNG, JPEG, GIF, WebP, BMP, TIFF)") from None
     except Exception as error:  # decoders raise anything at damaged files
         raise ValueError(f"damaged ({type(error).__name__})") from None
@@ -487,7 +478,7 @@ def histograms(pictures: Sequence[Any]) -> NDArray[np.float32]:
     return out
 
 
-def open_model(model: Any) -> Model:
+def picture_model(model: Any) -> Model:
     """Return a function of pictures for what the user named, see `embed_pictures`."""
     if model is None or model == HISTOGRAMS:
         return histograms
@@ -505,7 +496,7 @@ def open_model(model: Any) -> Model:
     try:
         if name.lower().endswith(".onnx"):
             return _onnx(name)
-        torch = load("torch", "image_model of TorchScript", "deep")
+        torch = import_extra("torch", "image_model of TorchScript", "deep")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # TorchScript calls itself old
             return _network(torch.jit.load(name, map_location="cpu"), (224, 224))
@@ -527,7 +518,7 @@ def _batch(pictures: Sequence[Any], size: tuple[int, int]) -> NDArray[np.float32
 
 def _network(network: Any, size: tuple[int, int]) -> Model:
     """Return a network of torch as a function of pictures, on a graphics card if there is one."""
-    torch = load("torch", "image_model", "deep")
+    torch = import_extra("torch", "image_model", "deep")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     network = network.to(device).eval()
 
@@ -541,7 +532,7 @@ def _network(network: Any, size: tuple[int, int]) -> Model:
 
 
 def _onnx(name: str) -> Model:
-    runtime = load("onnxruntime", "image_model of ONNX", "image")
+    runtime = import_extra("onnxruntime", "image_model of ONNX", "image")
     wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
     providers = [each for each in wanted if each in runtime.get_available_providers()]
     try:
@@ -555,9 +546,9 @@ def _onnx(name: str) -> Model:
 
 
 def _timm(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
-    timm = load("timm", f"image_model='timm/{name}'", "image")
+    timm = import_extra("timm", f"image_model='timm/{name}'", "image")
     if not fetch:
-        hub = load("huggingface_hub", f"image_model='timm/{name}'", "image")
+        hub = import_extra("huggingface_hub", f"image_model='timm/{name}'", "image")
         setting = timm.get_pretrained_cfg(name)
         file = None if setting is None else hub.try_to_load_from_cache(
             setting.hf_hub_id or f"timm/{name}", "model.safetensors"
@@ -569,8 +560,8 @@ def _timm(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
 
 
 def _torchvision(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
-    models = load("torchvision", f"image_model='torchvision/{name}'", "image").models
-    torch = load("torch", f"image_model='torchvision/{name}'", "deep")
+    models = import_extra("torchvision", f"image_model='torchvision/{name}'", "image").models
+    torch = import_extra("torch", f"image_model='torchvision/{name}'", "deep")
     if name not in models.list_models(models):
         raise TableError(f"image_model: torchvision has no model {name!r}.")
     weights = models.get_model_weights(name).DEFAULT

@@ -17,6 +17,7 @@ from appellate._files import whole_file
 from appellate.tables.cells import TableError, as_text, is_text, neutralize
 from appellate.tables.reading import Table, read_table
 
+_NOTHING = Table("nothing", pa.table({}), "frame")
 _KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
 
 
@@ -51,7 +52,7 @@ def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
         frame = nw.from_native(table.native)
         frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
         series = [
-            nw.new_series(name, list(values), backend=frame.implementation)
+            nw.new_series(name, values, backend=frame.implementation)
             for name, values in _beside(table, added).items()
         ]
         if frame.implementation.is_pandas_like():  # rows are known by their index
@@ -74,15 +75,28 @@ def free_names(taken: Iterable[str], names: Iterable[str]) -> list[str]:
     return free
 
 
-def _beside(table: Table, added: Mapping[str, Sequence[Any]] | None) -> dict[str, Sequence[Any]]:
-    names = free_names(table.names, added or {})
-    return dict(zip(names, (added or {}).values(), strict=True))
+def _beside(
+    table: Table, added: Mapping[str, Sequence[Any]] | None, digits: int | None = None
+) -> dict[str, list[Any]]:
+    """Return further columns under free names, as plain Python objects, numbers rounded."""
+    found, added = {}, added or {}
+    for name, values in zip(free_names(table.names, added), added.values(), strict=True):
+        found[name] = [value.item() if hasattr(value, "item") else value for value in values]
+        if digits is not None:
+            found[name] = [
+                float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in found[name]
+            ]
+    return found
 
 
 def _append(table: Table, added: Mapping[str, Sequence[Any]] | None) -> Any:
+    beside = _beside(table, added)
+    columns = {name: pa.array(values, from_pandas=True) for name, values in beside.items()}
+    if not table.names:
+        return pa.table(columns)
     data = table.data
-    for name, values in _beside(table, added).items():
-        data = data.append_column(name, pa.array(_rounded(values, None), from_pandas=True))
+    for name, column in columns.items():
+        data = data.append_column(name, column)
     return data
 
 
@@ -97,8 +111,9 @@ def write_table(
 
     Parameters
     ----------
-    data : Table or anything that `read_table` takes
-        The columns. In CSV they come back cell by cell as they were read.
+    data : Table, anything that `read_table` takes, or None
+        The columns. In CSV they come back cell by cell as they were read. None if there are
+        none beside `added`.
     path : path-like
         A name that ends in ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` or ``.json``.
     added : mapping of str to sequence, default=None
@@ -129,7 +144,7 @@ def write_table(
     b,2
     """
     kind = check_ending(path)
-    table = read_table(data)
+    table = _NOTHING if data is None else read_table(data)
     with whole_file(path) as stage:
         if kind == ".parquet":
             import pyarrow.parquet
@@ -142,8 +157,7 @@ def write_table(
                 write_csv(table, stream, added=added, digits=digits, delimiter=delimiter)
                 return Path(path)
             columns = {name: table.data.column(name).to_pylist() for name in table.names}
-            for name, values in _beside(table, added).items():
-                columns[name] = _rounded(values, digits)
+            columns |= _beside(table, added, digits)
             rows = ({n: None if v != v else v for n, v in zip(columns, row, strict=True)}
                     for row in zip(*columns.values(), strict=True))  # fmt: skip
             lines = (json.dumps(row, ensure_ascii=False, default=as_text) for row in rows)
@@ -213,11 +227,11 @@ def write_csv(
     id,note,label
     a,'=1+1,cat
     """
-    table = read_table(data)
+    table = _NOTHING if data is None else read_table(data)
     columns = {name: _cells(table.data.column(name)) for name in table.names}
-    beside = _beside(table, added)
+    beside = _beside(table, added, digits)
     for name, values in beside.items():
-        texts = map(as_text, _rounded(values, digits))
+        texts = map(as_text, values)
         comma = table.decimal == "," and all(isinstance(v, (float, int)) for v in values)
         columns[name] = [t.replace(".", ",") if comma else neutralize(t) for t in texts]
     # Lines end with a line feed, yet csv quotes carriage returns: some Pythons would not. NUL,
@@ -243,10 +257,3 @@ def _cells(column: Any) -> list[str]:
     if any("|" in as_text(each) for value in lists for each in value):
         values = [value and json.dumps(value, ensure_ascii=False) for value in values]
     return [neutralize(as_text(value)) for value in values]
-
-
-def _rounded(values: Iterable[Any], digits: int | None) -> list[Any]:
-    plain = [value.item() if hasattr(value, "item") else value for value in values]
-    if digits is None:
-        return plain
-    return [float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in plain]
