@@ -162,9 +162,9 @@ def fit_aggd(n):
 
 
 def neighbors():
-    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, brute search")
+    print(f"PL-AGGD-PLCP, n = {MANY:,}, q = {Q}, l = {LABELS}, m = {LANDMARKS}, brute search")
     told = apart(fit_aggd, MANY)
-    line("n = 100,000", told)
+    line(f"n = {MANY:,}", told)
     print(f"  {told['recall']}")
 
 

@@ -123,7 +123,7 @@ def test_the_table_has_both_readings_both_scalings_and_the_rule(problem, tmp_pat
         summary = run_all(plan(problems, methods, range(2)), problems, store)
         assert not summary.failures
         results = Results(store, problems, range(2))
-    report, _ = report_authors(results, problems, ["knn", "aggd"], {})
+    report = report_authors(results, ["knn", "aggd"], {})
     first = {row[:2]: row[2:] for row in report.sheets[0].rows}
     assert first["PL-AGGD-PLCP", "paper"] == ("0.717 ± 0.020 •",) * 2
     mean = results.scores("lost_raw", AUTHORS, "test").mean()

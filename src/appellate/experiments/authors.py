@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from appellate.bases.aggd import AGGDClassifier
 from appellate.bases.plcl import PLCLClassifier
 from appellate.datasets import load_lost
 from appellate.experiments import problems as experiments
-from appellate.experiments.figures import draw_table
 from appellate.experiments.methods import Method, alone, coupled
 from appellate.experiments.protocol import split_rows
 from appellate.experiments.reports import Report, Sheet, overview, report_table, share
@@ -29,9 +28,6 @@ from appellate.numerics.smoothers import CandidateMap
 from appellate.partner import PartnerClassifier
 from appellate.plcp import PLCPClassifier
 from appellate.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _ALTERNATIONS = 30
 
@@ -209,26 +205,20 @@ def authors_tables(bases: Sequence[str]) -> list[Table]:
     return tables
 
 
-def report_authors(
-    results: Results,
-    problems: Mapping[str, experiments.Problem],
-    bases: Sequence[str],
-    missing: Mapping[str, str],
-) -> tuple[Report, Figure]:
+def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
     """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
     filled = [fill(table, results, (*COLUMNS, RAW)) for table in authors_tables(bases)]
     report = report_table(filled[0], results, missing)
     trained = replace(overview(filled[1]), title="Transductive accuracy")
-    sheets = (*report.sheets, trained, _stopping_sheet(problems, results.splits))
+    sheets = (*report.sheets, trained, _stopping_sheet(results))
     title = "The authors' reading, and Lost as it stands"
     caption = f"{report.caption} The paper's one column of Lost stands beside both of ours."
-    report = replace(report, title=title, caption=caption, sheets=sheets)
-    return report, draw_table(filled[0])
+    return replace(report, title=title, caption=caption, sheets=sheets)
 
 
-def _stopping_sheet(problems: Mapping[str, experiments.Problem], splits: Sequence[int]) -> Sheet:
+def _stopping_sheet(results: Results) -> Sheet:
     """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
-    rows = []
+    rows, problems, splits = [], results.problems, results.splits
     for name in ("lost", RAW.dataset):
         for method in (coupled("aggd"), AUTHORS):
             found = [_history(method, problems[name], split) for split in splits]

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appellate.experiments.figures import BASELINE, INK, OURS, dress, new_figure, place_legend
+from appellate.experiments.figures import OURS, place_legend
 from appellate.experiments.methods import Method, alone, coupled
 from appellate.experiments.paper import REPRESENTATIVE_ERRORS
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import split_rows
 from appellate.experiments.reports import FIXED, MARKS, Report, Sheet, mean_text, p_value, share
-from appellate.experiments.results import Results, finite, spread
+from appellate.experiments.results import Results, finite, mean_spread
 from appellate.experiments.traces import KINDS
 from appellate.metrics import paired_comparison
+from appellate.plotting import INK, MUTED, dress, new_figure, plot_trajectories
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,8 +73,10 @@ CURVES = (
 )
 
 
-def sensitivity_methods() -> list[Method]:
+def sensitivity_methods(_: object, problem: Problem) -> list[Method]:
     """All methods of the four curves, and the base alone."""
+    if problem.name != DATASET:
+        return []
     found = [curve.method(value) for curve in CURVES for value in curve.values]
     return list(dict.fromkeys([alone(BASE), *found]))
 
@@ -89,7 +92,7 @@ def trace_methods() -> dict[str, Method]:
     return own
 
 
-def report_sensitivity(results: Results) -> Report:
+def report_sensitivity(results: Results, *_: object) -> Report:
     """Report the four curves over lambda, alpha, gamma and k on Lost."""
     reference = results.scores(DATASET, coupled(BASE), "test")
     sheets, records = [], []
@@ -104,7 +107,7 @@ def report_sensitivity(results: Results) -> Report:
             pair = paired_comparison(test, reference)
             gain = share(pair.difference, sign=True), p_value(pair.t_pvalue)
             told = ("", "", "") if default else (*gain, MARKS[pair.outcome()])
-            first, last = ((float(v.mean()), spread(v)) for v in (test, training))
+            first, last = mean_spread(test), mean_spread(training)
             name = f"{value:g}{' (the paper)' if default else ''}"
             rows.append((name, mean_text(*first), *told, mean_text(*last)))
             numbers = (*first, *last, pair.difference, finite(pair.t_pvalue))
@@ -123,9 +126,9 @@ def report_sensitivity(results: Results) -> Report:
         notes.append(f"PL-AGGD alone: test accuracy {share(float(base.mean()))}.")
     title = "Sensitivity of PL-AGGD-PLCP on Lost"
     caption = "Test accuracy when one parameter is varied and the others are the paper's."
-    sheets = [_stack(sheets), *sheets]
-    name = "sensitivity"
-    return Report(name, title, caption, tuple(sheets), tuple(records), tuple(notes), (name,))
+    sheets, drawn = [_stack(sheets), *sheets], _draw_sensitivity(results)
+    texts = "sensitivity", title, caption
+    return Report(*texts, tuple(sheets), tuple(records), tuple(notes), drawn)
 
 
 def _stack(sheets: list[Sheet]) -> Sheet:
@@ -135,7 +138,12 @@ def _stack(sheets: list[Sheet]) -> Sheet:
     return Sheet("Overview", header, tuple(rows))
 
 
-def report_trajectories(results: Results) -> Report:
+def traced(_: object, problem: Problem) -> list[Method]:
+    """All traced methods."""
+    return list(trace_methods().values()) if problem.name == DATASET else []
+
+
+def report_trajectories(results: Results, *_: object) -> Report:
     """Report the errors that appeals correct: false labels that start high, or rise."""
     examples, counts, records = [], [], []
     for title, method in trace_methods().items():
@@ -144,9 +152,9 @@ def report_trajectories(results: Results) -> Report:
         if not found:
             continue
         counts.append(_count_row(title, list(found.values())))
-        base, _, graph = title.partition(",")
+        base, graph = title.split(",")[0], "," in title
         for kind in ("rises", "starts high"):
-            if (base, kind) in REPRESENTATIVE_ERRORS and bool(graph) == (kind == "starts high"):
+            if (base, kind) in REPRESENTATIVE_ERRORS and graph == (kind == "starts high"):
                 printed = _arrows(*REPRESENTATIVE_ERRORS[base, kind])
                 examples.append((base, kind, "paper", "", *printed))
             split = next((s for s in found if found[s]["examples"][kind]), None)
@@ -175,7 +183,7 @@ def report_trajectories(results: Results) -> Report:
         f"two of each for PL-AGGD in split {results.splits[0]}. 'Graph start' begins with the "
         f"confidence of the neighbour graph, as PL-AGGD does, instead of equal shares. {FIXED}"
     )
-    drawn = ("trajectories",) if any(each["base"] == "PL-AGGD" for each in records) else ()
+    drawn = _draw_trajectories(results)
     title = "Representative errors on Lost (the paper's Fig. 2 and its table of errors)"
     return Report("trajectories", title, caption, sheets, tuple(records), (note,), drawn)
 
@@ -200,7 +208,7 @@ def _record(title: str, kind: str, split: int, example: dict[str, Any]) -> dict[
     return {"base": title, "error": kind, "split": split, **labels, **false, **true}
 
 
-def draw_sensitivity(_: Problem, results: Results) -> Figure:
+def _draw_sensitivity(results: Results) -> Figure:
     """Draw the four curves on Lost: test accuracy, its deviation, and the base alone."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -218,7 +226,7 @@ def draw_sensitivity(_: Problem, results: Results) -> Figure:
         panel.plot(x, mean, color=OURS, marker="o", markersize=4.5, linewidth=1.6)
         panel.axvline(curve.default, color=INK, linestyle=(0, (1, 2)), linewidth=1)
         if base is not None:
-            panel.axhline(base.mean(), color=BASELINE, linestyle=(0, (5, 2)), linewidth=1.2)
+            panel.axhline(base.mean(), color=MUTED, linestyle=(0, (5, 2)), linewidth=1.2)
         if curve.log:
             panel.set_xscale("log")
         symbol = f"${curve.symbol}$" if len(curve.symbol) == 1 else rf"$\{curve.symbol}$"
@@ -228,18 +236,16 @@ def draw_sensitivity(_: Problem, results: Results) -> Figure:
     handles = [
         Line2D([], [], color=OURS, marker="o", markersize=5, label="PL-AGGD-PLCP"),
         Patch(facecolor=OURS, alpha=0.16, label="± deviation over splits"),
-        Line2D([], [], color=BASELINE, linestyle=(0, (5, 2)), label="PL-AGGD alone"),
+        Line2D([], [], color=MUTED, linestyle=(0, (5, 2)), label="PL-AGGD alone"),
         Line2D([], [], color=INK, linestyle=(0, (1, 2)), label="the paper's value"),
     ]
     place_legend(figure, handles)
     return figure
 
 
-def draw_trajectories(problem: Problem, results: Results) -> Figure | None:
+def _draw_trajectories(results: Results) -> Figure | None:
     """Fit PL-AGGD-PLCP on the first split again and draw two samples of each error."""
-    from appellate.plotting import plot_trajectories
-
-    split = results.splits[0]
+    split, problem = results.splits[0], results.problems[DATASET]
     row = results.row(DATASET, trace_methods()["PL-AGGD"], split)
     if row is None or row.details is None or problem.truth is None:
         return None
