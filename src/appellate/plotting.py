@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from itertools import zip_longest
-from os import PathLike
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from appellate.plcp import PLCPClassifier
 
-__all__ = ["plot_trajectories", "save_trajectories"]
+__all__ = ["plot_trajectories"]
 
 _ROLES = {
     "verdict": "label of the verdict",
@@ -74,7 +73,7 @@ def plot_trajectories(
     Returns
     -------
     ndarray of matplotlib Axes, shape (number of samples,)
-        The panels, in the order of `samples`.
+        The panels, in the order of `samples`; ``panels[0].figure.savefig`` writes them to a file.
 
     Examples
     --------
@@ -104,34 +103,6 @@ def plot_trajectories(
     panels[0].set_ylim(bottom=0)  # shared, so only when every curve is there
     _draw_legend(panels[0].figure, {role for drawn in roles for role in drawn.values()})
     return panels
-
-
-def save_trajectories(
-    path: str | PathLike[str], model: PLCPClassifier, samples: ArrayLike, **options: Any
-) -> None:
-    """Write the figure of `plot_trajectories` to a file, without a window or pyplot.
-
-    Parameters
-    ----------
-    path : str or path
-        File; the ending chooses the format.
-    model, samples, **options
-        As for `plot_trajectories`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from appellate import PLCPClassifier, SUREClassifier
-    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
-    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
-    >>> model = PLCPClassifier(SUREClassifier(), keep_confidences=True).fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_trajectories(f"{folder}/figure.png", model, [0, 5])
-    """
-    rows = _check_samples(model, samples)
-    figure = new_figure(*_size(len(rows)))
-    plot_trajectories(model, rows, figure=figure, **options)
-    figure.savefig(path, dpi=160)
 
 
 def new_figure(width: float, height: float) -> Figure:

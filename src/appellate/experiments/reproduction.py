@@ -10,7 +10,6 @@ from typing import Any
 from appellate._files import whole_folder
 from appellate.bases import available_bases
 from appellate.experiments import studies
-from appellate.experiments.authors import RAW, authors_tables, load_raw_lost, report_authors
 from appellate.experiments.curves import CURVE_METHODS, curve_problems, report_curves
 from appellate.experiments.methods import BASES, Method, deep_missing
 from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
@@ -102,7 +101,7 @@ EXPERIMENTS = {name: _of_paper(name) for name in TABLES[:-2]} | {
     "sensitivity": Experiment(studies.sensitivity_methods, studies.report_sensitivity, True),
     "trajectories": Experiment(studies.traced, studies.report_trajectories, True),
     "authors": Experiment(
-        lambda bases, _: authors_tables(bases)[0].methods(), report_authors, True
+        lambda bases, _: studies.authors_tables(bases)[0].methods(), studies.report_authors, True
     ),
     "rivals": Experiment(rival_methods, report_rivals),
     "curves": Experiment(lambda *_: CURVE_METHODS, report_curves),
@@ -134,7 +133,7 @@ def request(
         chosen = tuple(BASES)
     problems, missing = (curve_problems(), {}) if name == "curves" else load_problems(known)
     if name == "authors" and DATASET in problems:
-        problems[RAW.dataset] = load_raw_lost()
+        problems[studies.RAW.dataset] = studies.load_raw_lost()
     tables = TABLES if name == "all" else (name,)
     what = Reproduction(tables, chosen, problems, tuple(splits), missing)
     if DATASET not in known and all(EXPERIMENTS[each].needs_lost for each in tables):

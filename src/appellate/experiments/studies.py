@@ -1,19 +1,35 @@
-"""Sensitivity on Lost, and samples whose confidence went astray: not tables of data sets."""
+"""Studies around Lost: sensitivity, samples that went astray, and the authors' own reading."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from appellate.datasets import load_lost
+from appellate.experiments import problems
+from appellate.experiments.authors import AUTHORS, corrected_shares, stopping_round
 from appellate.experiments.figures import OURS, place_legend
 from appellate.experiments.methods import Method, alone, coupled
 from appellate.experiments.paper import REPRESENTATIVE_ERRORS
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import split_rows
-from appellate.experiments.reports import FIXED, MARKS, Report, Sheet, mean_text, p_value, share
-from appellate.experiments.results import Results, finite, mean_spread
+from appellate.experiments.reports import (
+    FIXED,
+    MARKS,
+    Report,
+    Sheet,
+    mean_text,
+    overview,
+    p_value,
+    report_table,
+    share,
+)
+from appellate.experiments.results import Results, fill, finite, mean_spread
+from appellate.experiments.tables import COLUMNS, Column, Table, make_table
 from appellate.experiments.traces import KINDS
 from appellate.metrics import paired_comparison
 from appellate.plotting import INK, MUTED, dress, new_figure, plot_trajectories
@@ -269,3 +285,81 @@ def _draw_trajectories(results: Results) -> Figure | None:
     highest = max(np.max(line.get_ydata()) for panel in panels for line in panel.lines)
     panels[0].set_ylim(0, 1.06 * highest)
     return figure
+
+
+# -- the authors' reading of the paper ------------------------------------------------------
+
+
+def load_raw_lost() -> Problem:
+    """Load Lost without scaling, as the authors' PL-AGGD and PLCP have it.
+
+    `load_problem` z-scores it, as their PL-CL does.
+
+    Raises
+    ------
+    UnavailableError
+        If its file is missing or cannot be read.
+    """
+    found, data = problems.load_problem("lost"), load_lost(download_if_missing=False)
+    rows = np.asarray(data.X, dtype=np.float64)
+    return replace(found, name="lost_raw", title="Lost (as it stands)", X=rows)
+
+
+RAW = Column("Lost (as it stands)", "lost_raw", paper="Lost")
+_ROUNDS = 10  # in which the paper's rule is looked for
+
+
+def authors_tables(bases: Sequence[str]) -> list[Table]:
+    """Declare test and transductive accuracy, the authors' reading below PL-AGGD-PLCP."""
+    pair, tables = (AUTHORS, alone("aggd")), []
+    for name in ("test-accuracy", "transductive"):
+        table = make_table(name, ["aggd", *(base for base in bases if base != "aggd")])
+        before, after, *rest = (e for e in table.lines if e.method.kind in ("base", "plcp"))
+        kept = [e for e in rest if e.score == before.score and not e.method.settings]
+        own = replace(after, title=AUTHORS.title, method=AUTHORS, compared=pair, paper=after.title)
+        tables.append(replace(table, name="authors", lines=(before, after, own, *kept)))
+    return tables
+
+
+def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
+    """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
+    filled = [fill(table, results, (*COLUMNS, RAW)) for table in authors_tables(bases)]
+    report = report_table(filled[0], results, missing)
+    trained = replace(overview(filled[1]), title="Transductive accuracy")
+    sheets = (*report.sheets, trained, _stopping_sheet(results))
+    title = "The authors' reading, and Lost as it stands"
+    caption = f"{report.caption} The paper's one column of Lost stands beside both of ours."
+    return replace(report, title=title, caption=caption, sheets=sheets)
+
+
+def _stopping_sheet(results: Results) -> Sheet:
+    """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
+    rows, found, splits = [], results.problems, results.splits
+    for name in ("lost", RAW.dataset):
+        for method in (coupled("aggd"), AUTHORS):
+            told = [_history(method, found[name], split) for split in splits]
+            shares = np.array([each for each, _ in told]).mean(axis=0)
+            stops = [stop for _, stop in told if stop is not None]
+            text = f"{len(stops)} of {len(splits)}"
+            text += f", after round {np.mean(stops):.1f}" if stops else ""
+            numbers = (share(v, percent=True) for v in (*shares[:3], shares[3:].max()))
+            rows.append((found[name].title, method.title, *numbers, text))
+    title = (
+        f"The paper's rule to stop, {_ROUNDS} rounds: per cent of the wrong training labels that "
+        "a round corrects (it needs the truth, and stops after two rounds in a row above 5)"
+    )
+    rounds = ("round 1", "round 2", "round 3", "most of the later")
+    return Sheet(title, ("data set", "method", *rounds, "splits that stop"), tuple(rows))
+
+
+def _history(
+    method: Method, problem: Problem, split: int
+) -> tuple[NDArray[np.float64], int | None]:
+    """Shares of wrong labels that every round corrects, and the round after which to stop."""
+    if problem.truth is None:
+        raise ValueError("the paper's rule needs the truth.")
+    train, _ = split_rows(len(problem.X), split)
+    model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
+    history = model.fit(problem.X[train], problem.candidates[train]).label_history_
+    truth = problem.truth[train]
+    return corrected_shares(history, truth), stopping_round(history, truth)
