@@ -10,7 +10,6 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-import daqp
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
@@ -74,16 +73,6 @@ def apart(function, *arguments):
     """Call a function of a script in a process of its own, so that the peak memory is its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
-
-
-def solve_daqp(linear, quadratic=None):
-    """Min x'Qx/2 + linear'x over the simplex."""
-    m = len(linear)
-    quadratic = np.eye(m) if quadratic is None else quadratic
-    sense = np.zeros(m + 1, dtype=np.int32)
-    sense[-1] = 5
-    upper, lower = np.append(np.full(m, 1e30), 1.0), np.append(np.zeros(m), 1.0)
-    return daqp.solve(quadratic, linear, np.ones((1, m)), upper, lower, sense)[0]
 
 
 # -- results of studies ---------------------------------------------------------------------

@@ -13,7 +13,8 @@ import time
 import clarabel
 import numpy as np
 import scipy.sparse as sp
-from _common import apart, best_time, make_data, peak_bytes, run_parts, solve_daqp
+from _common import apart, best_time, make_data, peak_bytes, run_parts
+from _solvers import solve_daqp
 
 from appellate import PLCPClassifier
 from appellate.bases import make_base

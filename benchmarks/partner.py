@@ -14,15 +14,8 @@ import numpy as np
 import piqp
 import scipy.linalg as la
 import scipy.sparse as sp
-from _common import (
-    apart,
-    best_time,
-    make_candidates,
-    make_data,
-    peak_bytes,
-    run_parts,
-    solve_daqp,
-)
+from _common import apart, best_time, make_candidates, make_data, peak_bytes, run_parts
+from _solvers import solve_daqp
 
 from appellate import PLCPClassifier, SUREClassifier
 from appellate.numerics.entries import CandidateEntries
