@@ -100,7 +100,9 @@ def table(head, rows):
 
 def replace_measured(page, begin, end, text):
     """Replace what stands between two marks in a page of the documentation."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, _, after = rest.partition(end)
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    if not found or end not in rest:
+        raise SystemExit(f"{page} has no '{begin}' ... '{end}' to write between")
+    after = rest.split(end, 1)[1]
     page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
     print(f"wrote {page}")
