@@ -20,9 +20,12 @@ WITHOUT_TORCH := --allow-subclassing-any --allow-untyped-decorators --no-warn-un
 
 # The tests of single parts. Those of whole programs, pages and large data are for `make test`.
 UNIT := tests/bases tests/candidates tests/metrics tests/model_selection tests/numerics \
-	$(filter-out tests/test_blocks.py tests/test_cluster.py tests/test_documents.py \
+	$(filter-out tests/test_benchmarks.py tests/test_blocks.py tests/test_cluster.py tests/test_documents.py \
 	tests/test_estimators.py tests/test_examples.py tests/test_large.py \
 	tests/test_out_of_core.py, $(wildcard tests/test_*.py))
+
+# What needs no data and some minutes each. All else in benchmarks/ is a study of accuracy.
+BENCHMARKS := costs partner bases scale evidence features deep
 
 .PHONY: help demo check test test-slow test-real fuzz crash data-home coverage lint bench docs dist clean
 .DEFAULT_GOAL := help
@@ -71,9 +74,9 @@ lint: $(VENV)/.stamp-dev ## style, types and import contracts
 	$(LINT)
 	$(BIN)/mypy
 
-bench: $(VENV)/.stamp-dev ## run the benchmarks one after another
-	@set -e; for file in benchmarks/[!_]*.py; do \
-		echo "== $$file"; $(BIN)/python "$$file"; \
+bench: $(VENV)/.stamp-dev ## speed and memory as ratios, in half an hour; studies are in CONTRIBUTING.md
+	@set -e; for name in $(BENCHMARKS); do \
+		echo "== $$name"; $(BIN)/python benchmarks/$$name.py; \
 	done
 
 docs: $(VENV)/.stamp-docs ## build the site into docs/_build/html; a warning is an error

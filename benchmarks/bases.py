@@ -1,23 +1,20 @@
 """Speed and memory of the base classifiers, each as a ratio of two things of this run.
 
-1. PL-AGGD at the size of Lost against the same fit by generic QP solvers.
-2. Every kernel base coupled against alone, n = 4000.
-3. Growth of the time over n = 2000, 4000, 8000, and peak memory against one n x n matrix.
-4. Every coupled base at the size of Yahoo! News' training half: minutes and memory.
-
-Usage: python benchmarks/bases.py [1 2 3 4]
+solvers   PL-AGGD at the size of Lost against the same fit by generic QP solvers
+coupling  every kernel base coupled against alone, n = 4,000
+growth    growth of the time over n = 2,000, 4,000, 8,000, and peak memory against one n x n matrix
+largest   every coupled base at the size of Yahoo! News' training half: minutes each, 3 n x n
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 
 import clarabel
 import numpy as np
 import scipy.sparse as sp
-from _common import best_time, make_data, peak_bytes, solve_daqp
+from _common import apart, best_time, make_data, peak_bytes, run_parts
+from _solvers import solve_daqp
 
 from appellate import PLCPClassifier
 from appellate.bases import make_base
@@ -36,7 +33,7 @@ def coupled(name):
     return PLCPClassifier(make_base(name), random_state=0)
 
 
-# -- 1. generic solvers -------------------------------------------------------------------
+# -- generic solvers -------------------------------------------------------------------
 
 
 def propagation_problem(weights, neighbors, candidates, target, fidelity):
@@ -89,7 +86,7 @@ def solver_ratio():
     )
 
 
-# -- 2. coupling --------------------------------------------------------------------------
+# -- coupling --------------------------------------------------------------------------
 
 
 def coupling_ratio():
@@ -102,31 +99,23 @@ def coupling_ratio():
         print(f"  {name:5} {alone:6.2f} s  {both:6.2f} s  ratio {both / alone:4.2f}", flush=True)
 
 
-# -- 3. and 4. in processes of their own, so that the peak memory is that of one fit ---------
+# -- in processes of their own, so that the peak memory is that of one fit ------------------
 
 
-def measure(kind, name, n, n_labels, n_features):
+def measure(make, name, n, n_labels, n_features):
+    """Seconds and bytes of one fit."""
     X, candidates = make_data(n, n_labels, n_features)
-    make = make_base if kind == "alone" else coupled
     make(name).fit(X[:200], candidates[:200])
     before = peak_bytes()
     start = time.perf_counter()
     make(name).fit(X, candidates)
-    print(time.perf_counter() - start, peak_bytes() - before)
-
-
-def measured(kind, name, n, n_labels, n_features):
-    command = [sys.executable, __file__, kind, name, *map(str, (n, n_labels, n_features))]
-    seconds, memory = subprocess.run(
-        command, check=True, capture_output=True, text=True
-    ).stdout.split()
-    return float(seconds), float(memory)
+    return time.perf_counter() - start, peak_bytes() - before
 
 
 def growth():
     print(f"growth of a fit over n = {GROWTH}, l = 50 (exponent at most 3, knn 2)")
     for name in BASES:
-        results = [measured("alone", name, n, 50, 60) for n in GROWTH]
+        results = [apart(measure, make_base, name, n, 50, 60) for n in GROWTH]
         seconds = [s for s, _ in results]
         exponent = np.polyfit(np.log(GROWTH), np.log(seconds), 1)[0]
         memory = results[-1][1] / (8 * GROWTH[-1] ** 2)
@@ -141,7 +130,7 @@ def largest():
     n, n_labels, n_features = LARGEST
     print(f"coupled at n = {n}, q = {n_features}, l = {n_labels} (at most 300 s, 3 n x n)")
     for name in BASES:
-        seconds, memory = measured("coupled", name, n, n_labels, n_features)
+        seconds, memory = apart(measure, coupled, name, n, n_labels, n_features)
         print(
             f"  {name:5} {seconds:6.1f} s  memory {memory / 2**30:5.2f} GiB"
             f" = {memory / (8 * n * n):4.2f} n x n",
@@ -149,14 +138,12 @@ def largest():
         )
 
 
-def main():
-    parts = {"1": solver_ratio, "2": coupling_ratio, "3": growth, "4": largest}
-    if len(sys.argv) == 6:
-        measure(*sys.argv[1:3], *map(int, sys.argv[3:]))
-        return
-    for part in sys.argv[1:] or parts:
-        parts[part]()
-
+PARTS = {
+    "solvers": solver_ratio,
+    "coupling": coupling_ratio,
+    "growth": growth,
+    "largest": largest,
+}
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, PARTS, ["solvers", "coupling", "growth"])

@@ -3,14 +3,12 @@
 Ratios of times, one thread: `predict` without a cost against the argmax of the scores alone, which
 is all it was before there were costs; and the added time of a matrix against one (n, l) x (l, l)
 product and the probabilities that it needs.
-
-Usage: python benchmarks/costs.py
 """
 
 from __future__ import annotations
 
 import numpy as np
-from _common import best_time, make_data
+from _common import best_time, make_data, make_parser
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -44,5 +42,6 @@ def main():
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     with threadpool_limits(limits=1):
         main()

@@ -1,8 +1,5 @@
 """Crowds: testimony beside crowd-kit and cleanlab, on real and generated answers.
 
-    APPELLATE_DATA_HOME=... python benchmarks/crowd.py [--sets labelme ...] [--rivals GLAD ...]
-    python benchmarks/crowd.py --sets workers --draws 5 --first 0
-
 The rivals run in an environment of their own, which the script makes in a temporary folder
 (or finds in --environment); --alone leaves them out. Every method labels the training rows.
 Its labels train the same kernel ridge for the test rows, but for testimony, which has a model.
@@ -279,7 +276,8 @@ def show(name, draws):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    form = argparse.RawDescriptionHelpFormatter  # not of _common, which the rivals cannot import
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
     parser.add_argument("--rivals", nargs="*", default=RIVALS, choices=RIVALS)
     parser.add_argument("--alone", action="store_true", help="without the rivals")

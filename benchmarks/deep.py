@@ -5,11 +5,11 @@ Every figure is a ratio of two things measured in turn, batch by batch, on one t
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
 import torch
+from _common import make_parser
 from sklearn.base import clone
 from torch.nn import functional as F
 
@@ -91,8 +91,8 @@ def compare(title, model, X, candidates, parts, repeats, batch_size=128):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=15)
+    parser = make_parser(__doc__)
+    parser.add_argument("--repeats", type=int, default=15, help="batches  [default: 15]")
     repeats = parser.parse_args().repeats
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)

@@ -1,23 +1,20 @@
 """Networks that take candidate sets label-first or set-first, at about equal compute.
 
-    python benchmarks/deep_evidence.py run [--cells lost,msrcv2] [--seeds 0,1,2,3,4]
-    python benchmarks/deep_evidence.py table
-
-A run adds a line to the store for every cell, seed and method that is not there yet, so that it
-can be stopped at any moment and begun again. Settings were found on seeds 100 and 101.
+run    cells, seeds and methods that the store lacks, then the table: hours. It may be stopped at
+       any moment and begun again. Settings were found on seeds 100 and 101.
+table  means in per cent, test / training, and paired p against K label-first networks
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from _common import ROOT, add_line, make_parser, read_lines
 from scipy import stats
 
 from appellate import datasets
@@ -32,7 +29,7 @@ from appellate.deep import (
 )
 from appellate.experiments.protocol import split_rows
 
-STORE = Path(__file__).parents[1] / "build" / "deep-evidence.jsonl"
+STORE = ROOT / "build" / "deep-evidence.jsonl"
 TABLES = ("lost", "msrcv2")
 IMAGES = ("fashion-bags", "fashion-uniform", "fashion-tail", "fashion-instance", "cifar-bags")
 PEOPLE = ("cifar10n", "cifar10h")
@@ -52,10 +49,7 @@ METHODS: dict[str, dict[str, Any]] = {
 def load(cell: str, seed: int) -> tuple[Any, ...]:
     """Training rows, candidates and truth; test rows and truth."""
     if cell in TABLES:
-        loader = {"lost": datasets.load_lost, "msrcv2": datasets.load_msrcv2}[cell]
-        X, candidates, y = loader(return_X_candidates_y=True)
-        names = np.unique(y) if candidates.shape[1] == len(np.unique(y)) else None
-        y = np.searchsorted(names, y) if names is not None and y.dtype.kind in "US" else y
+        X, candidates, y = getattr(datasets, f"load_{cell}")(return_X_candidates_y=True)
         train, test = split_rows(len(X), seed)
         return X[train], candidates[train], y[train], X[test], y[test]
     rng = np.random.RandomState(seed)
@@ -151,30 +145,21 @@ def score(cell: str, method: str, seed: int) -> list[dict[str, Any]]:
     return [found, found | first | {"seconds": round(found["seconds"] / 5, 1)}]
 
 
-def read() -> list[dict[str, Any]]:
-    """Read the store."""
-    if not STORE.exists():
-        return []
-    return [json.loads(line) for line in STORE.read_text(encoding="utf-8").splitlines()]
-
-
 def run(cells: list[str], seeds: list[int], methods: list[str]) -> None:
     """Do what is not in the store."""
     torch.set_num_threads(1)
-    STORE.parent.mkdir(parents=True, exist_ok=True)
-    done = {(r["cell"], r["method"], r["seed"]) for r in read()}
+    done = {(r["cell"], r["method"], r["seed"]) for r in read_lines(STORE)}
     for seed, cell, method in product(seeds, cells, methods):
         if (cell, method, seed) in done:
             continue
         for found in score(cell, method, seed):
-            with STORE.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(found) + "\n")
+            add_line(STORE, found)
             print(json.dumps(found), flush=True)
 
 
 def table() -> None:
     """Print means in per cent, test / training, and paired p against K label-first networks."""
-    records = [r for r in read() if r["seed"] < 100]
+    records = [r for r in read_lines(STORE) if r["seed"] < 100]
     by = {(r["cell"], r["method"], r["seed"]): r for r in records}
     for cell in dict.fromkeys(r["cell"] for r in records):
         print(f"\n{cell}")
@@ -197,7 +182,7 @@ def table() -> None:
 
 def main() -> None:
     """Run or show."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("--cells", default=",".join((*TABLES, *IMAGES, *PEOPLE, *PICO)))
     parser.add_argument("--seeds", default="0,1,2,3,4")

@@ -1,15 +1,15 @@
 """Deep PLCP on images and tables: base, coupled, controls and ablations, on paired seeds.
 
-    python benchmarks/deep_study.py            run what is missing, then write docs/deep.md
-    python benchmarks/deep_study.py --report   only write the tables
+run    runs that the store lacks, then the tables: half an hour. It may be stopped at any moment
+       and begun again.
+table  the tables alone
 
-It reads Fashion-MNIST, CIFAR-10, CIFAR-10N, Lost, MSRCv2 and FG-NET from the data home. Each
-finished run is a line of ``build/deep-study.jsonl``; a run that was stopped goes on from there.
+Tables are printed, and with --write they replace those of a page (docs/deep.md). It reads
+Fashion-MNIST, CIFAR-10, CIFAR-10N, Lost, MSRCv2 and FG-NET from the data home.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -19,12 +19,12 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from _common import ROOT, add_line, make_parser, read_lines, replace_measured, table
 
 from appellate.metrics import candidate_likelihood, covering_rate, paired_comparison
 
-ROOT = Path(__file__).parents[1]
 STORE = ROOT / "build" / "deep-study.jsonl"
-PAGE = ROOT / "docs" / "deep.md"
+MARKS = "<!-- study: written by benchmarks/deep_study.py -->", "<!-- end of study -->"
 SEEDS = range(5)
 FLIPS = (0.1, 0.3, 0.5)
 HEADS = ("base", "partner", "mean")
@@ -280,8 +280,7 @@ ROWS = (
 
 
 def image_table(results, problem, flips, score):
-    heads = ["", *("CIFAR-10N" if q is None else f"q = {q:g}" for q in flips)]
-    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    rows = []
     for title, variant, head in ROWS:
         cells = [title]
         for flip in flips:
@@ -291,8 +290,8 @@ def image_table(results, problem, flips, score):
             alone = title == "base alone"
             cells.append(cell(ours, None if alone else base) if len(ours) else "")
         if any(cells[1:]):
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            rows.append(cells)
+    return table(["", *("CIFAR-10N" if q is None else f"q = {q:g}" for q in flips)], rows)
 
 
 def pooled(results, problem, flips, first, second, score="test"):
@@ -327,11 +326,11 @@ def comparison_table(results):
         "cifar10n": (None,),
         "fashion-pico": FLIPS,
     }
-    lines = ["| points, pooled over q | " + " | ".join(problems) + " |", "|---|---|---|---|---|"]
-    for title, first, second in COMPARISONS:
-        cells = [pooled(results, p, flips, first, second) for p, flips in problems.items()]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    rows = [
+        [title, *(pooled(results, p, flips, first, second) for p, flips in problems.items())]
+        for title, first, second in COMPARISONS
+    ]
+    return table(["points, pooled over q", *problems], rows)
 
 
 TABLE_ROWS = (
@@ -345,15 +344,15 @@ TABLE_ROWS = (
 
 
 def real_world_table(results):
-    lines = ["| | " + " | ".join(TABLES) + " |", "|---|---|---|---|"]
+    rows = []
     for title, variant, head in TABLE_ROWS:
-        cells = []
+        cells = [title]
         for problem in TABLES:
             wanted = {"problem": problem, "inner": False}
             ours = results.series(f"test {head}", variant=variant, **wanted)
             base = results.series("test base", variant="independent", **wanted)
             cells.append(cell(ours, None if title == "PRODEN alone" else base))
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+        rows.append(cells)
     chosen = ["**chosen without the truth**"]
     for problem in TABLES:
         wanted = {"problem": problem, "inner": True}
@@ -364,8 +363,7 @@ def real_world_table(results):
         title, variant, head = TABLE_ROWS[int(np.argmax(scores))]
         ours = results.series(f"test {head}", variant=variant, problem=problem, inner=False)
         chosen.append(f"**{cell(ours)}** ({title})")
-    lines.append("| " + " | ".join(chosen) + " |")
-    return "\n".join(lines)
+    return table(["", *TABLES], [*rows, chosen])
 
 
 def report(results):
@@ -399,34 +397,26 @@ def supervised_line(results, problem):
     return f"Fully supervised (q = 0): the base head of PLCP is {same} as the base alone."
 
 
-def write(text):
-    start, stop = "<!-- study: written by benchmarks/deep_study.py -->", "<!-- end of study -->"
-    page = PAGE.read_text(encoding="utf-8")
-    head, rest = page.split(start)
-    tail = rest.split(stop)[1]
-    PAGE.write_text(f"{head}{start}\n\n{text}\n\n{stop}{tail}", encoding="utf-8")
-    print(f"wrote {PAGE.relative_to(ROOT)}")
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--report", action="store_true", help="only write the tables")
+    parser = make_parser(__doc__)
+    parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="replace its tables")
     options = parser.parse_args()
-    STORE.parent.mkdir(exist_ok=True)
-    lines = STORE.read_text().splitlines() if STORE.exists() else []
-    records = [json.loads(line) for line in lines]
+    records = read_lines(STORE)
     done = {key(record) for record in records}
-    left = [job for job in plan() if key(job) not in done]
-    if left and not options.report:
-        with ProcessPoolExecutor(options.jobs) as pool, STORE.open("a") as file:
-            for number, future in enumerate(as_completed([pool.submit(run, j) for j in left]), 1):
-                record = future.result()
-                records.append(record)
-                file.write(json.dumps(record) + "\n")
-                file.flush()
-                print(f"[{number}/{len(left)}]", json.dumps(record), flush=True)
-    write(report(Results(records)))
+    left = [job for job in plan() if options.what == "run" and key(job) not in done]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for number, future in enumerate(as_completed([pool.submit(run, j) for j in left]), 1):
+            records.append(future.result())
+            add_line(STORE, records[-1])
+            print(f"[{number}/{len(left)}]", json.dumps(records[-1]), flush=True)
+    if not records:
+        parser.error(f"there is no run in {STORE}; begin with 'run'")
+    text = report(Results(records))
+    print(text)
+    if options.write:
+        replace_measured(options.write, *MARKS, text)
 
 
 def key(job):

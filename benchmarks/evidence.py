@@ -1,33 +1,24 @@
-"""The jury against the paper's method: accuracy, calibration, ambiguity found, cost.
+"""The jury against the paper's method: cost; accuracy, calibration and ambiguity found.
 
+cost         5,000 generated rows: processor time as a ratio to one PLCP(PL-AGGD) fit
 figures      Lost, MSRCv2, FG-NET on ten splits and LabelMe (union of the answers), with
-             APPELLATE_DATA_HOME; p by paired t-test and, in brackets, Nadeau and Bengio's.
+             APPELLATE_DATA_HOME; p by paired t-test and, in brackets, Nadeau and Bengio's: an hour
 never-worse  digits, Fashion-MNIST and generated rows under four kinds of candidate sets at three
-             levels: `auto` against base, PLCP and the light jury at fixed tau.
-cost         5,000 generated rows: seconds as a ratio to one PLCP(PL-AGGD) fit.
-large        the light jury at n = 1e4, 1e5, 1e6: seconds, memory, growth.
-
-Usage: python benchmarks/evidence.py [figures|never-worse|cost|large] [splits] [rows] [store]
-
-`rows` is the most that never-worse takes of a data set, 2000 by default; it keeps its runs in the
-file `store` (never-worse.jsonl) and goes on from there.
+             levels: `auto` against base, PLCP and the light jury at fixed tau: hours; it keeps its
+             runs in a file and goes on from there
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
-from _common import make_data, peak_bytes
-from scale import make_rows
+from _common import ROOT, add_line, make_data, make_parser, read_lines, table
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from appellate import AGGDClassifier, GaussianKernel, JuryClassifier, PLCPClassifier
+from appellate import AGGDClassifier, JuryClassifier, PLCPClassifier
 from appellate.datasets import (
     load_fashion_mnist,
     load_labelme,
@@ -39,7 +30,6 @@ from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
 from appellate.metrics import expected_calibration_error, paired_comparison
 
-SPLITS = 10
 METHODS = {
     "ridge on equal shares": lambda seed: RidgeControl(),
     "PL-AGGD": lambda seed: AGGDClassifier(),
@@ -50,13 +40,6 @@ METHODS = {
     "light jury": lambda seed: JuryClassifier("kernel", random_state=seed),
     "full jury": lambda seed: JuryClassifier("auto", random_state=seed),
 }
-SIZES = (10_000, 100_000, 1_000_000)
-
-
-def table(head, rows):
-    """Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def judge(model, test, truth_test, truth_train):
@@ -102,18 +85,10 @@ def fits(name, splits):
         yield X, data.candidates, data.y_true, test, data.y_test
         return
     problem = load_problem(name)
-    X = problem.X
-    if name == "lost":  # as in the authors' experiments, over the whole set
-        X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    X, sets, truth = problem.X, problem.candidates, problem.truth
     for seed in range(splits):
         train, test = split_rows(len(X), seed)
-        yield (
-            X[train],
-            problem.candidates[train],
-            problem.truth[train],
-            X[test],
-            problem.truth[test],
-        )
+        yield X[train], sets[train], truth[train], X[test], truth[test]
 
 
 def figures(splits):
@@ -141,7 +116,7 @@ def figures(splits):
 
 
 def cost():
-    """Seconds at 5,000 generated rows."""
+    """Processor time at 5,000 generated rows."""
     X, candidates = make_data(5000, 20)
     seconds = {}
     for name, make in METHODS.items():
@@ -210,18 +185,13 @@ def run_cell(name, strategy, level, seed, most):
 
 def never_worse(splits, most, store):
     """Auto against the best rival of each cell; one line of the store a run, so it goes on."""
-    done = {}
-    if store.exists():
-        for line in store.read_text().splitlines():
-            *key, scores = json.loads(line)
-            done[tuple(key)] = scores
+    done = {tuple(key): scores for *key, scores in read_lines(store)}
     for seed in range(splits):
         for cell in cells():
             if (*cell, seed) in done:
                 continue
             done[*cell, seed] = run_cell(*cell, seed, most)
-            with store.open("a") as file:
-                file.write(json.dumps([*cell, seed, done[*cell, seed]]) + "\n")
+            add_line(store, [*cell, seed, done[*cell, seed]])
     rows = []
     for cell in cells():
         runs = [done[*cell, seed] for seed in range(splits)]
@@ -244,49 +214,23 @@ def never_worse(splits, most, store):
     print(table(head, rows))
 
 
-def large():
-    """Every size in a process of its own."""
-    if "--child" in sys.argv:
-        n = int(sys.argv[-1])
-        X, candidates, truth = make_rows(n)
-        kernel = GaussianKernel(approximation="nystroem", n_landmarks=512)
-        options = {"kernel": kernel, "random_state": 0}
-        JuryClassifier("kernel", **options).fit(X[:300], candidates[:300])
-        started, cpu = time.perf_counter(), time.process_time()
-        model = JuryClassifier("kernel", **options).fit(X, candidates)
-        told = [time.perf_counter() - started, time.process_time() - cpu, peak_bytes() / 1e9]
-        test, _, answers = make_rows(20_000, seed=1)
-        told += [np.mean(model.predict(test) == answers), np.mean(model.transduction_ == truth)]
-        print(json.dumps([float(each) for each in told]))
-        return
-    rows, before = [], None
-    for n in SIZES:
-        command = [sys.executable, __file__, "large", "--child", str(n)]
-        told = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
-        growth = "" if before is None else f"{np.log10(told[1] / before):.2f}"
-        before = told[1]
-        cells = [f"{told[0]:.0f}", f"{told[1]:.0f}", f"{told[2]:.1f}", growth]
-        rows.append([f"{n:,}", *cells, f"{told[3]:.3f}", f"{told[4]:.3f}"])
-    head = ["rows", "seconds", "CPU seconds", "peak GB", "exponent", "test", "transductive"]
-    print(table(head, rows))
-
-
 def main():
-    arguments = sys.argv[1:]
-    what = arguments[0] if arguments else "figures"
-    splits = int(arguments[1]) if arguments[1:] and arguments[1].isdigit() else SPLITS
-    if what == "large":
-        large()
-        return
-    most = int(arguments[2]) if len(arguments) > 2 else 2000
-    store = Path(arguments[3] if len(arguments) > 3 else "never-worse.jsonl")
+    parser = make_parser(__doc__)
+    words = ("cost", "figures", "never-worse")
+    parser.add_argument("part", nargs="?", choices=words, default="cost", help="[default: cost]")
+    parser.add_argument("--splits", type=int, default=10, help="or draws  [default: 10]")
+    most = "largest number of rows in never-worse  [default: 2000]"
+    parser.add_argument("--rows", type=int, default=2000, help=most)
+    store = ROOT / "build" / "never-worse.jsonl"
+    parser.add_argument("--store", type=Path, default=store, help="of never-worse")
+    given = parser.parse_args()
     with threadpool_limits(limits=1):
-        if what == "never-worse":
-            never_worse(splits, most, store)
-        elif what == "cost":
-            cost()
+        if given.part == "never-worse":
+            never_worse(given.splits, given.rows, given.store)
+        elif given.part == "figures":
+            figures(given.splits)
         else:
-            figures(splits)
+            cost()
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
 """Ordered labels: plain decisions on FG-NET against decisions that know what a near miss is worth.
 
-The paper's ten splits and settings, all six bases alone and coupled. A cost changes the decision
-only, so that every method is fitted once a split (and once a fold, to choose a width without the
-truth) and decides under every cost. Printed as Markdown: scores of new rows and of the training
-rows, p-values of paired tests against the plain decision, and the regret of the chosen width.
+bases     all six bases alone and coupled, the paper's splits and settings. A cost changes the
+          decision only, so that every method is fitted once a split (and once a fold, to choose a
+          width without the truth) and decides under every cost: scores of new rows and of the
+          training rows, p-values of paired tests against the plain decision, and the regret of
+          the chosen width
+jury      the same for the light and the full jury, whose probabilities are calibrated, without
+          the choice
+grades    needs no data: generated answers of people who err along the order, and testimony with
+          and without `ordered`
+learning  geometry inside the learning: the initial confidence of the base and both blurs of PLCP
+          smoothed over related candidates, ``rownorm((P K) * Y)`` with a Gaussian K of width w
+          over ages, before plain decisions and decisions by a cost; the partner alone beside
+          them. A star: differs from no smoothing (w = 0) by the paired t-test at .05
 
-Usage: python benchmarks/ordered.py [jury | grades] [splits] [--write FILE]
-
-With --write the tables replace what stands between two marks in FILE (docs/ordered.md). `jury` is
-the same for the light and the full jury, whose probabilities are calibrated, without the choice.
-`grades` needs no data: generated answers of people who err along the order, and testimony with and
-without `ordered`.
+Ten splits of FG-NET (in APPELLATE_DATA_HOME) take a quarter of an hour to an hour. With --write
+the tables of bases, jury and grades also replace those of a page (docs/ordered.md).
 """
 
 from __future__ import annotations
@@ -18,14 +23,24 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
+from _common import make_parser, replace_measured, table
 from threadpoolctl import threadpool_limits
 
-from appellate import JuryClassifier, PLCPClassifier, TestimonyClassifier, as_answers
+from appellate import (
+    JuryClassifier,
+    PartnerClassifier,
+    PLCPClassifier,
+    TestimonyClassifier,
+    as_answers,
+)
 from appellate.bases.ridge import KernelClassifier
 from appellate.candidates import as_candidates
+from appellate.confidence import blur_entries, normalize_entries
 from appellate.costs import cost_matrix
+from appellate.experiments.controls import graph_confidence
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
@@ -39,7 +54,6 @@ from appellate.model_selection import CandidateStratifiedKFold, get_scorer
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.simplex import project_entries
 
-SPLITS = 10
 WIDTHS = [None, "ordinal:1", "ordinal:2", "ordinal:3", "ordinal:5", "ordinal:8"]
 COSTS = [*WIDTHS, "within:3", "within:5", "absolute"]
 HELD_OUT = ["candidate_likelihood", "covering_rate"]
@@ -157,12 +171,6 @@ def against(scores, title, decision, side, k):
     return f"{said} {mark * (2 if compared.corrected_pvalue < 0.05 else 1)}"
 
 
-def table(head, rows):
-    """Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
 def comparison(scores, side):
     """Plain against three decisions, all methods."""
     shown = {"plain": None, "within:3": "within:3", "within:5": "within:5"}
@@ -240,6 +248,70 @@ def report_juries(scores):
     )
 
 
+# -- geometry inside the learning -----------------------------------------------------------
+
+SMOOTHINGS = [0, 1, 3, 5]
+DECISIONS = [None, "ordinal:3", "ordinal:5", "absolute"]
+
+
+def smooth(values, entries, kernel):
+    """Smooth a confidence over related candidates."""
+    return normalize_entries(entries.gather(entries.to_sparse(values) @ kernel), entries)
+
+
+def fit_smoothed(base, X, candidates, width):
+    """Fit PLCP with smoothed confidences; the partner alone where there is no base."""
+    if base is None:
+        return PartnerClassifier().fit(X, candidates)
+    if width == 0:
+        return coupled(base).build(0).fit(X, candidates)
+    entries = CandidateEntries(candidates)
+    kernel = 1 - cost_matrix(f"ordinal:{width}", range(candidates.shape[1]))
+    own = graph_confidence(X, candidates) if base == "aggd" else entries.scatter(entries.uniform())
+    start = entries.scatter(smooth(entries.gather(own), entries, kernel))
+
+    def smoothed_blur(values, entries, temperature):
+        return smooth(blur_entries(values, entries, temperature), entries, kernel)
+
+    with patch("appellate.plcp.blur_entries", smoothed_blur):
+        return coupled(base).build(0).fit(X, candidates, supervision=start)
+
+
+def show(found, plain):
+    """Means, with a star where they differ from those without smoothing."""
+    cells = []
+    for k, mean in enumerate(found.mean(axis=0)):
+        said = f"{mean:.2f}" if MEASURES[k] == "MAE" else f"{mean:.3f}"[1:]
+        differs = paired_comparison(found[:, k], plain[:, k]).t_pvalue < 0.05
+        cells.append(said + ("*" if differs else ""))
+    return " ".join(cells)
+
+
+def report_learning(problem, splits):
+    """Four scores of new rows by method, decision and width of the smoothing."""
+    rows = []
+    for base in ("aggd", "sure", "knn", None):
+        found = {}
+        for split in range(splits):
+            train, test = split_rows(len(problem.X), split)
+            for width in SMOOTHINGS if base else SMOOTHINGS[:1]:
+                model = fit_smoothed(base, problem.X[train], problem.candidates[train], width)
+                for cost in DECISIONS:
+                    labels = decide_by(model, cost).predict(problem.X[test])
+                    scores = measure(problem.truth[test], labels)[:4]
+                    found.setdefault((width, cost), []).append(scores)
+        found = {key: np.array(values) for key, values in found.items()}
+        name = f"{BASES[base]}-PLCP" if base else "partner alone"
+        for cost in DECISIONS:
+            keys = [(width, cost) for width in SMOOTHINGS]
+            cells = [show(found[k], found[0, cost]) if k in found else "" for k in keys]
+            rows.append([name, cost or "plain", *cells])
+    return table(["method", "cost", *(f"w = {w}" for w in SMOOTHINGS)], rows)
+
+
+# -- grades that people give ----------------------------------------------------------------
+
+
 def draw_grades(seed, n_people, n=400, l=7, n_answers=3):
     """Features, answers and true grades: everybody has a bias and a spread, some guess."""
     rng = np.random.default_rng(seed)
@@ -276,26 +348,29 @@ def judge_grades(seed, n_people):
     return {name: [np.mean(d == 0), np.mean(d <= 1), d.mean()] for name, d in off.items()}
 
 
+GRADED = ("exact", "within 1", "mean error")
+
+
 def report_grades(draws):
     """Means over draws, and what `ordered` adds draw by draw."""
     parts = []
     for n_people in (80, 20):
         scores = [judge_grades(seed, n_people) for seed in range(draws)]
-        lines = ["| | exact | within 1 | mean error |", "|---|---|---|---|"]
+        rows = []
         for name in scores[0]:
             means = np.mean([each[name] for each in scores], axis=0)
-            lines.append(f"| {name} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
+            rows.append([name, *(f"{mean:.3f}" for mean in means)])
         gains = []
         for name in (n for n in scores[0] if "`ordered`" in n):
             plain = name.replace(", `ordered`", "")
             gaps = np.array([np.subtract(each[name], each[plain]) for each in scores])
             error = gaps.std(axis=0, ddof=1) / np.sqrt(draws)
-            pairs = zip(("exact", "within 1", "mean error"), gaps.mean(axis=0), error, strict=True)
+            pairs = zip(GRADED, gaps.mean(axis=0), error, strict=True)
             told = ", ".join(f"{title} {gap:+.3f} ({e:.3f})" for title, gap, e in pairs)
             gains.append(f"- {plain}: {told}")
         parts.append(
             f"{n_people} people, {1200 // n_people} answers each, mean of {draws} draws:\n\n"
-            + "\n".join(lines)
+            + table(["", *GRADED], rows)
             + "\n\nWhat `ordered` adds, draw by draw (standard error):\n\n"
             + "\n".join(gains)
         )
@@ -303,26 +378,27 @@ def report_grades(draws):
 
 
 def main():
-    arguments = sys.argv[1:]
-    target = Path(arguments[arguments.index("--write") + 1]) if "--write" in arguments else None
-    splits = int(next((each for each in arguments if each.isdigit()), SPLITS))
-    study = next((word for word in ("jury", "grades") if word in arguments), "")
+    parser = make_parser(__doc__)
+    parser.add_argument("study", choices=["bases", "jury", "grades", "learning"])
+    parser.add_argument("--splits", type=int, default=10, help="or draws  [default: 10]")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="replace its tables")
+    given = parser.parse_args()
     with threadpool_limits(limits=1):
-        if study == "grades":
-            text = report_grades(splits)
-        elif study == "jury":
-            text = report_juries(run(load_problem("fgnet"), splits, JURIES, choosing=False)[0])
+        if given.study == "grades":
+            text = report_grades(given.splits)
         else:
             problem = load_problem("fgnet")
-            check(problem)
-            text = report(*run(problem, splits, METHODS, choosing=True))
+            if given.study == "jury":
+                text = report_juries(run(problem, given.splits, JURIES, choosing=False)[0])
+            elif given.study == "learning":
+                text = report_learning(problem, given.splits)
+            else:
+                check(problem)
+                text = report(*run(problem, given.splits, METHODS, choosing=True))
     print(text)
-    if target is not None:
-        marks = f"<!-- measured by benchmarks/ordered.py{f' {study}' if study else ''} -->", END
-        page = target.read_text(encoding="utf-8")
-        before, _, rest = page.partition(marks[0])
-        _, _, after = rest.partition(marks[1])
-        target.write_text(f"{before}{marks[0]}\n\n{text}\n\n{marks[1]}{after}", encoding="utf-8")
+    if given.write is not None:
+        begin = f"<!-- measured by benchmarks/ordered.py {given.study} -->"
+        replace_measured(given.write, begin, END, text)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,12 @@
 """The partner's speed and memory, each as a ratio of two things measured in this run.
 
-1. Ragged projection against the fastest of three QP solvers, row by row as the paper has it.
-2. A whole PLCP fit over SURE against one Cholesky factorisation of the same size.
-3. Peak memory of that fit against one n x n matrix of doubles.
-
-Usage: python benchmarks/partner.py
+projection  ragged projection against the fastest of three QP solvers, row by row as in the paper
+fit         a whole PLCP fit over SURE, up to the size of Yahoo! News' training half, against one
+            Cholesky factorisation of the same size, and its peak memory against one n x n matrix
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 
 import clarabel
@@ -18,7 +14,8 @@ import numpy as np
 import piqp
 import scipy.linalg as la
 import scipy.sparse as sp
-from _common import best_time, make_candidates, make_data, peak_bytes, solve_daqp
+from _common import apart, best_time, make_candidates, make_data, peak_bytes, run_parts
+from _solvers import solve_daqp
 
 from appellate import PLCPClassifier, SUREClassifier
 from appellate.numerics.entries import CandidateEntries
@@ -76,8 +73,13 @@ def projection() -> None:
         )
 
 
+def fits() -> None:
+    print("PLCP over SURE: whole fit / one Cholesky, peak memory / one n x n matrix", flush=True)
+    for size in FITS:
+        apart(fit, *size)
+
+
 def fit(n: int, n_labels: int, limit: int) -> None:
-    """One size, in a process of its own so that the peak memory is its own."""
     X, candidates = make_data(n, n_labels)
     small = PLCPClassifier(SUREClassifier())
     small.fit(X[:200], candidates[:200])  # compile and warm up
@@ -98,15 +100,7 @@ def fit(n: int, n_labels: int, limit: int) -> None:
     )
 
 
-def main() -> None:
-    if len(sys.argv) == 4:
-        fit(*map(int, sys.argv[1:]))
-        return
-    projection()
-    print("PLCP over SURE: whole fit / one Cholesky, and peak memory / one n x n matrix")
-    for size in FITS:
-        subprocess.run([sys.executable, __file__, *map(str, size)], check=True)
-
+PARTS = {"projection": projection, "fit": fits}
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, PARTS, list(PARTS))

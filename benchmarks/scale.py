@@ -1,17 +1,18 @@
 """Many rows: time, memory, accuracy, each measurement in a process of its own.
 
-1. SURE-PLCP at n = 1e4, 1e5, 1e6 (q = 50, l = 20, m = 512): seconds, peak memory, growth.
-2. PL-AGGD-PLCP at n = 1e5 with a search for neighbours that is named, and its recall.
-3. What one would do instead: SGDClassifier and HistGradientBoostingClassifier on the candidate
-   pairs as weighted duplicates, n = 1e5.
-4. Accuracy against the exact kernel at n = 10,000 over the number of landmarks: generated data
-   and, with APPELLATE_DATA_HOME, Fashion-MNIST; the best that rank 1024 can do; draws
-   docs/images/landmarks.png.
-5. X on disk, n = 1e6, under a limit of 4 GiB on the address space.
-6. Rows a second of predict.
-7. All 60,000 training images of Fashion-MNIST (with APPELLATE_DATA_HOME) over the landmarks.
-
-Usage: python benchmarks/scale.py [1 2 3 4 5 6 7 draw]
+growth      SURE-PLCP at n = 1e4, 1e5 (q = 50, l = 20, m = 512): seconds, peak memory, growth
+million     the same up to n = 1e6
+rivals      what one would do instead: SGDClassifier and HistGradientBoostingClassifier on the
+            candidate pairs as weighted duplicates, n = 1e5
+prediction  rows a second of predict
+neighbors   PL-AGGD-PLCP at n = 1e5 with a search for neighbours that is named, and its recall
+landmarks   accuracy against the exact kernel at n = 10,000 over the number of landmarks: generated
+            data and, with APPELLATE_DATA_HOME, Fashion-MNIST; the best that rank 1024 can do; it
+            draws docs/images/landmarks.png
+images      all 60,000 training images of Fashion-MNIST over the number of landmarks
+disk        X on disk, n = 1e6, under a limit of 4 GiB on the address space
+jury        the light jury at n = 1e4, 1e5, 1e6
+draw        draw what `landmarks` measured last
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
+from functools import partial
 
 import numpy as np
-from _common import peak_bytes
+from _common import ROOT, apart, peak_bytes, run_parts
 
 Q, LABELS, LANDMARKS = 50, 20, 512
 SIZES = (10_000, 100_000, 1_000_000)
+MANY = 100_000
 CURVE = (64, 128, 256, 512, 1024, 2048, 4096)
 SCORES = ("training", "test")
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "landmarks.png"
+PICTURE = ROOT / "docs" / "images" / "landmarks.png"
 MEASURED = PICTURE.with_suffix(".json")
 
 
@@ -68,7 +70,7 @@ def nystroem(m=LANDMARKS, **options):
 
 
 def judge(model, started, cpu, truth, **more):
-    """What a child process tells."""
+    """What is told of a fit."""
     told = {
         "seconds": time.perf_counter() - started,
         "cpu": time.process_time() - cpu,
@@ -78,23 +80,13 @@ def judge(model, started, cpu, truth, **more):
     told["test"] = float(np.mean(model.predict(test) == answers))
     if hasattr(model, "transduction_"):
         told["training"] = float(np.mean(model.transduction_ == truth))
-    print(json.dumps(told | more))
+    return told | more
 
 
 def warm(base="sure", **options):
     """Compile before the clock starts."""
     X, candidates, _ = make_rows(300)
     coupled(base, **(options or nystroem(64))).fit(X, candidates)
-
-
-def child(*arguments, **environment):
-    command = [sys.executable, __file__, "--child", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=os.environ | environment, check=False
-    )
-    if done.returncode:
-        sys.exit(f"{arguments} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def line(name, told, width=34):
@@ -107,29 +99,44 @@ def line(name, told, width=34):
     )
 
 
-# -- 1. growth ----------------------------------------------------------------------------
+# -- growth ----------------------------------------------------------------------------
 
 
 def fit_sure(n):
     warm()
-    X, candidates, truth = make_rows(int(n))
+    X, candidates, truth = make_rows(n)
     started, cpu = time.perf_counter(), time.process_time()
     model = coupled("sure", **nystroem()).fit(X, candidates)
     steps = sum(r.base_steps + r.partner_steps for r in model.history_)
-    judge(model, started, cpu, truth, steps=steps)
+    return judge(model, started, cpu, truth, steps=steps)
 
 
-def growth():
-    print(f"SURE-PLCP, q = {Q}, l = {LABELS}, m = {LANDMARKS} (1e6: at most 240 s, 8 GiB)")
-    told = [child("fit_sure", n) for n in SIZES]
-    for n, each in zip(SIZES, told, strict=True):
-        line(f"n = {n:,} ({each['steps']} steps)", each)
+def growth(fit, sizes, title):
+    print(title)
+    told = [apart(fit, n) for n in sizes]
+    for n, each in zip(sizes, told, strict=True):
+        line(f"n = {n:,}" + (f" ({each['steps']} steps)" if "steps" in each else ""), each)
     for key, name in (("seconds", "wall clock"), ("cpu", "processor time")):
-        exponent = np.polyfit(np.log(SIZES), np.log([each[key] for each in told]), 1)[0]
+        exponent = np.polyfit(np.log(sizes), np.log([each[key] for each in told]), 1)[0]
         print(f"  growth exponent {exponent:.2f} of the {name} (at most 1.15)")
 
 
-# -- 2. neighbours ------------------------------------------------------------------------
+def growth_of_sure(sizes):
+    limit = " (1e6: at most 240 s, 8 GiB)" if len(sizes) > 2 else ""
+    growth(fit_sure, sizes, f"SURE-PLCP, q = {Q}, l = {LABELS}, m = {LANDMARKS}{limit}")
+
+
+def fit_jury(n):
+    from appellate import JuryClassifier
+
+    make = partial(JuryClassifier, "kernel", random_state=0, **nystroem())
+    make().fit(*make_rows(300)[:2])
+    X, candidates, truth = make_rows(n)
+    started, cpu = time.perf_counter(), time.process_time()
+    return judge(make().fit(X, candidates), started, cpu, truth)
+
+
+# -- neighbours ------------------------------------------------------------------------
 
 
 def fit_aggd(n):
@@ -147,21 +154,21 @@ def fit_aggd(n):
     base = AGGDClassifier(neighbors=NearestNeighbors(algorithm="brute", n_jobs=-1))
     warm(AGGDClassifier())
     said.clear()
-    X, candidates, truth = make_rows(int(n))
+    X, candidates, truth = make_rows(n)
     started, cpu = time.perf_counter(), time.process_time()
     model = coupled(base, **nystroem()).fit(X, candidates)
     recall = next(line for line in said if "nearest neighbours" in line)
-    judge(model, started, cpu, truth, recall=recall)
+    return judge(model, started, cpu, truth, recall=recall)
 
 
 def neighbors():
-    print(f"PL-AGGD-PLCP, n = 100,000, q = {Q}, l = {LABELS}, m = {LANDMARKS}, brute search")
-    told = child("fit_aggd", 100_000)
-    line("n = 100,000", told)
+    print(f"PL-AGGD-PLCP, n = {MANY:,}, q = {Q}, l = {LABELS}, m = {LANDMARKS}, brute search")
+    told = apart(fit_aggd, MANY)
+    line(f"n = {MANY:,}", told)
     print(f"  {told['recall']}")
 
 
-# -- 3. what one would do instead ---------------------------------------------------------
+# -- what one would do instead ---------------------------------------------------------
 
 
 def fit_pairs(name, n):
@@ -169,7 +176,7 @@ def fit_pairs(name, n):
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import SGDClassifier
 
-    X, candidates, truth = make_rows(int(n))
+    X, candidates, truth = make_rows(n)
     started, cpu = time.perf_counter(), time.process_time()
     rows, labels = np.nonzero(candidates)
     weights = 1 / candidates.sum(axis=1)[rows]
@@ -179,17 +186,25 @@ def fit_pairs(name, n):
         model = HistGradientBoostingClassifier(random_state=0)
     model.fit(X[rows], labels, sample_weight=weights)
     scores = np.where(candidates, model.predict_proba(X), -1)
-    judge(model, started, cpu, truth, training=float(np.mean(scores.argmax(axis=1) == truth)))
+    right = float(np.mean(scores.argmax(axis=1) == truth))
+    return judge(model, started, cpu, truth, training=right)
 
 
 def rivals():
-    print(f"n = 100,000, q = {Q}, l = {LABELS}: candidate pairs as weighted duplicates")
-    line("SURE-PLCP, m = 512", child("fit_sure", 100_000))
-    line("SGDClassifier (logistic)", child("fit_pairs", "sgd", 100_000))
-    line("HistGradientBoostingClassifier", child("fit_pairs", "trees", 100_000))
+    print(f"n = {MANY:,}, q = {Q}, l = {LABELS}: candidate pairs as weighted duplicates")
+    ours = apart(fit_sure, MANY)
+    line("SURE-PLCP, m = 512", ours)
+    for name, title in (
+        ("sgd", "SGDClassifier (logistic)"),
+        ("trees", "HistGradientBoostingClassifier"),
+    ):
+        theirs = apart(fit_pairs, name, MANY)
+        line(title, theirs)
+        ratios = (theirs[key] / ours[key] for key in ("cpu", "peak"))
+        print("  theirs / ours: processor time {:.1f}, memory {:.1f}".format(*ratios), flush=True)
 
 
-# -- 4. accuracy --------------------------------------------------------------------------
+# -- accuracy --------------------------------------------------------------------------
 
 
 def fit_accuracy(data, kind, m, n=10_000):
@@ -199,26 +214,22 @@ def fit_accuracy(data, kind, m, n=10_000):
         X, candidates, truth = make_rows(10_000)
         test, _, answers = make_rows(10_000, seed=1)
     else:
-        X, candidates, truth, test, answers = fashion(int(n))
+        X, candidates, truth, test, answers = fashion(n)
     base, options = "sure", {"kernel": GaussianKernel(approximation="exact")}
     if kind == "nystroem":
-        options = nystroem(int(m))
+        options = nystroem(m)
     elif kind == "best":
-        X, test = best_features(X, test, int(m))
+        X, test = best_features(X, test, m)
         base, options = SUREClassifier(kernel="linear"), {"kernel": "linear"}
     started, cpu = time.perf_counter(), time.process_time()
     model = coupled(base, **options).fit(X, candidates)
-    print(
-        json.dumps(
-            {
-                "seconds": time.perf_counter() - started,
-                "cpu": time.process_time() - cpu,
-                "training": float(np.mean(model.transduction_ == truth)),
-                "test": float(np.mean(model.predict(test) == answers)),
-                "peak": peak_bytes(),
-            }
-        )
-    )
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu": time.process_time() - cpu,
+        "training": float(np.mean(model.transduction_ == truth)),
+        "test": float(np.mean(model.predict(test) == answers)),
+        "peak": peak_bytes(),
+    }
 
 
 def best_features(X, new, m):
@@ -255,13 +266,13 @@ def accuracy():
     sources = ["generated"] + (["fashion"] if "APPELLATE_DATA_HOME" in os.environ else [])
     for data in sources:
         print(f"{data}, n = 10,000: SURE-PLCP on Nystroem features against the exact kernel")
-        exact = child("fit_accuracy", data, "exact", 0)
+        exact = apart(fit_accuracy, data, "exact", 0)
         line("exact", exact)
         curve = {}
         for m in CURVE:
-            curve[m] = child("fit_accuracy", data, "nystroem", m)
+            curve[m] = apart(fit_accuracy, data, "nystroem", m)
             line(f"m = {m}", curve[m])
-        best = child("fit_accuracy", data, "best", 1024)
+        best = apart(fit_accuracy, data, "best", 1024)
         line("best approximation of rank 1024", best)
         known = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
         known[data] = {"exact": exact, "best of rank 1024": best, "nystroem": curve}
@@ -279,7 +290,7 @@ def all_images():
 
     print("Fashion-MNIST, n = 60,000: SURE-PLCP on Nystroem features")
     for m in (1024, 2048, default_landmarks(60_000), 4096):
-        line(f"m = {m}", child("fit_accuracy", "fashion", "nystroem", m, 60_000))
+        line(f"m = {m}", apart(fit_accuracy, "fashion", "nystroem", m, 60_000))
 
 
 def draw():
@@ -309,15 +320,14 @@ def draw():
     figure.savefig(PICTURE, dpi=120)
 
 
-# -- 5. and 6. rows on disk, and prediction -------------------------------------------------
+# -- rows on disk, and prediction -------------------------------------------------
 
 
 def on_disk():
     print("n = 1,000,000, m = 256: X and features on disk, 4 GiB of address space")
-    root = Path(__file__).parents[1]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tests.out_of_core_script", "1000000", "256", "4", folder]
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr[-2000:])
     told = json.loads(done.stdout)
@@ -339,23 +349,18 @@ def prediction():
         print(f"  m = {m:4}: {len(new) / seconds:10,.0f}, {grown:.0f} MiB more memory")
 
 
-def main():
-    parts = {
-        "1": growth,
-        "2": neighbors,
-        "3": rivals,
-        "4": accuracy,
-        "5": on_disk,
-        "6": prediction,
-        "7": all_images,
-        "draw": draw,
-    }
-    if sys.argv[1:2] == ["--child"]:
-        globals()[sys.argv[2]](*sys.argv[3:])
-        return
-    for part in sys.argv[1:] or "1234567":
-        parts[part]()
-
+PARTS = {
+    "growth": lambda: growth_of_sure(SIZES[:2]),
+    "million": lambda: growth_of_sure(SIZES),
+    "rivals": rivals,
+    "prediction": prediction,
+    "neighbors": neighbors,
+    "landmarks": accuracy,
+    "images": all_images,
+    "disk": on_disk,
+    "jury": lambda: growth(fit_jury, SIZES, f"the light jury, m = {LANDMARKS}"),
+    "draw": draw,
+}
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, PARTS, ["growth", "rivals", "prediction"])

@@ -10,24 +10,24 @@ score, as means over the splits:
 Held-out scores are means over five folds of the training half. Beside them: the paper's
 setting (bandwidth 1, regularization 0.05, collaboration 2, blur -1) and one drawn at random.
 
-Usage: python benchmarks/selection.py [splits]
+Minutes a split of each data set; they are in APPELLATE_DATA_HOME.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 
 import numpy as np
+from _common import make_parser
 from scipy.stats import spearmanr
 
 from appellate import SUREClassifier
-from appellate.datasets import load_fgnet, load_lost, load_msrcv2
+from appellate.experiments.problems import DATASETS, load_problems
+from appellate.experiments.protocol import split_rows
 from appellate.metrics import accuracy, tolerance_accuracy
 from appellate.model_selection import PLCPClassifierCV, get_scorer, get_scorer_names
 
-SPLITS = 3
-LOADERS = {"Lost": load_lost, "MSRCv2": load_msrcv2, "FG-NET": load_fgnet}
+NAMES = ["lost", "msrcv2", "fgnet"]
 PAPER = {
     "bandwidth": 1.0,
     "regularization": 0.05,
@@ -36,18 +36,6 @@ PAPER = {
     "cost": None,
 }
 WITHIN_3 = "FG-NET, within 3"
-
-
-def load(name):
-    X, candidates, truth = LOADERS[name](download_if_missing=False, return_X_candidates_y=True)
-    if name == "Lost":  # z-scored over the whole set, as in the authors' experiments
-        X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    return X, candidates, truth
-
-
-def halves(n, seed):
-    order = np.random.RandomState(seed).permutation(n)
-    return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
 def sweep(X, candidates, judge, cv):
@@ -67,17 +55,17 @@ def sweep(X, candidates, judge, cv):
     }
 
 
-def measure(name, data, seed):
+def measure(problem, seed):
     """Truth-free scores and true accuracies of every setting on one split."""
-    X, candidates, truth = data
-    train, test = halves(len(X), seed)
+    X, candidates, truth = problem.X, problem.candidates, problem.truth
+    train, test = split_rows(len(X), seed)
     loo = [n for n in get_scorer_names() if get_scorer(n).leave_one_out]
     held_out = [n for n in get_scorer_names() if n not in loo]
 
     def judge_here(model, X_, y_):
         predicted = model.predict(X[test])
-        scores = {name: accuracy(truth[test], predicted)}
-        if name == "FG-NET":
+        scores = {problem.title: accuracy(truth[test], predicted)}
+        if problem.name == "fgnet":
             scores[WITHIN_3] = tolerance_accuracy(truth[test], predicted, 3)
         return scores | {n: get_scorer(n)(model) for n in loo}
 
@@ -108,17 +96,18 @@ def summarize(target, runs):
 
 
 def main() -> None:
-    splits = int(sys.argv[1]) if len(sys.argv) > 1 else SPLITS
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    parser = make_parser(__doc__)
+    parser.add_argument("splits", nargs="?", type=int, default=3, help="[default: 3]")
+    parser.add_argument("first", nargs="?", type=int, default=0, help="split  [default: 0]")
+    given = parser.parse_args()
+    splits, first = given.splits, given.first
     start, tables = time.perf_counter(), {}
-    for name in LOADERS:
-        try:
-            data = load(name)
-        except (FileNotFoundError, ConnectionError) as error:
-            print(f"{name} is skipped: {error}")
-            continue
-        runs = [measure(name, data, seed) for seed in range(first, first + splits)]
-        for target in (name, WITHIN_3) if name == "FG-NET" else (name,):
+    problems, missing = load_problems(NAMES)
+    for name, reason in missing.items():
+        print(f"{DATASETS[name].title} is skipped: {reason}")
+    for name, problem in problems.items():
+        runs = [measure(problem, seed) for seed in range(first, first + splits)]
+        for target in (problem.title, WITHIN_3) if name == "fgnet" else (problem.title,):
             tables[target] = summarize(target, runs)
             print(f"{target}: {splits} splits, {len(runs[0][0])} settings", flush=True)
             print(f"  {'':26}    rho  regret  accuracy")

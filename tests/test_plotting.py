@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from appellate import PLCPClassifier, PLKNNClassifier, SUREClassifier
 from appellate.datasets import make_partial_labels
-from appellate.plotting import plot_trajectories, save_trajectories
+from appellate.plotting import plot_trajectories
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +133,11 @@ def test_pyplot_makes_the_figure_by_default(model):
     pyplot.close(number)
 
 
-def test_saving_needs_no_pyplot_figure(model, tmp_path):
+def test_saving_needs_no_pyplot_figure(model, figure, tmp_path):
     before = pyplot.get_fignums()
+    panels = plot_trajectories(model, [0, 1, 2, 3, 4], figure=figure)
     for name, start in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF")):
-        save_trajectories(tmp_path / name, model, [0, 1, 2, 3, 4])
+        panels[0].figure.savefig(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
     assert pyplot.get_fignums() == before
 
@@ -166,9 +167,7 @@ def test_confidences_must_have_been_kept(figure):
         plot_trajectories(PLCPClassifier(SUREClassifier()), 0, figure=figure)
 
 
-def test_without_matplotlib_the_extra_is_named(model, monkeypatch, tmp_path):
+def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'appellate\[plot\]'"):
-        save_trajectories(tmp_path / "a.png", model, 0)
-    with pytest.raises(ImportError, match="matplotlib"):
+    with pytest.raises(ImportError, match=r"matplotlib: pip install 'appellate\[plot\]'"):
         plot_trajectories(model, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from itertools import zip_longest
-from os import PathLike
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from appellate.plcp import PLCPClassifier
 
-__all__ = ["plot_trajectories", "save_trajectories"]
+__all__ = ["plot_trajectories"]
 
 _ROLES = {
     "verdict": "label of the verdict",
@@ -37,7 +36,7 @@ _BASE: dict[str, Any] = {"linestyle": "-", "marker": "o", "markersize": 4.5}
 _HOLLOW = {"markerfacecolor": "white", "marker": "D"}
 _PARTNER: dict[str, Any] = {**_BASE, **_HOLLOW, "linestyle": (0, (4, 2))}
 _ALONE: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.2}
-_INK, _MUTED = "#222222", "#6B6B6B"
+INK, MUTED = "#222222", "#6B6B6B"
 _PANEL = (3.35, 2.55)  # inches
 _NAME_WIDTH = 16  # characters of a label in a title
 
@@ -74,7 +73,7 @@ def plot_trajectories(
     Returns
     -------
     ndarray of matplotlib Axes, shape (number of samples,)
-        The panels, in the order of `samples`.
+        The panels, in the order of `samples`; ``panels[0].figure.savefig`` writes them to a file.
 
     Examples
     --------
@@ -106,34 +105,21 @@ def plot_trajectories(
     return panels
 
 
-def save_trajectories(
-    path: str | PathLike[str], model: PLCPClassifier, samples: ArrayLike, **options: Any
-) -> None:
-    """Write the figure of `plot_trajectories` to a file, without a window or pyplot.
-
-    Parameters
-    ----------
-    path : str or path
-        File; the ending chooses the format.
-    model, samples, **options
-        As for `plot_trajectories`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from appellate import PLCPClassifier, SUREClassifier
-    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
-    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
-    >>> model = PLCPClassifier(SUREClassifier(), keep_confidences=True).fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_trajectories(f"{folder}/figure.png", model, [0, 5])
-    """
-    rows = _check_samples(model, samples)
+def new_figure(width: float, height: float) -> Figure:
+    """Make an empty figure of a size in inches, without pyplot."""
+    _require_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=_size(len(rows)), layout="constrained", facecolor="white")
-    plot_trajectories(model, rows, figure=figure, **options)
-    figure.savefig(path, dpi=160)
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def dress(panel: Axes, grid: Any, size: float = 8) -> None:
+    """Give a panel a light grid, quiet axes and labels of a size."""
+    panel.grid(axis=grid, color="#E3E3E3", linewidth=0.7)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.spines[["left", "bottom"]].set_color(MUTED)
+    panel.tick_params(colors=MUTED, labelcolor=INK, labelsize=size)
 
 
 # -- what to draw -----------------------------------------------------------------------
@@ -166,9 +152,9 @@ def _make_panels(figure: Figure, n_panels: int) -> NDArray[Any]:
         lowest = position + n_columns >= n_panels
         panel.tick_params(labelbottom=lowest)
         if lowest:
-            panel.set_xlabel("round of mutual supervision", color=_INK, size=9)
+            panel.set_xlabel("round of mutual supervision", color=INK, size=9)
         if position % n_columns == 0:
-            panel.set_ylabel("confidence", color=_INK, size=9)
+            panel.set_ylabel("confidence", color=INK, size=9)
     return np.asarray(grid[:n_panels])
 
 
@@ -186,11 +172,7 @@ def _draw_panel(panel: Axes, model: PLCPClassifier, row: int, roles: dict[int, s
         panel.plot(rounds, base, color=BOTH[role], zorder=3, linewidth=1.8, **_BASE)
     panel.set_xticks(rounds, ["start", *map(str, rounds[1:])])
     panel.set_xlim(-0.25, len(rounds) - 0.75)
-    panel.grid(axis="y", color="#E3E3E3", linewidth=0.7)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.spines[["left", "bottom"]].set_color(_MUTED)
-    panel.tick_params(colors=_MUTED, labelcolor=_INK, labelsize=8.5)
+    dress(panel, "y", 8.5)
 
 
 def _entitle(panel: Axes, name: str, names: list[Any], roles: dict[int, str], truth: Any) -> None:
@@ -203,7 +185,7 @@ def _entitle(panel: Axes, name: str, names: list[Any], roles: dict[int, str], tr
         text = f"{role} {shorten(text, _NAME_WIDTH, placeholder='...') or text[:_NAME_WIDTH]}"
         text += " (true)" if names[j] == truth and role != "truth" else ""
         labels.append(TextArea(text, textprops={"color": BOTH[role], "size": 9}))
-    title = TextArea(name, textprops={"color": _INK, "size": 9.5, "weight": "bold"})
+    title = TextArea(name, textprops={"color": INK, "size": 9.5, "weight": "bold"})
     row = HPacker(children=labels, align="baseline", pad=0, sep=9)
     panel.add_artist(
         AnchoredOffsetbox(
@@ -226,7 +208,7 @@ def _draw_legend(figure: Figure, roles: set[str]) -> None:
         for role in sorted(roles, key=list(_ROLES).index)
     ]
     voices = (("base", _BASE), ("partner", _PARTNER), ("base without partner", _ALONE))
-    below = [Line2D([], [], color=_INK, label=text, **style) for text, style in voices]
+    below = [Line2D([], [], color=INK, label=text, **style) for text, style in voices]
     blank = Line2D([], [], linestyle="", label=" ")
     # A legend is filled column by column; roles shall stand above, voices below.
     columns = zip_longest(above, below, fillvalue=blank)
@@ -238,7 +220,7 @@ def _draw_legend(figure: Figure, roles: set[str]) -> None:
         frameon=False,
         fontsize=8.5,
         handlelength=2.6,
-        labelcolor=_INK,
+        labelcolor=INK,
     )
 
 
@@ -255,10 +237,14 @@ def _size(n_panels: int) -> tuple[float, float]:
 # -- what can be wrong ------------------------------------------------------------------
 
 
-def _check_samples(model: PLCPClassifier, samples: ArrayLike) -> NDArray[np.intp]:
-    """Return the row numbers, after checking that the model has something to draw."""
+def _require_matplotlib() -> None:
     if find_spec("matplotlib") is None:
         raise ImportError(f"Figures need matplotlib: {install('plot')}")
+
+
+def _check_samples(model: PLCPClassifier, samples: ArrayLike) -> NDArray[np.intp]:
+    """Return the row numbers, after checking that the model has something to draw."""
+    _require_matplotlib()
     check_is_fitted(model, "history_")
     if model.history_[0].base_confidence is None:
         raise ValueError(

@@ -214,7 +214,7 @@ def test_a_full_disk_while_writing_tables(tmp_path, capsys, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(reproduction, "write_texts", full)
+    monkeypatch.setattr(reproduction, "write_files", full)
     out, path = tmp_path / "out", tmp_path / "s.sqlite"
     arguments = ["correction-ratio", "--bases", "knn", "--store", str(path), *QUICK]
     assert run(["reproduce", *arguments, "--out", str(out)]) == 2
@@ -398,10 +398,8 @@ def test_curves_end_with_a_figure_of_every_panel(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(curves, "CURVES", few)
     monkeypatch.setattr(curves, "load_digits", lambda **_: (images[:120], truth[:120]))
     drawn = []
-    draw = curves.draw_curves
-    monkeypatch.setattr(
-        reproduction, "draw_curves", lambda results: drawn.append(draw(results)) or drawn[-1]
-    )
+    report = curves.Report
+    monkeypatch.setattr(curves, "Report", lambda *all_: drawn.append(all_[-1]) or report(*all_))
     words = ["reproduce", "curves", "--out", str(tmp_path / "out"), *QUICK]
     assert run(words) == 0, capsys.readouterr().err
     made = {path.name for path in (tmp_path / "out").iterdir()}

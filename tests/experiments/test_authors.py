@@ -9,21 +9,14 @@ import pytest
 
 from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier
 from appellate.confidence import blur
-from appellate.experiments.authors import (
-    AUTHORS,
-    AuthorsPLCP,
-    authors_tables,
-    load_raw_lost,
-    monotone_share,
-    report_authors,
-    stopping_round,
-)
+from appellate.experiments.authors import AUTHORS, AuthorsPLCP, monotone_share, stopping_round
 from appellate.experiments.methods import coupled
 from appellate.experiments.problems import UnavailableError, load_problem, standardize
 from appellate.experiments.protocol import Run, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
+from appellate.experiments.studies import authors_tables, load_raw_lost, report_authors
 from appellate.experiments.tables import plan
 from tests.literal import graph, neighbors, propagate, smoother
 from tests.problems import exact_simplex_projection, random_candidates
@@ -123,7 +116,7 @@ def test_the_table_has_both_readings_both_scalings_and_the_rule(problem, tmp_pat
         summary = run_all(plan(problems, methods, range(2)), problems, store)
         assert not summary.failures
         results = Results(store, problems, range(2))
-    report, _ = report_authors(results, problems, ["knn", "aggd"], {})
+    report = report_authors(results, ["knn", "aggd"], {})
     first = {row[:2]: row[2:] for row in report.sheets[0].rows}
     assert first["PL-AGGD-PLCP", "paper"] == ("0.717 ± 0.020 •",) * 2
     mean = results.scores("lost_raw", AUTHORS, "test").mean()

@@ -89,7 +89,7 @@ def test_ranks_and_critical_difference():
 def test_the_report_has_what_was_run_and_a_dash_for_the_rest(stored, problem):
     with Store(stored) as store:
         results = Results(store, {"small": problem}, range(3))
-    report = report_rivals(results, {"small": problem}, ["knn", "sure"])
+    report = report_rivals(results, ["knn", "sure"])
     test = {row[0]: row[1:] for row in report.sheets[0].rows}
     mean = results.scores("small", alone("sure"), "test").mean()
     assert float(test["SURE"][1]) >= 0  # seconds
@@ -121,7 +121,7 @@ def test_networks_are_rivals_where_torch_is(problem, stored, monkeypatch):
     assert not {m for m in rival_methods(["knn"], problem) if m.kind == "deep"}
     with Store(stored) as store:
         results = Results(store, {"small": problem}, range(3))
-    report = report_rivals(results, {"small": problem}, ["knn"])
+    report = report_rivals(results, ["knn"])
     assert any("need torch" in note and "PRODEN" in note for note in report.notes)
     with pytest.raises(ImportError, match="need torch"):
         read_methods(["proden"])

@@ -235,7 +235,7 @@ def _orient(values: list[Any], where: str) -> tuple[Any, list[Any]]:
     )
 
 
-def check_features(data: Any, where: str, *, allow_nan: bool = False) -> NDArray[Any]:
+def check_features(data: Any, where: str) -> NDArray[Any]:
     """Return features as a float matrix (n, q); float32 stays float32.
 
     Raises
@@ -250,9 +250,8 @@ def check_features(data: Any, where: str, *, allow_nan: bool = False) -> NDArray
         raise ValueError(f"{where}: the features have shape {X.shape}; give rows and columns.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    wrong = np.isinf(X) if allow_nan else ~np.isfinite(X)
-    if wrong.any():
-        rows = np.flatnonzero(wrong.any(axis=1))
+    rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if rows.size:
         raise ValueError(f"{where}: NaN or infinite features in {name_rows(rows)}.")
     return X
 

@@ -1,13 +1,15 @@
-"""PLCP as its authors' code reads the paper, and what the paper says of the rounds, measured."""
+"""PLCP as its authors' code reads the paper, and what the paper says of the rounds.
+
+Rows of the experiments are kept by the hash of this file: reports are elsewhere (`studies`).
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +17,13 @@ from numpy.typing import NDArray
 from appellate.base import Result
 from appellate.bases.aggd import AGGDClassifier
 from appellate.bases.plcl import PLCLClassifier
-from appellate.datasets import load_lost
-from appellate.experiments import problems as experiments
-from appellate.experiments.figures import draw_table
-from appellate.experiments.methods import Method, alone, coupled
-from appellate.experiments.protocol import split_rows
-from appellate.experiments.reports import Report, Sheet, overview, report_table, share
-from appellate.experiments.results import Results, fill
-from appellate.experiments.tables import COLUMNS, Column, Table, make_table
+from appellate.experiments.methods import Method
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import CandidateMap
 from appellate.partner import PartnerClassifier
 from appellate.plcp import PLCPClassifier
 from appellate.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _ALTERNATIONS = 30
 
@@ -176,84 +168,3 @@ def monotone_share(
     steps = np.diff(np.array([each[counted] for each in confidences]), axis=0)
     rises, falls = (steps >= -tol).all(axis=0), (steps <= tol).all(axis=0)
     return float(np.mean(rises | falls))
-
-
-def load_raw_lost() -> experiments.Problem:
-    """Load Lost without scaling, as the authors' PL-AGGD and PLCP have it.
-
-    `load_problem` z-scores it, as their PL-CL does.
-
-    Raises
-    ------
-    UnavailableError
-        If its file is missing or cannot be read.
-    """
-    found, data = experiments.load_problem("lost"), load_lost(download_if_missing=False)
-    rows = np.asarray(data.X, dtype=np.float64)
-    return replace(found, name="lost_raw", title="Lost (as it stands)", X=rows)
-
-
-RAW = Column("Lost (as it stands)", "lost_raw", paper="Lost")
-_ROUNDS = 10  # in which the paper's rule is looked for
-
-
-def authors_tables(bases: Sequence[str]) -> list[Table]:
-    """Declare test and transductive accuracy, the authors' reading below PL-AGGD-PLCP."""
-    pair, tables = (AUTHORS, alone("aggd")), []
-    for name in ("test-accuracy", "transductive"):
-        table = make_table(name, ["aggd", *(base for base in bases if base != "aggd")])
-        before, after, *rest = (e for e in table.lines if e.method.kind in ("base", "plcp"))
-        kept = [e for e in rest if e.score == before.score and not e.method.settings]
-        own = replace(after, title=AUTHORS.title, method=AUTHORS, compared=pair, paper=after.title)
-        tables.append(replace(table, name="authors", lines=(before, after, own, *kept)))
-    return tables
-
-
-def report_authors(
-    results: Results,
-    problems: Mapping[str, experiments.Problem],
-    bases: Sequence[str],
-    missing: Mapping[str, str],
-) -> tuple[Report, Figure]:
-    """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
-    filled = [fill(table, results, (*COLUMNS, RAW)) for table in authors_tables(bases)]
-    report = report_table(filled[0], results, missing)
-    trained = replace(overview(filled[1]), title="Transductive accuracy")
-    sheets = (*report.sheets, trained, _stopping_sheet(problems, results.splits))
-    title = "The authors' reading, and Lost as it stands"
-    caption = f"{report.caption} The paper's one column of Lost stands beside both of ours."
-    report = replace(report, title=title, caption=caption, sheets=sheets)
-    return report, draw_table(filled[0])
-
-
-def _stopping_sheet(problems: Mapping[str, experiments.Problem], splits: Sequence[int]) -> Sheet:
-    """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
-    rows = []
-    for name in ("lost", RAW.dataset):
-        for method in (coupled("aggd"), AUTHORS):
-            found = [_history(method, problems[name], split) for split in splits]
-            shares = np.array([each for each, _ in found]).mean(axis=0)
-            stops = [stop for _, stop in found if stop is not None]
-            told = f"{len(stops)} of {len(splits)}"
-            told += f", after round {np.mean(stops):.1f}" if stops else ""
-            numbers = (share(v, percent=True) for v in (*shares[:3], shares[3:].max()))
-            rows.append((problems[name].title, method.title, *numbers, told))
-    title = (
-        f"The paper's rule to stop, {_ROUNDS} rounds: per cent of the wrong training labels that "
-        "a round corrects (it needs the truth, and stops after two rounds in a row above 5)"
-    )
-    rounds = ("round 1", "round 2", "round 3", "most of the later")
-    return Sheet(title, ("data set", "method", *rounds, "splits that stop"), tuple(rows))
-
-
-def _history(
-    method: Method, problem: experiments.Problem, split: int
-) -> tuple[NDArray[np.float64], int | None]:
-    """Shares of wrong labels that every round corrects, and the round after which to stop."""
-    if problem.truth is None:
-        raise ValueError("the paper's rule needs the truth.")
-    train, _ = split_rows(len(problem.X), split)
-    model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
-    history = model.fit(problem.X[train], problem.candidates[train]).label_history_
-    truth = problem.truth[train]
-    return corrected_shares(history, truth), stopping_round(history, truth)

@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from appellate.datasets import make_partial_labels
-from appellate.experiments.figures import COLOURS, dress, new_figure, place_legend
+from appellate.experiments.figures import COLOURS, place_legend
 from appellate.experiments.methods import JURY, RIDGE, alone, coupled, coupled_auto
 from appellate.experiments.problems import Problem
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
-from appellate.experiments.results import Results, spread
+from appellate.experiments.results import Results, mean_spread
+from appellate.plotting import dress, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +55,7 @@ def _problem(curve: str, value: float) -> Problem:
     return Problem(name, name, X, sets, truth)
 
 
-def report_curves(results: Results) -> Report:
+def report_curves(results: Results, *_: object) -> Report:
     """Report test and transductive accuracy at every point of the three curves."""
     sheets, records = [], []
     for curve, (meaning, values) in CURVES.items():
@@ -62,23 +63,22 @@ def report_curves(results: Results) -> Report:
         for score in ("test", "transductive"):
             rows = []
             for method in CURVE_METHODS:
-                found = [results.scores(name, method, score) for name in names]
-                shown = ("-" if v is None else mean_text(v.mean(), spread(v)) for v in found)
-                rows.append((method.title, *shown))
+                found = [mean_spread(results.scores(name, method, score)) for name in names]
+                rows.append((method.title, *(mean_text(*each) for each in found)))
                 records += [
                     {"curve": curve, "value": x, "score": score, "method": method.title}
-                    | {"mean": None if v is None else float(v.mean())}
-                    for x, v in zip(values, found, strict=True)
+                    | {"mean": mean}
+                    for x, (mean, _) in zip(values, found, strict=True)
                 ]
             header = ("method", *(f"{value:g}" for value in values))
             sheets.append(Sheet(f"{meaning}: {score} accuracy", header, tuple(rows)))
     caption = "Digits, 1,797 pictures, sets made up; mean and deviation over splits."
     notes = (f"{len(results.splits)} splits. {FIXED}",)
-    title = "Learning curves"
-    return Report("curves", title, caption, tuple(sheets), tuple(records), notes, ("curves",))
+    title, drawn = "Learning curves", _draw(results)
+    return Report("curves", title, caption, tuple(sheets), tuple(records), notes, drawn)
 
 
-def draw_curves(results: Results) -> Figure:
+def _draw(results: Results) -> Figure:
     """Draw test accuracy over what is varied, one panel each, one line a method."""
     figure = new_figure(9.6, 3.2)
     panels = figure.subplots(1, len(CURVES), sharey=True, squeeze=False)[0]

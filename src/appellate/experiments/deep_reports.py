@@ -17,7 +17,7 @@ from appellate.deep.configuration import all_settings, make_classifier, read_con
 from appellate.deep.sources import NAMES
 from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.reports import MARKS, Report, Sheet, p_value
-from appellate.experiments.results import finite, spread
+from appellate.experiments.results import finite, mean_spread
 from appellate.metrics import PairedComparison, paired_comparison
 from appellate.metrics.paired import FEWEST
 
@@ -188,10 +188,9 @@ class DeepLine:
         apart = [f"{key} = {json.dumps(settings[key])}" for key in (*told, *self.varied)]
         return f"{title} ({', '.join(apart)})" if apart else title
 
-    def percent(self, seeds: Iterable[int] | None = None) -> NDArray[np.float64]:
-        """Return the test accuracy of every seed, in per cent."""
-        chosen = self.runs if seeds is None else seeds
-        return np.array([100 * self.runs[seed].accuracies[self.head] for seed in chosen])
+    def percent(self, seeds: Iterable[int]) -> NDArray[np.float64]:
+        """Return the test accuracy of some seeds, in per cent."""
+        return np.array([100 * self.runs[seed].accuracies[self.head] for seed in seeds])
 
     def printed(self) -> Figure | None:
         """Return the paper's figure of this data set, flip and method, if it has one."""
@@ -238,9 +237,9 @@ class DeepPair:
     ----------
     line, other : DeepLine
         The coupled runs, and those of the base alone or of two bases.
-    seeds : tuple of int
+    seeds : list of int
         Seeds that both have, on the same candidate sets.
-    unlike : tuple of int
+    unlike : list of int
         Seeds that both have, but on other candidate sets.
     result : PairedComparison or None
         In points; None for fewer than two seeds.
@@ -248,8 +247,8 @@ class DeepPair:
 
     line: DeepLine
     other: DeepLine
-    seeds: tuple[int, ...]
-    unlike: tuple[int, ...]
+    seeds: list[int]
+    unlike: list[int]
     result: PairedComparison | None
 
 
@@ -284,8 +283,14 @@ def collect(runs: Iterable[DeepRun], *, all_heads: bool = False) -> list[DeepLin
 def pair(lines: Iterable[DeepLine]) -> Iterator[DeepPair]:
     """Pair every line with the base alone, and one that predicts also with two bases."""
     for line, other in permutations(lines, 2):
-        if _comparable(line, other):
-            yield _compare(line, other)
+        if not _comparable(line, other):
+            continue
+        common = [seed for seed in line.runs if seed in other.runs]
+        same = {s: line.runs[s].candidates == other.runs[s].candidates for s in common}
+        seeds, unlike = ([s for s in common if same[s] == alike] for alike in (True, False))
+        tested = len(seeds) > 1
+        found = paired_comparison(line.percent(seeds), other.percent(seeds)) if tested else None
+        yield DeepPair(line, other, seeds, unlike, found)
 
 
 def _comparable(line: DeepLine, other: DeepLine) -> bool:
@@ -296,16 +301,6 @@ def _comparable(line: DeepLine, other: DeepLine) -> bool:
         and other.predicts
         and _setting(line.first) == _setting(other.first)
     )
-
-
-def _compare(line: DeepLine, other: DeepLine) -> DeepPair:
-    common = [seed for seed in line.runs if seed in other.runs]
-    same = {s: line.runs[s].candidates == other.runs[s].candidates for s in common}
-    seeds = tuple(seed for seed in common if same[seed])
-    result = None
-    if len(seeds) > 1:
-        result = paired_comparison(line.percent(seeds), other.percent(seeds))
-    return DeepPair(line, other, seeds, tuple(s for s in common if not same[s]), result)
 
 
 def _setting(run: DeepRun) -> tuple[Any, ...]:
@@ -487,7 +482,7 @@ def _record(line: DeepLine, pair: DeepPair | None = None) -> Record:
     """Return one line as numbers; of a pair, over the seeds that it has in common."""
     run, paper = line.first, line.paper or (None, None)
     seeds = list(line.runs if pair is None else pair.seeds)
-    values, tested = line.percent(seeds), dict.fromkeys(_TESTED)
+    (mean, deviation), tested = mean_spread(line.percent(seeds)), dict.fromkeys(_TESTED)
     if pair is not None and (found := pair.result) is not None:
         exact = found.wilcoxon_pvalue if len(seeds) >= WILCOXON_SEEDS else np.nan
         numbers = (found.difference, *found.difference_interval, found.t_pvalue, exact)
@@ -508,8 +503,8 @@ def _record(line: DeepLine, pair: DeepPair | None = None) -> Record:
         "selected_by": run.selected_by,
         "against": None if pair is None else pair.other.title,
         "seeds": seeds,
-        "mean": float(values.mean()),
-        "deviation": spread(values),
+        "mean": mean,
+        "deviation": deviation,
         "paper_mean": paper[0],
         "paper_deviation": paper[1],
         **tested,

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from appellate._text import install
 from appellate.experiments.results import TableResult
 from appellate.experiments.tables import Line
+from appellate.plotting import INK, MUTED, dress, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, told apart with any colour vision; markers differ too.
-OURS, PAPER, BASELINE = "#0072B2", "#D55E00", "#6B6B6B"
+OURS, PAPER = "#0072B2", "#D55E00"
 COLOURS = (
-    *((BASELINE, "s"), ("#009E73", "^"), (OURS, "o")),
+    *((MUTED, "s"), ("#009E73", "^"), (OURS, "o")),
     *((PAPER, "D"), ("#CC79A7", "v")),
 )
-INK, _GRID = "#222222", "#E3E3E3"
 _OUR_LOOK: dict[str, Any] = {"color": OURS, "marker": "o", "markersize": 4.6}
 _THEIR_LOOK = {"color": PAPER, "marker": "D", "markersize": 4.2, "markerfacecolor": "white"}
 _LABELS = {
@@ -28,13 +25,6 @@ _LABELS = {
     "transductive": "transductive accuracy",
     "corrected": "wrong verdicts corrected, right verdicts broken (%)",
 }
-
-
-def save(figure: Figure, folder: Path, stem: str) -> Path:
-    """Write a figure as PNG and PDF; return the PNG."""
-    figure.savefig(folder / f"{stem}.pdf", metadata={"CreationDate": None})
-    figure.savefig(folder / f"{stem}.png", dpi=150)
-    return folder / f"{stem}.png"
 
 
 def draw_table(result: TableResult) -> Figure:
@@ -85,15 +75,6 @@ def _draw_cell(panel: Axes, y: float, result: TableResult, line: Line, column: A
             panel.errorbar([unit * source.mean], [place], xerr=spread, **style)
 
 
-def dress(panel: Axes, grid: Any) -> None:
-    """Give a panel a light grid and quiet axes."""
-    panel.grid(axis=grid, color=_GRID, linewidth=0.7)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.spines[["left", "bottom"]].set_color(BASELINE)
-    panel.tick_params(colors=BASELINE, labelcolor=INK, labelsize=8)
-
-
 def _draw_legend(figure: Figure, *, paper: bool) -> None:
     from matplotlib.lines import Line2D
 
@@ -106,12 +87,3 @@ def place_legend(figure: Figure, handles: list[Any]) -> None:
     """Put the legend above all panels."""
     look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": INK}
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), **look)
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """Make an empty figure of a size in inches."""
-    if find_spec("matplotlib") is None:
-        raise ImportError(f"Figures need matplotlib: {install('plot')}")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")

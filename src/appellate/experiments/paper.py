@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from appellate.experiments.methods import BASES
-
 # Printed under Table 2, per cent; the paper does not define it.
 IMPROVEMENT_RATIOS = {
     "PL-CL": 3.61,
@@ -69,28 +67,3 @@ def figures() -> dict[tuple[str, str, str], Figure]:
 def lookup(table: str | None, method: str | None, column: str) -> Figure | None:
     """Return a printed figure, or None where the paper has none."""
     return figures().get((str(table), str(method), column))
-
-
-def inconsistent_corrections(columns: list[str]) -> list[tuple[str, str]]:
-    """Return bases and columns whose printed correction ratio is impossible.
-
-    At least the net gain in transductive accuracy must have been corrected:
-    ``ratio >= (after - before) / (1 - before)``. Figures are taken half a unit of the last
-    printed digit in the paper's favour.
-
-    Examples
-    --------
-    >>> ours = ["FG-NET", "Lost", "MSRCv2", "FG-NET(MAE3)", "FG-NET(MAE5)"]
-    >>> len(inconsistent_corrections(ours))
-    13
-    """
-    found = []
-    known, half = figures(), 0.0005
-    for base in BASES.values():
-        for column in columns:
-            before = known["transductive_accuracy", base, column].mean + half
-            after = known["transductive_accuracy", f"{base}-PLCP", column].mean - half
-            ratio = known["correction_ratio_percent", base, column].mean + half / 10
-            if ratio < (after - before) / (1 - before):
-                found.append((base, column))
-    return found

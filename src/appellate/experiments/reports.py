@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appellate._text import install, neutralize
+from appellate.experiments.figures import draw_table
 from appellate.experiments.methods import SETTING
 from appellate.experiments.paper import IMPROVEMENT_RATIOS
 from appellate.experiments.results import Results, TableResult, finite
 from appellate.experiments.store import Row
+from appellate.metrics.paired import format_p
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MARKS = {"win": "•", "loss": "○", "tie": "", "": ""}
 FIXED = (
@@ -53,8 +58,8 @@ class Report:
         One a number, for the CSV file.
     notes : tuple of str
         What to keep in mind.
-    figures : tuple of str
-        Stems of its figures.
+    figure : matplotlib Figure or None
+        What there is to see of it.
     """
 
     name: str
@@ -63,7 +68,7 @@ class Report:
     sheets: tuple[Sheet, ...]
     records: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
+    figure: Figure | None = None
 
     def plain(self) -> list[dict[str, Any]]:
         """Return the records with None for what is not a number."""
@@ -71,7 +76,7 @@ class Report:
 
 
 def report_table(result: TableResult, results: Results, missing: Mapping[str, str]) -> Report:
-    """Report one of the five tables over data sets."""
+    """Report and draw a table over data sets."""
     table = result.table
     sheets = [overview(result), *_details(result)]
     if any(line.compared for line in table.lines):
@@ -83,8 +88,8 @@ def report_table(result: TableResult, results: Results, missing: Mapping[str, st
         sheets.append(_ties(result, results))
         notes.append(TIES)
     notes += [f"Left out: {reason}" for reason in missing.values()]
-    texts = table.name, table.title, table.caption
-    return Report(*texts, tuple(sheets), tuple(_records(result)), tuple(notes), (table.name,))
+    texts, drawn = (table.name, table.title, table.caption), draw_table(result)
+    return Report(*texts, tuple(sheets), tuple(_records(result)), tuple(notes), drawn)
 
 
 def share(value: float | None, percent: bool = False, *, sign: bool = False) -> str:
@@ -111,9 +116,7 @@ def mean_text(
 
 def p_value(value: float | None) -> str:
     """Three digits of a p-value; a dash where there is none."""
-    if value is None or value != value:
-        return "-"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "-" if value is None or value != value else format_p(value)
 
 
 def overview(result: TableResult) -> Sheet:
@@ -242,11 +245,15 @@ _ESCAPES = str.maketrans(
 )
 
 
-def write_texts(report: Report, folder: Path) -> None:
-    """Write the Markdown, CSV and LaTeX files of a report."""
+def write_files(report: Report, folder: Path) -> None:
+    """Write a report as Markdown, CSV and LaTeX, and its figure as PNG and PDF."""
     texts = {"md": to_markdown(report), "csv": to_csv(report), "tex": to_latex(report)}
     for ending, text in texts.items():
         (folder / f"{report.name}.{ending}").write_text(text, encoding="utf-8")
+    if report.figure is not None:
+        stem = folder / report.name
+        report.figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
+        report.figure.savefig(stem.with_suffix(".png"), dpi=150)
 
 
 def write_page(
@@ -263,7 +270,7 @@ def write_page(
     Parameters
     ----------
     reports : collection of Report
-        In the order of the page; their figures are PNG files in the folder.
+        In the order of the page; figures are PNG files in the folder.
     folder : Path
         Where it is written.
     title, lead : str
@@ -279,15 +286,14 @@ def write_page(
 
     text = files("appellate.experiments").joinpath("page.html").read_text(encoding="utf-8")
     machine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    stems = [stem for report in reports for stem in report.figures]
-    drawn = {stem: folder / f"{stem}.png" for stem in stems}
     page = machine.from_string(text).render(
         title=title,
         lead=lead,
         reports=reports,
         pictures={
-            stem: base64.b64encode(file.read_bytes()).decode() if file.exists() else ""
-            for stem, file in drawn.items()
+            each.name: base64.b64encode((folder / f"{each.name}.png").read_bytes()).decode()
+            for each in reports
+            if each.figure is not None
         },
         missing=list(missing),
         facts=_facts(rows),
@@ -300,7 +306,8 @@ def to_markdown(report: Report) -> str:
     parts = [f"# {report.title}", report.caption]
     for sheet in report.sheets:
         parts += [f"## {sheet.title}", _pipe_table(sheet)]
-    parts += [f"![{report.title}]({stem}.png)" for stem in report.figures]
+    if report.figure is not None:
+        parts.append(f"![{report.title}]({report.name}.png)")
     if report.notes:
         parts.append("\n".join(f"- {note}" for note in report.notes))
     return "\n\n".join(parts) + "\n"

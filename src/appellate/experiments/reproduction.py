@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from appellate._files import whole_folder
 from appellate.bases import available_bases
 from appellate.experiments import studies
-from appellate.experiments.authors import RAW, authors_tables, load_raw_lost, report_authors
-from appellate.experiments.curves import CURVE_METHODS, curve_problems, draw_curves, report_curves
-from appellate.experiments.figures import draw_table, save
+from appellate.experiments.curves import CURVE_METHODS, curve_problems, report_curves
 from appellate.experiments.methods import BASES, Method, deep_missing
 from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
 from appellate.experiments.protocol import Run
-from appellate.experiments.reports import Report, report_table, write_page, write_texts
+from appellate.experiments.reports import Report, report_table, write_files, write_page
 from appellate.experiments.results import Results, fill
 from appellate.experiments.rivals import rank_sheet, report_rivals, rival_methods
 from appellate.experiments.studies import DATASET
 from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
@@ -88,55 +83,28 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or study: what is run on a problem, its report and its figure, if it has one."""
+    """A table or study: what is run on a problem, for some bases, and its report."""
 
     methods: Callable[[Sequence[str], Problem], Iterable[Method]]
-    report: Callable[[Reproduction, Results], tuple[Report, Figure | None]]
+    report: Callable[[Results, Sequence[str], Mapping[str, str]], Report]
     needs_lost: bool = False
 
 
 def _of_paper(name: str) -> Experiment:
-    def report(what: Reproduction, results: Results) -> tuple[Report, Figure]:
-        filled = fill(make_table(name, what.bases), results)
-        return report_table(filled, results, what.missing), draw_table(filled)
+    def report(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
+        return report_table(fill(make_table(name, bases), results), results, missing)
 
     return Experiment(lambda bases, _: make_table(name, bases).methods(), report)
 
 
-def _on_lost(
-    methods: Callable[[], Iterable[Method]],
-    report: Callable[[Results], Report],
-    draw: Callable[[Problem, Results], Figure | None],
-) -> Experiment:
-    return Experiment(
-        lambda _, problem: methods() if problem.name == DATASET else (),
-        lambda what, results: (report(results), draw(what.problems[DATASET], results)),
-        needs_lost=True,
-    )
-
-
 EXPERIMENTS = {name: _of_paper(name) for name in TABLES[:-2]} | {
-    "sensitivity": _on_lost(
-        studies.sensitivity_methods, studies.report_sensitivity, studies.draw_sensitivity
-    ),
-    "trajectories": _on_lost(
-        lambda: studies.trace_methods().values(),
-        studies.report_trajectories,
-        studies.draw_trajectories,
-    ),
+    "sensitivity": Experiment(studies.sensitivity_methods, studies.report_sensitivity, True),
+    "trajectories": Experiment(studies.traced, studies.report_trajectories, True),
     "authors": Experiment(
-        lambda bases, _: authors_tables(bases)[0].methods(),
-        lambda what, results: report_authors(results, what.problems, what.bases, what.missing),
-        needs_lost=True,
+        lambda bases, _: studies.authors_tables(bases)[0].methods(), studies.report_authors, True
     ),
-    "rivals": Experiment(
-        rival_methods,
-        lambda what, results: (report_rivals(results, what.problems, what.bases), None),
-    ),
-    "curves": Experiment(
-        lambda *_: CURVE_METHODS,
-        lambda _, results: (report_curves(results), draw_curves(results)),
-    ),
+    "rivals": Experiment(rival_methods, report_rivals),
+    "curves": Experiment(lambda *_: CURVE_METHODS, report_curves),
 }
 
 
@@ -165,7 +133,7 @@ def request(
         chosen = tuple(BASES)
     problems, missing = (curve_problems(), {}) if name == "curves" else load_problems(known)
     if name == "authors" and DATASET in problems:
-        problems[RAW.dataset] = load_raw_lost()
+        problems[studies.RAW.dataset] = studies.load_raw_lost()
     tables = TABLES if name == "all" else (name,)
     what = Reproduction(tables, chosen, problems, tuple(splits), missing)
     if DATASET not in known and all(EXPERIMENTS[each].needs_lost for each in tables):
@@ -194,20 +162,20 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
     ImportError
         If matplotlib (extra ``plot``) or jinja2 (extra ``report``) is missing.
     """
-    with whole_folder(folder, owned=file_names(what.possible())) as stage:
-        reports = {}
-        for table in what.possible():
-            report, figure = EXPERIMENTS[table].report(what, results)
-            reports[table] = _write(report, figure, stage)
-        write_page(
-            reports.values(),
-            stage,
-            title="PLCP: the paper's tables, reproduced",
-            lead="Every figure that the paper prints stands beside the one computed here, on "
-            f"{len(what.splits)} random 50/50 splits of each data set.",
-            missing=list(what.missing.values()),
-            rows=results.used(run.method for run in what.runs()),
-        )
+    reports = {
+        table: EXPERIMENTS[table].report(results, what.bases, what.missing)
+        for table in what.possible()
+    }
+    _write(
+        reports.values(),
+        folder,
+        what.possible(),
+        title="PLCP: the paper's tables, reproduced",
+        lead="Every figure that the paper prints stands beside the one computed here, on "
+        f"{len(what.splits)} random 50/50 splits of each data set.",
+        missing=list(what.missing.values()),
+        rows=results.used(run.method for run in what.runs()),
+    )
     return reports
 
 
@@ -215,26 +183,26 @@ def write_comparison(
     tables: Sequence[Table], problem: Problem, results: Results, folder: Path
 ) -> list[Report]:
     """Write the tables of `make_comparison` into a folder, as `write_reports` does."""
-    with whole_folder(folder, owned=file_names(["comparison", "training-rows"])) as stage:
-        reports = []
-        for table in tables:
-            filled = fill(table, results, [Column(problem.title, problem.name)])
-            report = report_table(filled, results, {})
-            report = replace(report, sheets=(*report.sheets, rank_sheet(table, results)))
-            reports.append(_write(report, draw_table(filled), stage))
-        write_page(
-            reports,
-            stage,
-            title=tables[0].title,
-            lead=f"{len(problem.X)} samples, {problem.X.shape[1]} features, "
-            f"{problem.candidates.shape[1]} classes.",
-            rows=results.used(tables[0].methods()),
-        )
+    reports = []
+    for table in tables:
+        filled = fill(table, results, [Column(problem.title, problem.name)])
+        report = report_table(filled, results, {})
+        reports.append(replace(report, sheets=(*report.sheets, rank_sheet(table, results))))
+    _write(
+        reports,
+        folder,
+        ["comparison", "training-rows"],
+        title=tables[0].title,
+        lead=f"{len(problem.X)} samples, {problem.X.shape[1]} features, "
+        f"{problem.candidates.shape[1]} classes.",
+        rows=results.used(tables[0].methods()),
+    )
     return reports
 
 
-def _write(report: Report, figure: Figure | None, folder: Path) -> Report:
-    if figure is not None:
-        save(figure, folder, report.name)
-    write_texts(report, folder)
-    return report
+def _write(reports: Collection[Report], folder: Path, tables: Iterable[str], **page: Any) -> None:
+    """Write all files of some reports and their page; files of these tables are replaced."""
+    with whole_folder(folder, owned=file_names(tables)) as stage:
+        for report in reports:
+            write_files(report, stage)
+        write_page(reports, stage, **page)

@@ -35,7 +35,7 @@ class Results:
     def __init__(
         self, store: Store, problems: Mapping[str, Problem], splits: Sequence[int]
     ) -> None:
-        self.datasets = list(problems)
+        self.problems = dict(problems)
         self.splits = list(splits)
         self._prints = {name: problem.fingerprint() for name, problem in problems.items()}
         self._rows = store.rows()
@@ -54,7 +54,7 @@ class Results:
 
     def used(self, methods: Iterable[Method]) -> list[Row]:
         """Return all rows of some methods."""
-        places = product(self.datasets, dict.fromkeys(methods), self.splits)
+        places = product(self.problems, dict.fromkeys(methods), self.splits)
         return [row for place in places if (row := self.row(*place)) is not None]
 
 
@@ -138,7 +138,7 @@ class TableResult:
 
 def fill(table: Table, results: Results, columns: Sequence[Column] = COLUMNS) -> TableResult:
     """Compute the cells of a table from the stored runs."""
-    there = tuple(column for column in columns if column.dataset in results.datasets)
+    there = tuple(column for column in columns if column.dataset in results.problems)
     named = {line.method: line.paper or line.title for line in reversed(table.lines)}
     cells = {
         (line, column): _cell(table, line, column, results, named)
@@ -148,9 +148,11 @@ def fill(table: Table, results: Results, columns: Sequence[Column] = COLUMNS) ->
     return TableResult(table, there, cells)
 
 
-def spread(values: NDArray[np.float64]) -> float | None:
-    """Return the standard deviation; None for one value."""
-    return float(values.std(ddof=1)) if len(values) > 1 else None
+def mean_spread(values: NDArray[np.float64] | None) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation; None for what there is not."""
+    if values is None:
+        return None, None
+    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else None
 
 
 def finite(value: float) -> float | None:
@@ -168,7 +170,7 @@ def _cell(
     values = results.scores(column.dataset, line.method, score)
     if values is None:
         return Cell(None, None, paper)
-    cell = Cell(float(values.mean()), spread(values), paper)
+    cell = Cell(*mean_spread(values), paper)
     if line.compared is None:
         return cell
     one, two = (results.scores(column.dataset, method, score) for method in line.compared)

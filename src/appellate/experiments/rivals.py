@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from appellate.experiments.methods import (
 )
 from appellate.experiments.problems import Problem
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
-from appellate.experiments.results import Results, spread
+from appellate.experiments.results import Results, mean_spread
 from appellate.experiments.tables import Table
 from appellate.metrics import paired_comparison
 
@@ -83,7 +84,7 @@ def rank_sheet(table: Table, results: Results) -> Sheet:
 
     The test takes splits for independent, which they are not: it finds too many differences.
     """
-    (name,), score = results.datasets, table.lines[0].score
+    (name,), score = results.problems, table.lines[0].score
     found = {e.title: results.scores(name, e.method, e.score) for e in table.lines}
     wanted = {e.title for e in table.lines if e.score == score}
     there = {t: v for t, v in found.items() if v is not None and t in wanted}
@@ -94,15 +95,14 @@ def rank_sheet(table: Table, results: Results) -> Sheet:
     return Sheet(title, ("method", "mean rank"), tuple(rows))
 
 
-def report_rivals(
-    results: Results, problems: Mapping[str, Problem], bases: Sequence[str]
-) -> Report:
+def report_rivals(results: Results, bases: Sequence[str], *_: object) -> Report:
     """Report every method on every data set, the best mean rank first.
 
     A circle marks a mean that is significantly below the best of its column by Nadeau and
     Bengio's test at 0.05, on the splits that both have. Ranks count methods that have a score
     on all sets.
     """
+    problems = results.problems
     methods = {n: rival_methods(bases, problem) for n, problem in problems.items()}
     sheets, records, notes = [], [], []
     seconds = _seconds(results, methods)
@@ -122,7 +122,7 @@ def report_rivals(
             for m, each in found.items()
             for n, v in each.items()
         ]
-    sheets += [_seconds_sheet(seconds, problems), _couplings(results, problems, bases)]
+    sheets += [_seconds_sheet(seconds, problems), _couplings(results, bases)]
     caption = (
         "Mean and standard deviation over splits, the best mean rank first; processor seconds to "
         "fit and predict are the mean over the data sets. A circle (○): significantly below the "
@@ -156,12 +156,12 @@ def _cell(values: NDArray[np.float64], best: NDArray[np.float64]) -> str:
     both, worse = min(len(values), len(best)), "tie"
     if both > 1:
         worse = paired_comparison(values[:both], best[:both]).outcome(test="corrected")
-    return mean_text(float(values.mean()), spread(values), outcome=worse)
+    return mean_text(*mean_spread(values), outcome=worse)
 
 
 def _record(score: str, method: str, name: str, values: NDArray[np.float64]) -> dict[str, Any]:
-    numbers = {"splits": len(values), "mean": float(values.mean()), "deviation": spread(values)}
-    return {"score": score, "method": method, "dataset": name, **numbers}
+    numbers = dict(zip(("mean", "deviation"), mean_spread(values), strict=True))
+    return {"score": score, "method": method, "dataset": name, "splits": len(values), **numbers}
 
 
 def _seconds(results: Results, methods: Mapping[str, list[Method]]) -> Seconds:
@@ -186,13 +186,13 @@ def _seconds_sheet(seconds: Seconds, datasets: Iterable[str]) -> Sheet:
     )
 
 
-def _couplings(results: Results, problems: Mapping[str, Problem], bases: Sequence[str]) -> Sheet:
+def _couplings(results: Results, bases: Sequence[str]) -> Sheet:
     """Wins, ties and losses of coupled over base, by both tests."""
     rows = []
     for title, kind in (("B-PLCP", coupled), ("B-PLCP(auto)", coupled_auto)):
         for score in ("test", "transductive"):
             outcomes: dict[str, list[str]] = {"t": [], "corrected": []}
-            for name, base in ((n, b) for n in problems for b in bases):
+            for name, base in product(results.problems, bases):
                 one, two = (results.scores(name, m, score) for m in (kind(base), alone(base)))
                 if one is not None and two is not None and len(one) > 1:
                     pair = paired_comparison(one, two)

@@ -39,8 +39,6 @@ class Row:
 
     Attributes
     ----------
-    key : str
-        Hash of configuration, data and version.
     scores : dict of str to float
         As `Outcome.scores`.
     details : dict or None
@@ -53,7 +51,6 @@ class Row:
         Versions and machine that computed it.
     """
 
-    key: str
     scores: dict[str, float]
     details: dict[str, Any] | None
     seconds: float
@@ -139,7 +136,7 @@ class Store:
         load = json.loads
         with self._explained():
             return {
-                key: Row(key, load(scores), load(details), seconds, memory, load(environment))
+                key: Row(load(scores), load(details), seconds, memory, load(environment))
                 for key, scores, details, seconds, memory, environment in (
                     self._connection.execute(query)
                 )

@@ -1,21 +1,38 @@
-"""Sensitivity on Lost, and samples whose confidence went astray: not tables of data sets."""
+"""Studies around Lost: sensitivity, samples that went astray, and the authors' own reading."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from appellate.experiments.figures import BASELINE, INK, OURS, dress, new_figure, place_legend
+from appellate.datasets import load_lost
+from appellate.experiments import problems
+from appellate.experiments.authors import AUTHORS, corrected_shares, stopping_round
+from appellate.experiments.figures import OURS, place_legend
 from appellate.experiments.methods import Method, alone, coupled
 from appellate.experiments.paper import REPRESENTATIVE_ERRORS
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import split_rows
-from appellate.experiments.reports import FIXED, MARKS, Report, Sheet, mean_text, p_value, share
-from appellate.experiments.results import Results, finite, spread
+from appellate.experiments.reports import (
+    FIXED,
+    MARKS,
+    Report,
+    Sheet,
+    mean_text,
+    overview,
+    p_value,
+    report_table,
+    share,
+)
+from appellate.experiments.results import Results, fill, finite, mean_spread
+from appellate.experiments.tables import COLUMNS, Column, Table, make_table
 from appellate.experiments.traces import KINDS
 from appellate.metrics import paired_comparison
+from appellate.plotting import INK, MUTED, dress, new_figure, plot_trajectories
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,8 +89,10 @@ CURVES = (
 )
 
 
-def sensitivity_methods() -> list[Method]:
+def sensitivity_methods(_: object, problem: Problem) -> list[Method]:
     """All methods of the four curves, and the base alone."""
+    if problem.name != DATASET:
+        return []
     found = [curve.method(value) for curve in CURVES for value in curve.values]
     return list(dict.fromkeys([alone(BASE), *found]))
 
@@ -89,7 +108,7 @@ def trace_methods() -> dict[str, Method]:
     return own
 
 
-def report_sensitivity(results: Results) -> Report:
+def report_sensitivity(results: Results, *_: object) -> Report:
     """Report the four curves over lambda, alpha, gamma and k on Lost."""
     reference = results.scores(DATASET, coupled(BASE), "test")
     sheets, records = [], []
@@ -104,7 +123,7 @@ def report_sensitivity(results: Results) -> Report:
             pair = paired_comparison(test, reference)
             gain = share(pair.difference, sign=True), p_value(pair.t_pvalue)
             told = ("", "", "") if default else (*gain, MARKS[pair.outcome()])
-            first, last = ((float(v.mean()), spread(v)) for v in (test, training))
+            first, last = mean_spread(test), mean_spread(training)
             name = f"{value:g}{' (the paper)' if default else ''}"
             rows.append((name, mean_text(*first), *told, mean_text(*last)))
             numbers = (*first, *last, pair.difference, finite(pair.t_pvalue))
@@ -123,9 +142,9 @@ def report_sensitivity(results: Results) -> Report:
         notes.append(f"PL-AGGD alone: test accuracy {share(float(base.mean()))}.")
     title = "Sensitivity of PL-AGGD-PLCP on Lost"
     caption = "Test accuracy when one parameter is varied and the others are the paper's."
-    sheets = [_stack(sheets), *sheets]
-    name = "sensitivity"
-    return Report(name, title, caption, tuple(sheets), tuple(records), tuple(notes), (name,))
+    sheets, drawn = [_stack(sheets), *sheets], _draw_sensitivity(results)
+    texts = "sensitivity", title, caption
+    return Report(*texts, tuple(sheets), tuple(records), tuple(notes), drawn)
 
 
 def _stack(sheets: list[Sheet]) -> Sheet:
@@ -135,7 +154,12 @@ def _stack(sheets: list[Sheet]) -> Sheet:
     return Sheet("Overview", header, tuple(rows))
 
 
-def report_trajectories(results: Results) -> Report:
+def traced(_: object, problem: Problem) -> list[Method]:
+    """All traced methods."""
+    return list(trace_methods().values()) if problem.name == DATASET else []
+
+
+def report_trajectories(results: Results, *_: object) -> Report:
     """Report the errors that appeals correct: false labels that start high, or rise."""
     examples, counts, records = [], [], []
     for title, method in trace_methods().items():
@@ -144,9 +168,9 @@ def report_trajectories(results: Results) -> Report:
         if not found:
             continue
         counts.append(_count_row(title, list(found.values())))
-        base, _, graph = title.partition(",")
+        base, graph = title.split(",")[0], "," in title
         for kind in ("rises", "starts high"):
-            if (base, kind) in REPRESENTATIVE_ERRORS and bool(graph) == (kind == "starts high"):
+            if (base, kind) in REPRESENTATIVE_ERRORS and graph == (kind == "starts high"):
                 printed = _arrows(*REPRESENTATIVE_ERRORS[base, kind])
                 examples.append((base, kind, "paper", "", *printed))
             split = next((s for s in found if found[s]["examples"][kind]), None)
@@ -175,7 +199,7 @@ def report_trajectories(results: Results) -> Report:
         f"two of each for PL-AGGD in split {results.splits[0]}. 'Graph start' begins with the "
         f"confidence of the neighbour graph, as PL-AGGD does, instead of equal shares. {FIXED}"
     )
-    drawn = ("trajectories",) if any(each["base"] == "PL-AGGD" for each in records) else ()
+    drawn = _draw_trajectories(results)
     title = "Representative errors on Lost (the paper's Fig. 2 and its table of errors)"
     return Report("trajectories", title, caption, sheets, tuple(records), (note,), drawn)
 
@@ -200,7 +224,7 @@ def _record(title: str, kind: str, split: int, example: dict[str, Any]) -> dict[
     return {"base": title, "error": kind, "split": split, **labels, **false, **true}
 
 
-def draw_sensitivity(_: Problem, results: Results) -> Figure:
+def _draw_sensitivity(results: Results) -> Figure:
     """Draw the four curves on Lost: test accuracy, its deviation, and the base alone."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -218,7 +242,7 @@ def draw_sensitivity(_: Problem, results: Results) -> Figure:
         panel.plot(x, mean, color=OURS, marker="o", markersize=4.5, linewidth=1.6)
         panel.axvline(curve.default, color=INK, linestyle=(0, (1, 2)), linewidth=1)
         if base is not None:
-            panel.axhline(base.mean(), color=BASELINE, linestyle=(0, (5, 2)), linewidth=1.2)
+            panel.axhline(base.mean(), color=MUTED, linestyle=(0, (5, 2)), linewidth=1.2)
         if curve.log:
             panel.set_xscale("log")
         symbol = f"${curve.symbol}$" if len(curve.symbol) == 1 else rf"$\{curve.symbol}$"
@@ -228,18 +252,16 @@ def draw_sensitivity(_: Problem, results: Results) -> Figure:
     handles = [
         Line2D([], [], color=OURS, marker="o", markersize=5, label="PL-AGGD-PLCP"),
         Patch(facecolor=OURS, alpha=0.16, label="± deviation over splits"),
-        Line2D([], [], color=BASELINE, linestyle=(0, (5, 2)), label="PL-AGGD alone"),
+        Line2D([], [], color=MUTED, linestyle=(0, (5, 2)), label="PL-AGGD alone"),
         Line2D([], [], color=INK, linestyle=(0, (1, 2)), label="the paper's value"),
     ]
     place_legend(figure, handles)
     return figure
 
 
-def draw_trajectories(problem: Problem, results: Results) -> Figure | None:
+def _draw_trajectories(results: Results) -> Figure | None:
     """Fit PL-AGGD-PLCP on the first split again and draw two samples of each error."""
-    from appellate.plotting import plot_trajectories
-
-    split = results.splits[0]
+    split, problem = results.splits[0], results.problems[DATASET]
     row = results.row(DATASET, trace_methods()["PL-AGGD"], split)
     if row is None or row.details is None or problem.truth is None:
         return None
@@ -263,3 +285,81 @@ def draw_trajectories(problem: Problem, results: Results) -> Figure | None:
     highest = max(np.max(line.get_ydata()) for panel in panels for line in panel.lines)
     panels[0].set_ylim(0, 1.06 * highest)
     return figure
+
+
+# -- the authors' reading of the paper ------------------------------------------------------
+
+
+def load_raw_lost() -> Problem:
+    """Load Lost without scaling, as the authors' PL-AGGD and PLCP have it.
+
+    `load_problem` z-scores it, as their PL-CL does.
+
+    Raises
+    ------
+    UnavailableError
+        If its file is missing or cannot be read.
+    """
+    found, data = problems.load_problem("lost"), load_lost(download_if_missing=False)
+    rows = np.asarray(data.X, dtype=np.float64)
+    return replace(found, name="lost_raw", title="Lost (as it stands)", X=rows)
+
+
+RAW = Column("Lost (as it stands)", "lost_raw", paper="Lost")
+_ROUNDS = 10  # in which the paper's rule is looked for
+
+
+def authors_tables(bases: Sequence[str]) -> list[Table]:
+    """Declare test and transductive accuracy, the authors' reading below PL-AGGD-PLCP."""
+    pair, tables = (AUTHORS, alone("aggd")), []
+    for name in ("test-accuracy", "transductive"):
+        table = make_table(name, ["aggd", *(base for base in bases if base != "aggd")])
+        before, after, *rest = (e for e in table.lines if e.method.kind in ("base", "plcp"))
+        kept = [e for e in rest if e.score == before.score and not e.method.settings]
+        own = replace(after, title=AUTHORS.title, method=AUTHORS, compared=pair, paper=after.title)
+        tables.append(replace(table, name="authors", lines=(before, after, own, *kept)))
+    return tables
+
+
+def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
+    """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
+    filled = [fill(table, results, (*COLUMNS, RAW)) for table in authors_tables(bases)]
+    report = report_table(filled[0], results, missing)
+    trained = replace(overview(filled[1]), title="Transductive accuracy")
+    sheets = (*report.sheets, trained, _stopping_sheet(results))
+    title = "The authors' reading, and Lost as it stands"
+    caption = f"{report.caption} The paper's one column of Lost stands beside both of ours."
+    return replace(report, title=title, caption=caption, sheets=sheets)
+
+
+def _stopping_sheet(results: Results) -> Sheet:
+    """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
+    rows, found, splits = [], results.problems, results.splits
+    for name in ("lost", RAW.dataset):
+        for method in (coupled("aggd"), AUTHORS):
+            told = [_history(method, found[name], split) for split in splits]
+            shares = np.array([each for each, _ in told]).mean(axis=0)
+            stops = [stop for _, stop in told if stop is not None]
+            text = f"{len(stops)} of {len(splits)}"
+            text += f", after round {np.mean(stops):.1f}" if stops else ""
+            numbers = (share(v, percent=True) for v in (*shares[:3], shares[3:].max()))
+            rows.append((found[name].title, method.title, *numbers, text))
+    title = (
+        f"The paper's rule to stop, {_ROUNDS} rounds: per cent of the wrong training labels that "
+        "a round corrects (it needs the truth, and stops after two rounds in a row above 5)"
+    )
+    rounds = ("round 1", "round 2", "round 3", "most of the later")
+    return Sheet(title, ("data set", "method", *rounds, "splits that stop"), tuple(rows))
+
+
+def _history(
+    method: Method, problem: Problem, split: int
+) -> tuple[NDArray[np.float64], int | None]:
+    """Shares of wrong labels that every round corrects, and the round after which to stop."""
+    if problem.truth is None:
+        raise ValueError("the paper's rule needs the truth.")
+    train, _ = split_rows(len(problem.X), split)
+    model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
+    history = model.fit(problem.X[train], problem.candidates[train]).label_history_
+    truth = problem.truth[train]
+    return corrected_shares(history, truth), stopping_round(history, truth)
