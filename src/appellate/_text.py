@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -59,6 +60,19 @@ def naming(word: str, values: Iterable[Any]) -> str:
     """Put a word, in the singular or plural, before its values: ``rows 3, 17``."""
     distinct = list(dict.fromkeys(values))
     return f"{word}{'' if len(distinct) == 1 else 's'} {listing(distinct)}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Ask whether the nearest of the known words was meant; nothing where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("Lots", ["lost", "fgnet"]), did_you_mean("birds", ["lost", "fgnet"])
+    (" Did you mean 'lost'?", '')
+    """
+    spellings = {each.casefold(): each for each in known}
+    near = get_close_matches(word.casefold(), spellings, n=1, cutoff=0.5)
+    return f" Did you mean {spellings[near[0]]!r}?" if near else ""
 
 
 def install(*extras: str) -> str:

@@ -9,7 +9,6 @@ probabilities p of a row the label ``argmin over j of sum over k of p_k C[k, j]`
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from math import inf
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._text import did_you_mean
 from appellate.numerics.entries import CandidateEntries, Values
 
 __all__ = ["cost_matrix"]
@@ -177,11 +177,9 @@ def _size(cost: str, word: str, number: str) -> float:
     if word == "absolute" and not number:
         return 0.0
     if word not in ("within", "ordinal"):
-        near = difflib.get_close_matches(word, WORDS, n=1)
-        guess = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"there is no cost {cost!r}.{guess} Use None, 'absolute', 'within:3', 'ordinal:3', "
-            "'tree', a mapping of names to paths, or a matrix."
+            f"there is no cost {cost!r}.{did_you_mean(word, WORDS)} Use None, 'absolute', "
+            "'within:3', 'ordinal:3', 'tree', a mapping of names to paths, or a matrix."
         )
     plain = re.fullmatch(r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?", number)
     size = float(number) if plain else inf

@@ -280,7 +280,9 @@ def test_settings_must_be_pairs(text):
 
 
 def test_studies_share_the_default():
-    assert sensitivity_methods().count(coupled("aggd")) == 1
+    on_lost = sensitivity_methods((), make_problem("lost"))
+    assert on_lost.count(coupled("aggd")) == 1
+    assert sensitivity_methods((), make_problem()) == []
     assert all(method.trace for method in trace_methods().values())
     assert len(set(METHODS)) == len(METHODS)
 

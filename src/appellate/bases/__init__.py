@@ -10,9 +10,10 @@ Nothing is imported before `make_base` asks for it by name.
 
 from __future__ import annotations
 
-import difflib
 from importlib import metadata
 from typing import Any
+
+from appellate._text import did_you_mean
 
 ENTRY_POINT_GROUP = "appellate.base_classifiers"
 
@@ -86,10 +87,9 @@ def make_base(name: str, **params: Any) -> Any:
 
     registered = _registered()
     if name not in registered:
-        near = difflib.get_close_matches(str(name).lower(), registered, n=1, cutoff=0.5)
-        suggestion = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"There is no base classifier {name!r}.{suggestion} Known: {', '.join(registered)}."
+            f"There is no base classifier {name!r}.{did_you_mean(str(name), registered)} "
+            f"Known: {', '.join(registered)}."
         )
     entry = _only(name, registered[name])
     try:

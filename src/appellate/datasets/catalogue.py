@@ -5,12 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from appellate._text import did_you_mean
 from appellate.datasets.home import ENVIRONMENT, find_file, simplify
 
 
@@ -162,8 +162,7 @@ def find_dataset(name: str) -> KnownDataset:
     spellings = {simplify(word): key for key in known for word in (key, known[key].title)}
     if simplify(name) in spellings:
         return known[spellings[simplify(name)]]
-    near = get_close_matches(simplify(name), spellings, n=1)
-    guess = f" Did you mean '{spellings[near[0]]}'?" if near else ""
+    guess = did_you_mean(name, known)
     raise ValueError(f"unknown data set '{name}'.{guess} Known are {', '.join(known)}.")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any, Literal, overload
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from appellate._text import did_you_mean
 from appellate.candidates import as_candidates, check_length, name_rows
 from appellate.candidates.names import distinct_names, encode
 from appellate.datasets.strategies import Draw, check_integer, make_plan
@@ -283,14 +283,14 @@ def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a strategy, with its defaults for those not given."""
     if strategy not in OPTIONS:
         raise ValueError(
-            f"unknown strategy {strategy!r}.{_guess(str(strategy), OPTIONS)} "
+            f"unknown strategy {strategy!r}.{did_you_mean(str(strategy), OPTIONS)} "
             f"Use one of {', '.join(OPTIONS)}."
         )
     own = OPTIONS[strategy]
     known = {name for options in OPTIONS.values() for name in options}
     for name, value in given.items():
         if name not in known:
-            raise TypeError(f"unknown option {name!r}.{_guess(name, known)}")
+            raise TypeError(f"unknown option {name!r}.{did_you_mean(name, known)}")
         if value is not None and name not in own:
             raise ValueError(
                 f"strategy={strategy!r} does not read {name}; it reads {', '.join(own)}."
@@ -303,11 +303,6 @@ def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if not 0 <= float(chance) <= 1:
             raise ValueError(f"{name}={chance!r} is no probability; give one in [0, 1].")
     return chosen
-
-
-def _guess(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def summarize_candidates(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from appellate._text import install
+from appellate._text import did_you_mean, install
 from appellate.candidates import CandidateSets, as_candidates, name_rows
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -201,11 +200,10 @@ def _from_hdf5(value: Any) -> Any:
 def _select(content: dict[str, Any], wanted: list[str], where: str) -> list[Any]:
     for name in wanted:
         if content.get(name) is None:
-            near = get_close_matches(name, content, n=1, cutoff=0.5)
-            guess = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"{where} has no variable {name!r}, but {', '.join(map(repr, content))}.{guess} "
-                "Name the variables with features=, candidates= and truth=."
+                f"{where} has no variable {name!r}, but {', '.join(map(repr, content))}."
+                f"{did_you_mean(name, content)} Name the variables with features=, candidates= "
+                "and truth=."
             )
     return [content[name] for name in wanted]
 

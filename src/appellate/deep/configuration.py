@@ -25,7 +25,6 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -33,6 +32,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from appellate._text import did_you_mean
 
 if TYPE_CHECKING:
     from appellate.deep.estimator import DeepClassifier
@@ -344,9 +345,7 @@ def _flips(content: Mapping[str, Any], name: str) -> dict[float, Flip]:
 
 def check_word(word: str, known: Iterable[str], what: str) -> None:
     """Refuse a word that is not known, and ask whether one was meant that is near."""
-    spellings = {each.lower(): each for each in known}
-    if word in spellings.values():
-        return
-    near = get_close_matches(word.lower(), spellings, n=1)
-    meant = f" Did you mean '{spellings[near[0]]}'?" if near else ""
-    raise ConfigurationError(f"{what} '{word}'.{meant} Known are {', '.join(spellings.values())}.")
+    words = list(known)
+    if word not in words:
+        guess = did_you_mean(word, words)
+        raise ConfigurationError(f"{what} '{word}'.{guess} Known are {', '.join(words)}.")

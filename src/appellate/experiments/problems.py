@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate._text import did_you_mean
 from appellate.candidates import Answers, as_answers
 from appellate.datasets.catalogue import known_datasets
 from appellate.datasets.home import simplify
@@ -278,6 +278,5 @@ def resolve(name: str, known: list[str], what: str) -> str:
     spellings = {simplify(each): each for each in known}
     if simplify(name) in spellings:
         return spellings[simplify(name)]
-    near = get_close_matches(simplify(name), spellings, n=1, cutoff=0.4)
-    guess = f" Did you mean '{spellings[near[0]]}'?" if near else ""
+    guess = did_you_mean(name, known)
     raise ValueError(f"unknown {what} '{name}'.{guess} Known are {', '.join(known)}.")
