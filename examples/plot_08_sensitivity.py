@@ -17,7 +17,7 @@ from appellate import PLCPClassifier, SUREClassifier
 from appellate.datasets import make_partial_labels
 
 images, labels = load_digits(return_X_y=True)
-X, truth = images[:240] / 16, labels[:240]
+X, truth = images[:360] / 16, labels[:360]
 X_test, truth_test = images[900:] / 16, labels[900:]
 candidates = make_partial_labels(
     truth, strategy="instance_dependent", X=X, flip_probability=0.5, random_state=0

@@ -42,7 +42,7 @@ for name, sets in problems.items():
     left.text(7.2, ratio[-1], name, color=colors[name], va="center")
 left.axhline(1, color=BOTH["rival"], linewidth=0.8)
 left.set(xlabel="class, the most frequent first", ylabel="rows with the label / expected")
-left.set_xlim(-0.3, 8.7)
+left.set(xlim=(-0.3, 8.7), xticks=range(8))
 left.spines[["top", "right"]].set_visible(False)
 plt.show()
 
