@@ -88,6 +88,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "abort_on_example_error": True,
+    "capture_repr": (),  # what is printed is enough
     "plot_gallery": "True",
     "matplotlib_animations": False,
     "image_scrapers": ("svg_figures",),

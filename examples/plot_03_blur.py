@@ -22,20 +22,18 @@ from appellate.datasets import make_ambiguous_classification
 
 confidence = np.array([[0.62, 0.21, 0.1, 0.05, 0.02]])
 everything = np.ones_like(confidence, dtype=bool)
-temperatures = (-6, -3, -1, 0, 1, 2)
+temperatures = (2, 1, 0, -1, -3, -6)
+handed_on = [blur(confidence, everything, each)[0] for each in temperatures]
 
-figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
-shades = plt.colormaps["viridis"](np.linspace(0.05, 0.85, len(temperatures)))
-ax.scatter(np.arange(5) - 0.32, confidence[0], marker="_", s=90, color="k", label="as it was")
-for i, (temperature, shade) in enumerate(zip(temperatures, shades, strict=True)):
-    softened = blur(confidence, everything, temperature)[0]
-    beside = np.arange(5) - 0.2 + 0.1 * i
-    ax.vlines(beside, 0, softened, color=shade, linewidth=1)
-    ax.scatter(beside, softened, s=22, color=shade, label=f"blur = {temperature}")
-ax.set(xlabel="candidate", ylabel="confidence handed on", xticks=range(5), ylim=(0, None))
-ax.set_xticklabels(["first", "second", "third", "fourth", "fifth"])
+figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+lines = ax.plot(np.array([confidence[0], *handed_on]), marker="o", color=BOTH["rival"])
+lines[0].set_color(BOTH["appeal"])
+ax.text(1.15, 0.9, "first candidate", color=BOTH["appeal"])
+ax.text(3, 0.13, "the other four", color=BOTH["rival"], va="top")
+ax.set(xlim=(-0.6, 6.3), ylim=(0, 1), ylabel="confidence")
+ax.set_xticks(range(7), ["as it was", *(f"blur {each}" for each in temperatures)])
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False, fontsize=8)
+plt.show()
 
 # %%
 # A whole fit
@@ -63,10 +61,12 @@ for seed, shade in enumerate(shades):
         model = PLCPClassifier(AGGDClassifier(), blur=temperature)
         model.fit(X[train], candidates[train])
         scores.append(model.score(X[test], truth[test]))
-    ax.plot(grid, scores, marker="o", color=shade, label=f"problem {seed + 1}")
+    ax.plot(grid, scores, marker="o", color=shade)
+    ax.text(2.15, scores[-1], f"problem {seed + 1}", color=shade, va="center")
     base = AGGDClassifier().fit(X[train], candidates[train]).score(X[test], truth[test])
     ax.axhline(base, color=shade, linestyle=":", linewidth=1)
 ax.axvline(-1, color=BOTH["rival"], linewidth=0.8)
 ax.set(xlabel="blur (line: the paper's)", ylabel="test accuracy (dotted: base alone)")
-ax.legend(frameon=False, fontsize=8)
+ax.set_xlim(-6.3, 3.4)
+ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -59,13 +59,21 @@ for ax, (scoring, search) in zip(axes, searches.items(), strict=True):
     scores = search.cv_results_["mean_test_score"]
     chosen, best = search.best_index_, int(np.argmax(true))
     ax.scatter(scores, true, color=BOTH["appeal"], alpha=0.7)
-    ax.scatter(scores[best], true[best], s=120, color=BOTH["truth"], marker="D", label="the best")
-    ax.scatter(scores[chosen], true[chosen], s=110, color=BOTH["verdict"], label="the chosen one")
+    for index, word, color in ((best, "best", "truth"), (chosen, "chosen", "verdict")):
+        ax.scatter(scores[index], true[index], s=80, color=BOTH[color])
+        ax.annotate(
+            word,
+            (scores[index], true[index]),
+            (-8, 0),
+            textcoords="offset points",
+            color=BOTH[color],
+            ha="right",
+            va="center",
+        )
     rho = spearmanr(scores, true).statistic
     regret = 100 * (true[best] - true[chosen])
     ax.set_title(f"{scoring}\nrank correlation {rho:.2f}, regret {regret:.1f} points", fontsize=10)
     ax.set_xlabel("score without the truth")
     ax.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("true accuracy (mean of 3 folds)")
-axes[0].legend(frameon=False)
 plt.show()

@@ -28,7 +28,7 @@ def make_stripes(n, seed):
 X, truth = make_stripes(400, 0)
 X_test, truth_test = make_stripes(1000, 1)
 candidates = make_partial_labels(truth, strategy="fixed", n_false=1, random_state=0)
-trees = HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=5)
+trees = HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5)
 base = SoftLabelClassifier(trees, n_folds=3, n_rounds=2, random_state=0)
 model = PLCPClassifier(base, max_rounds=2, random_state=0).fit(X, candidates)
 

@@ -51,10 +51,19 @@ left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
 ax = left.subplots()
 for (name, model), color in zip(models.items(), (BOTH["verdict"], BOTH["appeal"]), strict=True):
     sure = np.sort(model.confidence_[np.arange(600), labels[train]])
-    ax.plot(sure, np.linspace(0, 1, 600), color=color, label=name)
+    ax.plot(sure, np.linspace(0, 1, 600), color=color)
+    left_of = name == "PRODEN"  # the curve of the less sure model
+    at = 300 if left_of else 60
+    ax.annotate(
+        name,
+        (sure[at], at / 600),
+        (-8, 0) if left_of else (10, -12),
+        textcoords="offset points",
+        color=color,
+        ha="right" if left_of else "left",
+    )
 ax.set(xlabel="confidence in the true label", ylabel="share of images below")
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False)
 
 coupled = models["PRODEN-PLCP"]
 unsure = np.argsort(coupled.confidence_.max(axis=1))[:12]

@@ -58,9 +58,9 @@ for name, cost in {"most likely age": None, "smallest expected error": "absolute
     model.set_params(cost=cost).fit(X[train], candidates[train])
     predicted[name] = model.predict(X[test])
     print(
-        f"{name:24} mean error {mean_absolute_error(truth[test], predicted[name]):.2f} years, "
+        f"{name:24} mean error {mean_absolute_error(truth[test], predicted[name]):.2f}, "
         f"within 5 years {tolerance_accuracy(truth[test], predicted[name], 5):.3f}, "
-        f"quadratic kappa {quadratic_weighted_kappa(truth[test], predicted[name]):.3f}"
+        f"kappa {quadratic_weighted_kappa(truth[test], predicted[name]):.3f}"
     )
 
 # %%
@@ -83,10 +83,12 @@ for ax, (name, ages) in zip(axes, predicted.items(), strict=False):
     ax.set_aspect("equal")
     ax.text(limit - 1, 1, "grey: within 5 years", ha="right", fontsize=8, color="#555555")
 years = np.arange(31)
-for name, ages in predicted.items():
+for height, (name, ages) in zip((0.06, 0.14), predicted.items(), strict=True):
     share = [tolerance_accuracy(truth[test], ages, t) for t in years]
-    axes[2].step(years, share, where="post", color=colors[name], label=name)
+    axes[2].step(years, share, where="post", color=colors[name])
+    axes[2].text(29, height, name, ha="right", fontsize=9, color=colors[name])
 axes[2].set(xlabel="years off, at most", ylabel=f"share of {source}", xlim=(0, 30), ylim=(0, 1))
 axes[2].set_title("how far off", fontsize=10)
-axes[2].legend(frameon=False, loc="lower right", fontsize=9)
+for ax in axes:
+    ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -5,15 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 
 import pytest
 
 import appellate
 
+TABLES = {"Rectification", "load", "rectify"}  # these need the extra
+
 
 def test_every_public_name_resolves():
     for name in appellate.__all__:
-        assert getattr(appellate, name) is not None
+        if name in TABLES and find_spec("pyarrow") is None:
+            with pytest.raises(ImportError, match=r"pip install 'appellate\[table\]'"):
+                getattr(appellate, name)
+        else:
+            assert getattr(appellate, name) is not None
     assert dir(appellate) == sorted(appellate.__all__)
     assert appellate.__version__ == version("appellate")
 

@@ -38,7 +38,7 @@ CORE = [
     "tests/test_plcp.py",
     "tests/test_public.py",
 ]
-LIGHT = ["bench", "cli", "data", "io", "plot", "report"]
+LIGHT = ["bench", "cli", "data", "io", "plot", "report", "table"]
 # The ten-minute pages, to the letter.
 PAGES = ["tests/test_documents.py", "-k", "practitioner or researcher"]
 TOOLS = ["clarabel", "daqp", "hypothesis", "pytest"]

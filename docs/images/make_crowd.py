@@ -1,4 +1,4 @@
-"""Draw crowd.png: what LabelMe's people are worth, and where the truth is missing.
+"""Draw crowd.svg: what LabelMe's people are worth, and where the truth is missing.
 
 APPELLATE_DATA_HOME=... python docs/images/make_crowd.py
 """
@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from appellate import TestimonyClassifier
+from appellate._palette import BOTH
 from appellate.datasets import load_labelme
 
 data = load_labelme()
@@ -20,20 +21,25 @@ true = np.array(
 )
 accuracy, low, high = (people[key][busy] for key in ("accuracy", "low", "high"))
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), constrained_layout=True)
-left.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+plt.rcParams["svg.hashsalt"] = "appellate"
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+left.plot([0, 1], [0, 1], color=BOTH["rival"], linewidth=0.8)
 left.errorbar(
-    true, accuracy, [accuracy - low, high - accuracy], fmt="o", markersize=4, color="#0072b2",
-    ecolor="#9ecae1", label="testimony, 95 % interval",
+    true, accuracy, [accuracy - low, high - accuracy], fmt="o", markersize=4, color=BOTH["appeal"],
+    ecolor="#9ecae1",
 )  # fmt: skip
-left.plot(true, people["agreement"][busy], "x", color="#d55e00", label="agreement with the most")
+left.plot(true, people["agreement"][busy], "x", color=BOTH["verdict"])
+left.text(1, 0.3, "agreement with the most", color=BOTH["verdict"], ha="right")
+left.text(1, 0.24, "testimony, with 95 % interval", color=BOTH["appeal"], ha="right")
 left.set(xlabel="true accuracy of a person", ylabel="estimate", xlim=(0.2, 1.02), ylim=(0.2, 1.02))
-left.legend(loc="lower right", fontsize=8)
 outside = ~data.candidates[np.arange(1000), data.y_true]
 found = np.cumsum(outside[np.argsort(-model.suspicion_)])
 looked = np.arange(1, 1001)
-right.plot(looked, found / outside.sum(), color="#0072b2", label="by suspicion")
-right.plot([0, 1000], [0, 1], color="0.7", label="at random")
+right.plot(looked, found / outside.sum(), color=BOTH["appeal"])
+right.plot([0, 1000], [0, 1], color=BOTH["rival"])
+right.text(430, 0.78, "by suspicion", color=BOTH["appeal"])
+right.text(520, 0.46, "at random", color=BOTH["rival"])
 right.set(xlabel="photographs looked at", ylabel="found, of 111 without their truth")
-right.legend(loc="lower right", fontsize=8)
-figure.savefig(Path(__file__).with_name("crowd.png"), dpi=110)
+for panel in (left, right):
+    panel.spines[["top", "right"]].set_visible(False)
+figure.savefig(Path(__file__).with_name("crowd.svg"), metadata={"Date": None})

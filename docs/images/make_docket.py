@@ -1,16 +1,14 @@
-"""Draw the pictures of the README and the guide from a real run on handwritten digits.
+"""Draw the pictures of the README and the guide from real runs on handwritten digits.
 
-Run ``python docs/images/make_docket.py`` with ``appellate[plot,report]``, Playwright and Chromium
-installed. It writes ``docket.png``, a drawing of a few rows, and ``page-light.png``,
-``page-dark.png`` and ``page-phone.png``, the docket page as a browser shows it. The rows
-are not picked by hand: they are the first three overturned verdicts and the first upheld one of
-the docket, in its own order.
+Run ``python docs/images/make_docket.py`` with ``appellate[cli,io,plot,report,table]``, Playwright
+and Chromium installed. It writes ``docket.png``, a drawing of a few rows of PL-KNN with a partner,
+and ``page-light.png``, ``page-dark.png`` and ``page-phone.png``, the page that ``appellate demo``
+leaves, as a browser shows it. The rows of the drawing are not picked by hand: they are the first
+three overturned verdicts and the first upheld one of the docket, in its own order.
 """
 
 from __future__ import annotations
 
-import base64
-import io
 import shutil
 import tempfile
 from pathlib import Path
@@ -20,16 +18,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
-from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Bunch
 
 from appellate import PLCPClassifier, PLKNNClassifier
 from appellate._palette import LIGHT
+from appellate.cli.app import run
 from appellate.datasets import make_partial_labels
-from appellate.review import page_data, write_page
 
 VERDICT, APPEAL, INK, MUTED, FAINT = (
     LIGHT[name] for name in ("verdict", "appeal", "ink", "soft", "line")
@@ -58,25 +54,16 @@ def main() -> None:
     model = PLCPClassifier(PLKNNClassifier(), random_state=0, keep_confidences=True)
     model.fit(data.train, data.candidates)
     draw_docket(model, data)
-    show_page(model, data)
+    show_page()
 
 
-def show_page(model: PLCPClassifier, data: Bunch) -> None:
-    """Take pictures of the docket page, light and dark, and on a phone."""
+def show_page() -> None:
+    """Take pictures of the page that the demo leaves, light and dark, and on a phone."""
     from playwright.sync_api import sync_playwright
 
-    docket = model.docket(ids=[f"digit {i}" for i in data.ids], truth=data.truth, output="docket")
-    contested = np.flatnonzero(data.candidates.sum(axis=1) > 1)
-    page = page_data(
-        docket,
-        title="digits",
-        images=[as_address(row) for row in data.train],
-        neighbors=NearestNeighbors(n_neighbors=5).fit(data.train).kneighbors()[1],
-        suggested=contested[np.argsort(docket.margin[contested], kind="stable")[:20]],
-    )
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        path = write_page(page, Path(folder, "docket.html"))
+        run(["demo", "--out", folder])
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name, size, scheme in (
             ("light", (1280, 720), "light"),
@@ -86,18 +73,11 @@ def show_page(model: PLCPClassifier, data: Bunch) -> None:
             shown = browser.new_page(
                 viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
             )
-            shown.goto(path.as_uri())
+            shown.goto(Path(folder, "docket.html").as_uri())
             shown.wait_for_selector("html[data-ready]")
             shown.locator("[data-show=overturned]").click()
             shown.screenshot(path=Path(__file__).with_name(f"page-{name}.png"))
         browser.close()
-
-
-def as_address(row: Any) -> str:
-    """Return a digit as a picture in an address."""
-    stream = io.BytesIO()
-    Image.fromarray(np.rint(255 * (1 - row.reshape(8, 8))).astype("uint8")).save(stream, "PNG")
-    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
 
 
 def draw_docket(model: PLCPClassifier, data: Bunch) -> None:

@@ -62,6 +62,7 @@ _PLAIN_TYPES = {
     "numpy.dtype": ("DTypeNode",),
     "pathlib.Path": ("ConstructorFromReduceNode",),
     "scipy.sparse._csr.csr_array": ("SparseMatrixNode", "ObjectNode"),
+    "sklearn.compose._column_transformer._RemainderColsList": ("ObjectNode",),  # 1.6 has it
     **{f"skrub.{name}": ("ObjectNode",) for name in _SKRUB_TYPES.split()},
     **{f"skrub.{name}": ("FunctionNode",) for name in _SKRUB_FUNCTIONS.split()},
 }

@@ -112,6 +112,7 @@ def test_new_rows_are_searched_in_one_index(search, monkeypatch, tmp_path):
     assert len(built) == 1
     np.testing.assert_array_equal(model.predict_proba(X), proba)
     assert len(built) == 1
+    pytest.importorskip("skops")
     loaded = load_model(save_model(model, tmp_path / "model"))
     np.testing.assert_array_equal(loaded.predict_proba(X), proba)
     assert len(built) == 2

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from appellate.candidates import Answers, CandidateSets
@@ -178,7 +177,8 @@ class Case:
         ]
         if self.n_embeddings:
             lines.append(f"{self.n_embeddings} embeddings are learned from")
-        lines.append(f"method {self.method}: {self.estimator}".replace("\n", " "))
+        estimator = " ".join(str(self.estimator).split())  # which breaks long ones into lines
+        lines.append(f"method {self.method}: {estimator}")
         return "\n".join(lines)
 
 
@@ -362,6 +362,8 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
             "infinite numbers" if np.isinf(matrix).any() else "numbers too large to compute with"
         )
         raise TableError(f"{where}: {name_rows(wrong)}: {what}. Correct them.")
+    import pyarrow as pa
+
     return pa.table({f"embedding_{j}": column for j, column in enumerate(matrix.T)}).to_pandas()
 
 
@@ -437,6 +439,8 @@ def add_vectors(
     vectors : dict of str to list of str
         Which columns of it are the vectors of which column of the table.
     """
+    import pyarrow as pa
+
     vectors: dict[str, list[str]] = {}
     for each in embedders:
         cells, name = cells_of(each.column), each.column
