@@ -24,6 +24,7 @@ from appellate import (
     SUREClassifier,
     as_candidates,
 )
+from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
 from appellate.experiments.controls import CandidatePartner
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 from appellate.model_selection import (
@@ -135,6 +136,10 @@ def test_scores_that_are_probabilities_are_taken_as_such(n_classes):
     found = get_scorer("candidate_likelihood")(model, noisy, candidates)
     assert found == pytest.approx(best, abs=2e-3)
     assert found == candidate_likelihood(candidates, chances, probabilities=True)
+    sets, log = Evidence.of_sets(candidates), np.log(chances)
+    heats = {tau: fit_temperature(log, sets, tau) for tau in TAUS}
+    best = max(criterion(soften(log, heat), sets, tau) for tau, heat in heats.items())
+    np.testing.assert_allclose(get_scorer("evidence")(model, noisy, candidates), best, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", [*HELD_OUT, "oracle_accuracy"])

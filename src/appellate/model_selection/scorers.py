@@ -206,8 +206,7 @@ def _approximated(estimator: Any, X: Any, y: Any) -> float:
 
 def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
     scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
-    shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances
-    if np.allclose(scores, shown, rtol=0, atol=1e-6):  # the classifier scores by probabilities
+    if _are_probabilities(scores, chances):
         return metrics.candidate_likelihood(
             y, chances, classes=estimator.classes_, probabilities=True
         )
@@ -216,13 +215,19 @@ def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
 
 def _held_out_evidence(estimator: Any, X: Any, y: Any) -> float:
     scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
-    if scores.ndim == 1:
-        scores = np.column_stack([np.zeros_like(scores), scores])
-    if np.allclose(scores, chances, rtol=0, atol=1e-6):  # the classifier scores by probabilities
+    if _are_probabilities(scores, chances):
         scores = np.log(np.maximum(chances, 1e-12))
+    elif scores.ndim == 1:
+        scores = np.column_stack([np.zeros_like(scores), scores])
     sets = read_sets(y, estimator.classes_)
     known = sets.matrix.any(axis=1)  # a row of classes that `fit` has not seen says nothing
     return _evidence(scores[known], sets.matrix[known])
+
+
+def _are_probabilities(scores: NDArray[Any], chances: NDArray[Any]) -> bool:
+    """Whether a classifier scores by its probabilities; of two classes by their difference."""
+    shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances
+    return np.allclose(scores, shown, rtol=0, atol=1e-6)
 
 
 def _evidence(scores: NDArray[Any], candidates: NDArray[np.bool_]) -> float:
