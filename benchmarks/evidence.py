@@ -3,6 +3,7 @@
 cost         5,000 generated rows: processor time as a ratio to one PLCP(PL-AGGD) fit
 figures      Lost, MSRCv2, FG-NET on ten splits and LabelMe (union of the answers), with
              APPELLATE_DATA_HOME; p by paired t-test and, in brackets, Nadeau and Bengio's: an hour
+scenes       Lost and MSRCv2 by halves of the *sets*: none is in training and test rows
 never-worse  digits, Fashion-MNIST and generated rows under four kinds of candidate sets at three
              levels: `auto` against base, PLCP and the light jury at fixed tau: hours; it keeps its
              runs in a file and goes on from there
@@ -76,7 +77,15 @@ def measure(fits):
     }
 
 
-def fits(name, splits):
+def split_sets(candidates, seed):
+    """Training and test rows that share no set: half of the sets each."""
+    codes = np.unique(candidates, axis=0, return_inverse=True)[1].ravel()
+    order = np.random.RandomState(seed).permutation(codes.max() + 1)
+    mask = np.isin(codes, order[: len(order) // 2])
+    return np.flatnonzero(mask), np.flatnonzero(~mask)
+
+
+def fits(name, splits, *, scenes=False):
     """The splits of a data set of the paper, or LabelMe's own."""
     if name == "labelme":
         data = load_labelme()
@@ -87,14 +96,14 @@ def fits(name, splits):
     problem = load_problem(name)
     X, sets, truth = problem.X, problem.candidates, problem.truth
     for seed in range(splits):
-        train, test = split_rows(len(X), seed)
+        train, test = split_sets(sets, seed) if scenes else split_rows(len(X), seed)
         yield X[train], sets[train], truth[train], X[test], truth[test]
 
 
-def figures(splits):
+def figures(names, splits, *, scenes=False):
     """Accuracy, calibration, tau, cost."""
-    for name in ("lost", "msrcv2", "fgnet", "labelme"):
-        found = measure(fits(name, splits))
+    for name in names:
+        found = measure(fits(name, splits, scenes=scenes))
         first = found["PLCP(PL-AGGD)"]
         keys = ["test", "within 3"] if name == "fgnet" else ["test"]
         keys += ["transductive", "ECE test", "ECE contested", "tau"]
@@ -216,7 +225,7 @@ def never_worse(splits, most, store):
 
 def main():
     parser = make_parser(__doc__)
-    words = ("cost", "figures", "never-worse")
+    words = ("cost", "figures", "scenes", "never-worse")
     parser.add_argument("part", nargs="?", choices=words, default="cost", help="[default: cost]")
     parser.add_argument("--splits", type=int, default=10, help="or draws  [default: 10]")
     most = "largest number of rows in never-worse  [default: 2000]"
@@ -228,7 +237,9 @@ def main():
         if given.part == "never-worse":
             never_worse(given.splits, given.rows, given.store)
         elif given.part == "figures":
-            figures(given.splits)
+            figures(("lost", "msrcv2", "fgnet", "labelme"), given.splits)
+        elif given.part == "scenes":
+            figures(("lost", "msrcv2"), given.splits, scenes=True)
         else:
             cost()
 
