@@ -133,13 +133,13 @@ def brute_criterion(p, Y, tau):
     return np.log((1 - e) * odds + e).mean()
 
 
-def make_sets(strategy, n=1500, seed=0, **options):
+def make_sets(strategy, n=1500, seed=0, signal=2.0, **options):
     """Long-tailed labels, their sets, and scores of a classifier that knows something."""
     rng = np.random.RandomState(seed)
     share = 0.5 ** np.arange(6)
     y = rng.choice(6, size=n, p=share / share.sum())
     Y = make_partial_labels(y, strategy=strategy, classes=range(6), random_state=seed, **options)
-    scores = np.eye(6)[y] * 2.0 + rng.normal(size=(n, 6)) + np.log(share)
+    scores = np.eye(6)[y] * signal + rng.normal(size=(n, 6)) + np.log(share)
     return y, Y, np.log(softmax(scores))
 
 
@@ -165,6 +165,17 @@ def test_gate():
         assert not Reading.of(scores, Evidence.of_sets(Y)).set_first
         noise = np.log(softmax(np.random.RandomState(seed).normal(size=scores.shape)))
         assert not Reading.of(noise, Evidence.of_sets(Y)).set_first
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gate_of_networks_that_know_little(seed):
+    """The criterion is small, and so is what tau adds to it: a share of it decides."""
+    _, Y, scores = make_sets("set_first", bag_size=5, seed=seed, signal=0.7)
+    reading = Reading.of(scores, Evidence.of_sets(Y))
+    assert reading.criterion - reading.label_first < 0.02
+    assert reading.set_first
+    _, Y, scores = make_sets("uniform", flip_probability=0.5, seed=seed, signal=0.7)
+    assert not Reading.of(scores, Evidence.of_sets(Y)).set_first
 
 
 def test_posterior_against_plain_steps():
