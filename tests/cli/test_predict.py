@@ -106,7 +106,7 @@ def test_true_and_false_of_json_are_those_of_csv(tmp_path, capsys):
         assert [r["confidence"] for r in found] == [r["confidence"] for r in expected]
     write_rows(tmp_path / "new.csv", [row | {"flag": "maybe"} for row in rows])
     assert run(["predict", str(tmp_path / "o"), str(tmp_path / "new.csv")]) == 2
-    assert "holds 'maybe', but numbers are expected" in capsys.readouterr().err
+    assert "row 0 (line 2): 'maybe', but numbers are expected" in capsys.readouterr().err
 
 
 def test_where_predict_writes(model, tmp_path, capsys, monkeypatch):
