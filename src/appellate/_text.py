@@ -71,7 +71,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     (" Did you mean 'lost'?", '')
     """
     spellings = {each.casefold(): each for each in known}
-    near = get_close_matches(word.casefold(), spellings, n=1, cutoff=0.5)
+    near = get_close_matches(word.casefold(), spellings, n=1)
     return f" Did you mean {spellings[near[0]]!r}?" if near else ""
 
 
