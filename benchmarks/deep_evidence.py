@@ -31,7 +31,10 @@ from appellate.experiments.protocol import split_rows
 
 STORE = ROOT / "build" / "deep-evidence.jsonl"
 TABLES = ("lost", "msrcv2")
-IMAGES = ("fashion-bags", "fashion-uniform", "fashion-tail", "fashion-instance", "cifar-bags")
+IMAGES = (
+    *("fashion-bags", "fashion-uniform", "fashion-tail", "fashion-instance"),
+    *("cifar-bags", "cifar-tail"),
+)
 PEOPLE = ("cifar10n", "cifar10h")
 PICO = ("pico-fashion-bags", "pico-cifar-bags")
 ROWS, TEST_ROWS = 4000, 4000
