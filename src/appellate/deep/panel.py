@@ -432,8 +432,8 @@ def _train_apart(panel: Panel, task: dict[str, Any], device: str) -> Heard:
 
 
 def _prior_of(method: Method) -> Matrix:
-    prior: Any = getattr(method, "base", method).prior
-    return np.asarray(prior.shares.cpu().numpy(), dtype=float)
+    base: Any = getattr(method, "base", method)
+    return np.asarray(base.prior.shares.cpu().numpy(), dtype=float)
 
 
 def _details(tau: float, targets: str, readings: Any = ()) -> dict[str, Any]:
