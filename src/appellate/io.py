@@ -124,10 +124,10 @@ def save_model(
     target = Path(path)
     if target.exists() and not _is_ours(target):
         raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
-    skops = import_extra("skops.io", "A model file", "io")
+    skops = import_extra("skops.io._persist", "A model file", "io")
     try:
-        content = _with_plain_paths(skops.dumps(model))
-        strange = _look_through(skops, content, _LARGEST, _names(trusted))
+        content = _pack(skops, model)
+        strange = _look_through(skops, content, _LARGEST, trusted)
     except Exception as error:  # whatever the model is made of
         raise ModelFileError(f"the model cannot be written: {error}") from error
     if strange:
@@ -135,7 +135,20 @@ def save_model(
             f"the model has parts of {_types(strange)}, which load_model would refuse. If you "
             f"trust their code, name them here and when you read it: trusted={strange}."
         )
-    document = {**_describe(model, content), **(meta or {})}
+    names = getattr(model, "feature_names_in_", None)
+    classes = np.asarray(getattr(model, "classes_", ()))
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
+        "model": repr(model),
+        "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
+        "feature_names": None if names is None else [str(name) for name in names],
+        "n_features": getattr(model, "n_features_in_", None),
+        "file": MODEL_FILE,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        **(meta or {}),
+    }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     with whole_folder(target, owned=(MODEL_FILE, META_FILE)) as stage:
         (stage / MODEL_FILE).write_bytes(content)
@@ -192,9 +205,9 @@ def load_model(
             f"'{file}' is not the file that {META_FILE} describes: it is damaged or was replaced. "
             "Write the model again."
         )
-    skops = import_extra("skops.io", "A model file", "io")
+    skops = import_extra("skops.io._persist", "A model file", "io")
     with _refusing(file):
-        strange = _look_through(skops, content, max_bytes, _names(trusted))
+        strange = _look_through(skops, content, max_bytes, trusted)
         if strange:
             raise ModelFileError(
                 f"'{folder}' names {_types(strange)}, not trusted, so nothing was loaded. If you "
@@ -237,23 +250,22 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not folder.exists():
         raise FileNotFoundError(f"there is no model '{folder}'.")
     if folder.is_file():
-        raise ModelFileError(_refuse_file(folder))
+        with folder.open("rb") as stream:
+            pickled = stream.read(1) == b"\x80"
+        if pickled or folder.suffix in (".pkl", ".pickle", ".joblib"):
+            raise ModelFileError(
+                f"'{folder}' is a pickle, which can run any code when it is read; appellate never "
+                "reads one. Write the model with appellate.io.save_model."
+            )
+        raise ModelFileError(
+            f"'{folder}' is a file; a model is the folder that appellate.io.save_model writes."
+        )
     if not (folder / META_FILE).is_file():
         raise ModelFileError(f"'{folder}' holds no model: there is no {META_FILE} in it.")
     with _refusing(folder / META_FILE):
         document = json.loads(_read(folder / META_FILE, _LARGEST_META).decode("utf-8"))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"'{folder / META_FILE}' does not describe a model of appellate.")
-    _check_versions(folder, document)
-    file = document.get("file")
-    if file != MODEL_FILE or not (folder / MODEL_FILE).is_file():
-        raise ModelFileError(f"'{folder}' holds no model: there is no {file or MODEL_FILE} in it.")
-    if not isinstance(document.get("classes"), list):
-        raise ModelFileError(f"'{folder / META_FILE}' does not say the classes of the model.")
-    return document
-
-
-def _check_versions(folder: Path, document: dict[str, Any]) -> None:
     theirs, ours = str(document.get("appellate", "")), version("appellate")
     same = theirs.partition(".")[0] == ours.partition(".")[0]
     if document.get("format_version") != FORMAT_VERSION or not same:
@@ -269,45 +281,30 @@ def _check_versions(folder: Path, document: dict[str, Any]) -> None:
             f"'{folder}' was written with scikit-learn {written or '(unknown)'}; this is {here}. "
             "Predictions may differ; compare a few, or fit the model again.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
-
-
-def _describe(model: Any, content: bytes) -> dict[str, Any]:
-    names = getattr(model, "feature_names_in_", None)
-    classes = np.asarray(getattr(model, "classes_", ()))
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
-        "model": repr(model),
-        "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
-        "feature_names": None if names is None else [str(name) for name in names],
-        "n_features": getattr(model, "n_features_in_", None),
-        "file": MODEL_FILE,
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
-
-
-def _refuse_file(file: Path) -> str:
-    with file.open("rb") as stream:
-        pickled = stream.read(1) == b"\x80"
-    if pickled or file.suffix in (".pkl", ".pickle", ".joblib"):
-        return (
-            f"'{file}' is a pickle, which can run any code when it is read; appellate never "
-            "reads one. Write the model with appellate.io.save_model."
-        )
-    return f"'{file}' is a file; a model is the folder that appellate.io.save_model writes."
+    file = document.get("file")
+    if file != MODEL_FILE or not (folder / MODEL_FILE).is_file():
+        raise ModelFileError(f"'{folder}' holds no model: there is no {file or MODEL_FILE} in it.")
+    if not isinstance(document.get("classes"), list):
+        raise ModelFileError(f"'{folder / META_FILE}' does not say the classes of the model.")
+    return document
 
 
 # -- what a file may name --------------------------------------------------------------------
 
 
-def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str]) -> list[str]:
-    """Name the types in a file that nobody trusts; raise where it is hostile or too large."""
-    own: set[str] = set()
-    others: set[str] = set()
-    unpacked: dict[Any, int] = {}
+def _look_through(
+    skops: Any, content: bytes, max_bytes: int, trusted: Iterable[str | type]
+) -> list[str]:
+    """Name the types in a file that nobody trusts; raise where it is hostile or too large.
+
+    Beside the caller's, base classifiers that installed distributions register are trusted.
+    """
+    given = [trusted] if isinstance(trusted, str | type) else trusted
+    named = {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
+    named |= {home.replace(":", ".") for home in available_bases().values()}
+    own, others, unpacked = set[str](), set[str](), dict[Any, int]()
     with ZipFile(BytesIO(content)) as archive:
         members = archive.infolist()
         foreign = any(
@@ -317,8 +314,8 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
         )
         if foreign or sum(each.compress_size for each in members) > len(content):
             raise ValueError("its parts are compressed or overlap, as in no model of ours.")
-        schema = json.loads(archive.read("schema.json"))
-        if schema["protocol"] not in range(_protocol(skops) + 1):
+        schema = json.loads(archive.read(_SCHEMA))
+        if schema["protocol"] not in range(skops.SaveContext.protocol + 1):
             raise ValueError(f"this skops does not know its protocol {schema['protocol']!r}.")
         for node in _nodes(schema):
             name, loader = f"{node['__module__']}.{node['__class__']}", node["__loader__"]
@@ -332,26 +329,20 @@ def _look_through(skops: Any, content: bytes, max_bytes: int, trusted: set[str])
     if sum(unpacked.values()) > max_bytes:
         raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
     strange = set(skops.get_untrusted_types(data=content))
-    return sorted(strange - (own - others) - trusted)
-
-
-def _protocol(skops: Any) -> int:
-    """The newest protocol that the installed skops reads, which is the one that it writes."""
-    with ZipFile(BytesIO(skops.dumps(None))) as archive:
-        return int(json.loads(archive.read("schema.json"))["protocol"])
+    return sorted(strange - (own - others) - named)
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object that a schema describes, without recursion."""
+    """Every object that a schema describes, as they stand there, without recursion."""
     left = [schema]
     while left:
         part = left.pop()
         if isinstance(part, dict):
             if "__loader__" in part:
                 yield part
-            left.extend(part.values())
-        elif isinstance(part, list):
-            left.extend(part)
+            left.extend(reversed(part.values()))
+        elif isinstance(part, list | tuple):
+            left.extend(reversed(part))
 
 
 def _is_own(name: str) -> bool:
@@ -385,20 +376,30 @@ def _unpacked_size(archive: ZipFile, name: str) -> int:
 # -- what is written -------------------------------------------------------------------------
 
 
-def _with_plain_paths(content: bytes) -> bytes:
-    """Let paths be read on any system, and pack what says how the parts belong together.
+def _pack(skops: Any, model: Any) -> bytes:
+    """Write a model as `skops.io.dumps` does, but every object once.
 
-    A file names ``Path``, not the kind of path that this system has.
+    There each is spelled out wherever another refers to it, in lines of one word: skrub's encoders
+    refer to each other so often that 56 columns came to 130 MB. A reader of skops knows an object
+    again by its number. Paths can be read on any system: a file names ``Path``, not the kind of
+    path that this one has.
     """
-    out = BytesIO()
-    with ZipFile(BytesIO(content)) as archive, ZipFile(out, "w") as plain:
-        schema = json.loads(archive.read(_SCHEMA))
+    out, written, files = BytesIO(), set[int](), dict[str, None]()
+    with ZipFile(BytesIO(), "w") as whole, ZipFile(out, "w") as archive:
+        schema = skops.get_state(model, context := skops.SaveContext(whole))
+        schema |= {"protocol": context.protocol, "_skops_version": version("skops")}
         for node in _nodes(schema):
             if node["__class__"] in ("PosixPath", "WindowsPath"):
                 node["__module__"], node["__class__"] = "pathlib", "Path"
-        for name in set(archive.namelist()) - {_SCHEMA}:
-            plain.writestr(name, archive.read(name))
-        plain.writestr(_SCHEMA, json.dumps(schema), ZIP_DEFLATED)
+            if node["__loader__"] == "ObjectNode" and "content" in node:
+                if node["__id__"] in written:
+                    node["content"] = {}  # never looked at
+                written.add(node["__id__"])
+            if "file" in node:
+                files[node["file"]] = None
+        for name in files:
+            archive.writestr(name, whole.read(name))
+        archive.writestr(_SCHEMA, json.dumps(schema), ZIP_DEFLATED)
     return out.getvalue()
 
 
@@ -430,13 +431,6 @@ def _refusing(file: Path) -> Iterator[None]:
     except Exception as error:
         said = str(error) or type(error).__name__
         raise ModelFileError(f"'{file}' cannot be read: {said}") from error
-
-
-def _names(trusted: Iterable[str | type]) -> set[str]:
-    """What the caller trusts, and the base classifiers that installed distributions register."""
-    given = [trusted] if isinstance(trusted, str | type) else trusted
-    named = {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
-    return named | {home.replace(":", ".") for home in available_bases().values()}
 
 
 def _types(names: list[str]) -> str:
