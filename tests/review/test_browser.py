@@ -67,7 +67,6 @@ def make_rich(n=60, **more):
             for k, name in enumerate(people)
         ],
         votes=rng.integers(6, size=n),
-        weights=np.full((n, 6), 0.25),
         suspicion=np.where(np.arange(n) % 10 == 4, 0.7, 0.05),
         outside=np.arange(n) % 6,
         features=[{"name": "width", "kind": "number", "importance": 0.7}, {"name": "height"}],
@@ -281,7 +280,7 @@ def test_a_row_shows_all_that_is_known_of_it(rich, visit):
     detail = page.locator("#detail").inner_text()
     first = data["answers"]["label"][12]
     for text in (f"ann class {first} 90% reliable", f"Majority: class {data['votes'][4]}",
-                 "Group: group 1", "None of these: 70%, most likely class 4", "weight 0.25",
+                 "Group: group 1", "None of these: 70%, most likely class 4",
                  "Learned from width (70.0%), height", "Truth: class 4"):  # fmt: skip
         assert text in detail, text
     assert page.locator(".text").text_content() == "text of 4\nwith more"

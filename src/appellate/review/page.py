@@ -29,9 +29,9 @@ FORMAT = 2  # of the dict; a page of another format is refused by the server
 #: Keys that a dict has only where there is something to show.
 OPTIONAL = (
     "answers", "annotators", "audit", "features", "groups", "images", "neighbors", "outside",
-    "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings", "weights",
+    "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings",
 )  # fmt: skip
-_ARRAYS = ("neighbors", "votes", "suspicion", "outside", "weights", "rounds")
+_ARRAYS = ("neighbors", "votes", "suspicion", "outside", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
 SUSPECT = 0.5  # a suspicion from here on makes a row suspected
 _N_BINS = 20
@@ -55,7 +55,6 @@ def page_data(
     answers: Mapping[str, Any] | None = None,
     annotators: Sequence[Mapping[str, Any]] | None = None,
     votes: Any = None,
-    weights: Any = None,
     suspicion: Any = None,
     outside: Any = None,
     features: Sequence[Mapping[str, Any]] | None = None,
@@ -94,8 +93,6 @@ def page_data(
         None, ``confusion``: (true label, what was said, how often) or None.
     votes : ndarray of int, shape (n,), default=None
         Majority vote as class index; -1 for none.
-    weights : ndarray, shape (n, l), default=None
-        Weights of the candidates that the user gave, 0 to 1.
     suspicion : ndarray, shape (n,), default=None
         Probability that the true label is outside the candidates.
     outside : ndarray of int, shape (n,), default=None
@@ -170,7 +167,6 @@ def page_data(
         "outside": outside,
         "answers": None if answers is None else _by_row(answers, n),
         "annotators": annotators,
-        "weights": None if weights is None else np.asarray(weights)[owner, labels],
         "features": features,
         "scores": scores,
         "warnings": warnings or None,

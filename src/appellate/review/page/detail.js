@@ -17,8 +17,8 @@ function candidate(i, e, at) {
   const people = said_.filter((answer) => answer.label === j).length;
   const tags = [j === verdict(i) && "verdict", j === appeal(i) && "appeal",
     data.truth && data.truth[i] === classes[j] && "truth",
-    votes && votes[i] === j && "majority", people && `${people} of ${said_.length} people`,
-    weights && `weight ${(weights[e] / WHOLE).toFixed(2)}`].filter(Boolean).join(", ");
+    votes && votes[i] === j && "majority", people && `${people} of ${said_.length} people`]
+    .filter(Boolean).join(", ");
   const line = (share, cls, word) => h("span", { class: "share" }, bar(share / WHOLE, cls),
     h("span", { class: "quiet" }, word), percent(share));
   return h("li", {}, button({ "aria-pressed": d && d.label === classes[j] ? "true" : "false" },

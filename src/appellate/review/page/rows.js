@@ -16,8 +16,8 @@ function unpack(packed) {
 const n = data.n, classes = data.classes, WHOLE = 10000;
 const [starts, labels, before, after, history, margin] =
   [data.starts, data.labels, data.before, data.after, data.history, data.margin].map(unpack);
-const [rounds, neighbors, votes, weights, suspicion, outside] = [data.rounds, data.neighbors,
-  data.votes, data.weights, data.suspicion, data.outside].map(unpack);
+const [rounds, neighbors, votes, suspicion, outside] =
+  [data.rounds, data.neighbors, data.votes, data.suspicion, data.outside].map(unpack);
 const answers = data.answers && { people: data.answers.people, starts: unpack(data.answers.starts),
   person: unpack(data.answers.person), label: unpack(data.answers.label) };
 const nRounds = data.history.shape[0] - 1, entries = labels.length;
