@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -230,7 +230,7 @@ class Docket:
         )
 
 
-def free_separator(labels: Sequence[Any], first: str = "|") -> str:
+def free_separator(labels: Iterable[Any], first: str = "|") -> str:
     """Return the first separator that no label contains; the given one if there is none.
 
     Examples

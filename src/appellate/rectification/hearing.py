@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from appellate import review
 from appellate._text import import_extra
-from appellate.docket import Docket
+from appellate.docket import Docket, free_separator
 from appellate.numerics import work
 from appellate.numerics.kernels import GaussianKernel, read_kernel
 from appellate.numerics.memory import represent
@@ -501,12 +501,13 @@ def take_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisi
 def decisions_csv(hearing: Hearing) -> str:
     """Write the decisions of a run as the file that the page and its server go on with."""
     case = hearing.case
+    glue = free_separator(case.classes)
     return as_file(
         {
             "id": case.names[i],
             "decision": kind,
             "label": label,
-            "candidates": "|".join(case.classes[case.reviewable[i]].tolist()),
+            "candidates": glue.join(case.classes[case.reviewable[i]].tolist()),
             "data": case.data,
         }
         for i, (kind, label) in hearing.reviewed.items()
