@@ -251,12 +251,14 @@ def test_a_plan_of_a_strangers_folder_removes_nothing_elsewhere(tmp_path, plan):
 
 def test_litter_of_a_living_process_is_left_alone(tmp_path):
     living = tmp_path / f".appellate-{_files._HOST}-{os.getpid()}-00000000"
-    dead = tmp_path / f".appellate-{_files._HOST}-{2**22 + 1}-00000000"
+    dead, none = (
+        tmp_path / f".appellate-{_files._HOST}-{number}-00000000" for number in (2**22 + 1, 10**20)
+    )
     foreign = tmp_path / ".appellate-notes"
-    for folder in (living, dead, foreign):
+    for folder in (living, dead, none, foreign):
         folder.mkdir()
     write_file(tmp_path / "a.txt", "x")
-    assert [path.exists() for path in (living, foreign, dead)] == [True, True, False]
+    assert [path.exists() for path in (living, foreign, dead, none)] == [True, True, False, False]
 
 
 def test_a_place_is_tried_before_the_work(tmp_path):

@@ -18,7 +18,7 @@ import socket
 import sys
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 _COMMIT = ".appellate-commit"  # a folder of finished files that still have to be moved up
@@ -75,8 +75,7 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or base) / "appellate"
 
 
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
     """Lend the path of a temporary file that takes its place when the block ends well.
 
     Parameters
@@ -95,19 +94,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     WriteError
         If that is not possible; nothing has changed then.
     """
-    target = Path(path).resolve()
-    with _cleanly(path, target) as stage:
-        yield stage
-        if target.exists():
-            shutil.copymode(target, stage)
-        _settle(stage)
-        os.replace(stage, target)
+    return _whole(path, folder=False)
 
 
-@contextmanager
 def whole_folder(
     path: str | os.PathLike[str], *, owned: Collection[str] | None = None
-) -> Iterator[Path]:
+) -> AbstractContextManager[Path]:
     """Lend a temporary folder that takes its place when the block ends well.
 
     Killed at any moment, the old folder or the new one is there whole: on Linux the two are
@@ -133,20 +125,7 @@ def whole_folder(
     WriteError
         If that is not possible; nothing has changed then.
     """
-    target = Path(path).resolve()
-    with _cleanly(path, target) as stage:
-        if target.is_file():
-            raise FileExistsError
-        finish_folder(target)
-        stage.mkdir()
-        yield stage
-        for file in stage.rglob("*"):
-            if file.is_file():
-                _settle(file)
-        if not target.exists():
-            os.replace(stage, target)
-        else:
-            _replace_folder(stage, target, owned)
+    return _whole(path, folder=True, owned=owned)
 
 
 def finish_folder(path: str | os.PathLike[str]) -> None:
@@ -197,14 +176,32 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def _cleanly(path: str | os.PathLike[str], target: Path) -> Iterator[Path]:
-    """Lend a hidden name beside the target; remove whatever is left of it afterwards."""
+def _whole(
+    path: str | os.PathLike[str], *, folder: bool, owned: Collection[str] | None = None
+) -> Iterator[Path]:
+    """Lend a hidden name beside the target, and put what is there then in its place."""
+    target = Path(path).resolve()
     stage = target.parent / _hidden()
     made = [place for place in target.parents if not place.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent)
+        if folder:
+            if target.is_file():
+                raise FileExistsError
+            finish_folder(target)
+            stage.mkdir()
         yield stage
+        for file in (stage, *stage.rglob("*")):  # on the disk before their names are
+            if file.is_file():
+                with file.open("rb") as stream:
+                    os.fsync(stream.fileno())
+        if folder and target.exists():
+            _replace_folder(stage, target, owned)
+        else:
+            if target.exists():
+                shutil.copymode(target, stage)
+            os.replace(stage, target)
     except WriteError:
         raise
     except OSError as error:
@@ -224,8 +221,13 @@ def _replace_folder(stage: Path, target: Path, owned: Collection[str] | None) ->
     shutil.copymode(target, stage)
     if _can_exchange(target):
         with contextlib.suppress(OSError):  # not every file system has links
+            # What stays gets a second name in the new folder: who appends to it goes on.
             for name in old - new - gone:
-                _link(target / name, stage / name)
+                source = target / name
+                if source.is_dir() and not source.is_symlink():
+                    shutil.copytree(source, stage / name, symlinks=True, copy_function=os.link)
+                else:
+                    os.link(source, stage / name, follow_symlinks=False)
             if _exchange(stage, target):
                 return
         for name in old - new - gone:
@@ -257,14 +259,6 @@ def _exchange(one: Path, other: Path) -> bool:
         return False
     here = -100  # AT_FDCWD
     return not libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), _EXCHANGE)
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give an entry of the old folder a second name in the new one; who appends goes on."""
-    if source.is_dir() and not source.is_symlink():
-        shutil.copytree(source, target, symlinks=True, copy_function=os.link)
-    else:
-        os.link(source, target, follow_symlinks=False)
 
 
 def _move_up(commit: Path, target: Path) -> None:
@@ -301,17 +295,13 @@ def _sweep(folder: Path) -> None:
         return
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
-            found = _LITTER.fullmatch(entry.name)
-            if found and not _runs(int(found[1])):
-                _remove(entry)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError as error:  # otherwise it is another user's
-        return not isinstance(error, ProcessLookupError)
-    return True
+            if found := _LITTER.fullmatch(entry.name):
+                try:
+                    os.kill(int(found[1]), 0)
+                except (ProcessLookupError, OverflowError):  # no process has such a number
+                    _remove(entry)
+                except OSError:  # it runs, and is another user's
+                    continue
 
 
 def _remove(place: Path) -> None:
@@ -320,12 +310,6 @@ def _remove(place: Path) -> None:
     else:
         with contextlib.suppress(OSError):
             place.unlink()
-
-
-def _settle(file: Path) -> None:
-    """Make sure that a file is on the disk before its name is."""
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
 
 
 def _unwritable(path: str | os.PathLike[str], error: OSError) -> WriteError:
