@@ -104,8 +104,20 @@ class Docket:
                     f"{name} has {len(given)} values, but {n} samples were fitted; pass one value "
                     "a sample, in the order of training."
                 )
-        if self.truth is not None:
-            _check_truth(self.truth, self.class_names)
+        if self.truth is None:
+            return
+        # Class numbers never agree with class names, as if all were wrong.
+        known = [value for value in np.asarray(self.truth).tolist() if not is_missing(value)]
+        names = self.class_names.tolist()
+        texts, numbers = (
+            [all(isinstance(v, kind) for v in values) for values in (known, names)]
+            for kind in (str, int | float)
+        )
+        if known and ((texts[0] and numbers[1]) or (numbers[0] and texts[1])):
+            raise TypeError(
+                f"truth has values such as {known[0]!r}, but the classes are {names[0]!r} and so "
+                "on: pass the names of the true labels, for class numbers classes_[truth]."
+            )
 
     @cached_property
     def verdict(self) -> NDArray[np.intp]:
@@ -136,13 +148,6 @@ class Docket:
         alone = np.count_nonzero(self.candidates, axis=1) == 1
         return np.where(alone, 1, (first - second) / scale).astype(merits.dtype)
 
-    @cached_property
-    def round_of_change(self) -> NDArray[np.intp]:
-        """Round from which on the label stayed the appeal; 0 where it was never another."""
-        differs = self.label_history != self.appeal  # (rounds + 1, n)
-        last = len(differs) - 1 - np.argmax(differs[::-1], axis=0)
-        return np.where(differs.any(axis=0), last + 1, 0)
-
     def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
         """Return the table as a dict of arrays, one a column."""
         n = len(self.candidates)
@@ -151,6 +156,8 @@ class Docket:
         labels = list(map(str, names.tolist()))
         glue = free_separator(labels, separator)
         sets = [glue.join(compress(labels, row)) for row in self.candidates.tolist()]
+        differs = self.label_history != self.appeal  # (rounds + 1, n)
+        last = len(differs) - 1 - np.argmax(differs[::-1], axis=0)
         table = {
             "id": rows if self.ids is None else np.asarray(self.ids),
             "candidates": np.array(sets, dtype=object),
@@ -161,7 +168,7 @@ class Docket:
             "verdict_confidence": self.verdict_confidence[rows, self.verdict],
             "appeal_confidence": self.appeal_confidence[rows, self.appeal],
             "margin": self.margin,
-            "round": self.round_of_change,
+            "round": np.where(differs.any(axis=0), last + 1, 0),
         }
         if self.truth is not None:
             truth = table["truth"] = np.asarray(self.truth)
@@ -251,21 +258,6 @@ def frame_backend(*objects: Any) -> str | None:
         if kind in (nw.Implementation.PANDAS, nw.Implementation.POLARS):
             return str(kind.value)
     return None
-
-
-def _check_truth(truth: Any, class_names: NDArray[Any]) -> None:
-    """Refuse class numbers beside class names: they never agree, as if all were wrong."""
-    known = [value for value in np.asarray(truth).tolist() if not is_missing(value)]
-    names = class_names.tolist()
-    texts, numbers = (
-        [all(isinstance(v, kind) for v in values) for values in (known, names)]
-        for kind in (str, int | float)
-    )
-    if known and ((texts[0] and numbers[1]) or (numbers[0] and texts[1])):
-        raise TypeError(
-            f"truth has values such as {known[0]!r}, but the classes are {names[0]!r} and so on: "
-            "pass the names of the true labels, for class numbers classes_[truth]."
-        )
 
 
 def _plain(column: NDArray[Any]) -> Any:
