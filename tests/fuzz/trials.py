@@ -28,7 +28,7 @@ from appellate.io import ModelFileError, load_model, save_model
 from appellate.rectification.case import understand
 from appellate.rectification.hearing import take_decisions
 from appellate.review.decisions import DecisionError, DecisionFile, parse
-from appellate.review.server import make_server
+from appellate.review.server import DocketServer
 from tests.fuzz.hostile import (
     generator,
     make_decisions,
@@ -268,7 +268,7 @@ class Trials:
     def _served(self):
         if not hasattr(self, "_server"):
             self._whole_model()
-            server = self._stack.enter_context(make_server(self.folder / "whole"))
+            server = self._stack.enter_context(DocketServer(self.folder / "whole"))
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
             thread.start()
             self._stack.callback(thread.join)

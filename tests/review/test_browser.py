@@ -12,7 +12,7 @@ import pytest
 from appellate.cli.app import run
 from appellate.review import page_data, write_page
 from appellate.review.decisions import neutralize, parse, restore
-from appellate.review.server import make_server
+from appellate.review.server import DocketServer
 from tests.cli.tables import HOSTILE, read_rows, write_table
 from tests.review.conftest import SIZES
 from tests.review.dockets import make_docket
@@ -475,7 +475,7 @@ def test_served_pictures_beside_the_table(visit, tmp_path, capsys):
     notes = capsys.readouterr().err
     assert "1 of 19 picture files do not exist, e.g. 'pics/gone.png'" in notes
     assert "1 pictures are addresses on the web; the page opens no connection" in notes
-    with make_server(tmp_path / "o") as server:
+    with DocketServer(tmp_path / "o") as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

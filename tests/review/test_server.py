@@ -13,7 +13,7 @@ import pytest
 
 from appellate.review import page_data, write_page
 from appellate.review.decisions import parse
-from appellate.review.server import make_server
+from appellate.review.server import DocketServer
 from tests.review.dockets import make_docket
 
 pytest.importorskip("jinja2")
@@ -55,7 +55,7 @@ def folder(tmp_path):
 
 @contextlib.contextmanager
 def serving_from(folder, **options):
-    with make_server(folder, token=TOKEN, **options) as server:
+    with DocketServer(folder, token=TOKEN, **options) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -242,7 +242,7 @@ def test_a_token_guards_everything(serving, folder):
 def test_a_server_started_again_has_the_same_token(folder):
     tokens = []
     for _ in range(2):
-        with make_server(folder) as server:
+        with DocketServer(folder) as server:
             tokens.append(server.token)
     assert tokens[0] == tokens[1]
     assert len(tokens[0]) >= 32
@@ -275,6 +275,6 @@ def test_two_folders_have_names_of_their_own(folder, tmp_path):
     (other / "docket.html").write_bytes((folder / "docket.html").read_bytes())
     pages = []
     for home in (folder, other):
-        with make_server(home, token=TOKEN) as server:
+        with DocketServer(home, token=TOKEN) as server:
             pages.append(server.docket().page)
     assert pages[0] != pages[1]

@@ -280,16 +280,11 @@ class DecisionFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._stamp: tuple[int, ...] | None = None
-        self._records: list[Record] = []
-        self._keys: set[str] = set()
-        self._ours = True
 
     def records(self) -> list[Record]:
         """Return all decisions, the earliest first."""
         with self._lock:
-            self._load()
-            return list(self._records)
+            return self._read()[0]
 
     def append(self, record: Mapping[str, str]) -> bool:
         """Add a decision; False if it is there already, by its key.
@@ -302,46 +297,36 @@ class DecisionFile:
             If the decision cannot be written.
         """
         with self._lock, self._open() as handle:
-            self._load()
-            if record.get("key") and record["key"] in self._keys:
+            records, ours = self._read()
+            key = record.get("key")
+            if key and any(each.get("key") == key for each in records):
                 return False
-            if self._ours:
-                self._add(handle, as_line(record))
-            else:  # written anew in our form; further columns of the user's stay, at the end
-                write_file(self.path, as_file([*self._records, record]))
-            self._stamp = None
+            if not ours:  # written anew; further columns of the user's stay, at the end
+                write_file(self.path, as_file([*records, record]))
+                return True
+            size = os.fstat(handle).st_size
+            rest = (as_line(record) if size else _HEAD + as_line(record)).encode()
+            try:
+                while rest:
+                    written = os.write(handle, rest)
+                    if not written:
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                    rest = rest[written:]
+                os.fsync(handle)
+            except OSError:
+                os.ftruncate(handle, size)
+                raise
         return True
 
-    def _load(self) -> None:
-        """Read the file, if it may have changed."""
-        content, stamp = b"", None
+    def _read(self) -> tuple[list[Record], bool]:
+        """Return all decisions, and whether a line can be added to the file as it is."""
         try:
-            found = os.stat(self.path, follow_symlinks=False)
-            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            if stamp == self._stamp:
-                return
             content = _content(self.path)
         except FileNotFoundError:
-            pass
-        self._records = parse(content, f"'{self.path.name}'") if content else []
-        self._keys = {r["key"] for r in self._records if r.get("key")}
+            content = b""
+        records = parse(content, f"'{self.path.name}'") if content else []
         ours = content.startswith(_HEAD.encode()) and content.endswith(b"\n")
-        self._ours, self._stamp = ours or not content, stamp
-
-    def _add(self, handle: int, line: str) -> None:
-        size = os.fstat(handle).st_size
-        content = (line if size else _HEAD + line).encode()
-        try:
-            rest = content
-            while rest:
-                written = os.write(handle, rest)
-                if not written:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                rest = rest[written:]
-            os.fsync(handle)
-        except OSError:
-            os.ftruncate(handle, size)
-            raise
+        return records, ours or not content
 
     @contextmanager
     def _open(self) -> Iterator[int]:
@@ -390,9 +375,23 @@ def _parse(content: bytes, source: str) -> list[Record]:
         ) from None
     # Old spreadsheets end lines by a carriage return alone.
     text = text if "\n" in text else text.replace("\r", "\n")
+    records: list[Record] = []
     if text.lstrip().startswith("{"):
-        lines = enumerate(text.split("\n"), 1)
-        return [_parse_json(line, f"{source}, line {n}") for n, line in lines if line.strip()]
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            where = f"{source}, line {number}"
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DecisionError(
+                    f"{where} is no JSON: {error}. Mend the line, or remove it."
+                ) from None
+            if not isinstance(found, dict) or not set(_NEEDED) <= set(found):
+                raise DecisionError(f"{where} has no {', '.join(_NEEDED)}. Mend it, or remove it.")
+            texts = {str(name): "" if v is None else str(v) for name, v in found.items()}
+            records.append(check_kind(texts, where))
+        return records
     first = text.partition("\n")[0].rstrip("\r").replace("\r", " ")
     heads = {d: [name.strip().lower() for name in next(csv.reader([first], delimiter=d), [])]
              for d in ",;\t"}  # fmt: skip
@@ -403,7 +402,6 @@ def _parse(content: bytes, source: str) -> list[Record]:
             f"{', '.join(_NEEDED)}. Export one from the docket page."
         )
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-    records = []
     try:
         head = [name.strip() for name in next(reader)]
         head = [name.lower() if name.lower() in COLUMNS else name for name in head]
@@ -421,16 +419,6 @@ def _parse(content: bytes, source: str) -> list[Record]:
             f"{source}, line {reader.line_num}: {error}. Mend the line, or remove it."
         ) from error
     return records
-
-
-def _parse_json(line: str, where: str) -> Record:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DecisionError(f"{where} is no JSON: {error}. Mend the line, or remove it.") from None
-    if not isinstance(found, dict) or not set(_NEEDED) <= set(found):
-        raise DecisionError(f"{where} has no {', '.join(_NEEDED)}. Mend it, or remove it.")
-    return check_kind({str(n): "" if v is None else str(v) for n, v in found.items()}, where)
 
 
 def check_kind(record: Record, where: str) -> Record:

@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 from appellate.review.decisions import COLUMNS, KINDS, DecisionError, DecisionFile, Rows
 from appellate.review.page import PageError, read_page, render_page, unpack
 
-__all__ = ["DocketServer", "make_server", "serve"]
+__all__ = ["DocketServer", "serve"]
 
 PAGE, DECISIONS, _TOKEN = "docket.html", "decisions.csv", ".appellate-token"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
@@ -56,19 +56,12 @@ def serve(
     >>> serve("birds", ready=print)  # doctest: +SKIP
     http://127.0.0.1:8088/?token=...
     """
-    with make_server(Path(folder), host, port, token) as server:
+    with DocketServer(Path(folder), host, port, token) as server:
         ready(server.address())
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             return
-
-
-def make_server(
-    folder: Path, host: str = "127.0.0.1", port: int = 0, token: str | None = None
-) -> DocketServer:
-    """Bind a server for a folder; its `serve_forever` starts it."""
-    return DocketServer((host, port), folder, token)
 
 
 class _Docket(NamedTuple):
@@ -81,12 +74,14 @@ class _Docket(NamedTuple):
 
 
 class DocketServer(ThreadingHTTPServer):
-    """Serves one folder."""
+    """Serves one folder, once its `serve_forever` is called."""
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], folder: Path, token: str | None) -> None:
+    def __init__(
+        self, folder: Path, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+    ) -> None:
         self.folder = folder.resolve(strict=True)
         self.token = token or _kept_token(self.folder)
         self.decisions = DecisionFile(self.folder / DECISIONS)
@@ -94,8 +89,8 @@ class DocketServer(ThreadingHTTPServer):
         self._read: _Docket | None = None
         self.decisions.records()
         self.docket()
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        super().__init__(address, _Handler)
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Handler)
 
     def address(self) -> str:
         """Return the address to open, with the token."""
