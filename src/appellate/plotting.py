@@ -88,20 +88,34 @@ def plot_trajectories(
     (2,)
     """
     rows = _check_samples(model, samples)
-    n = len(model.candidates_)
+    n, n_panels = len(model.candidates_), len(rows)
     names = _column(model.ids_ if ids is None else ids, n, "ids", default=np.arange(n))
     true = _column(truth, n, "truth", default=np.full(n, None))
+    n_columns = min(n_panels, 2 if n_panels <= 4 else 3)
+    n_rows = -(-n_panels // n_columns)
     if figure is None:
         from matplotlib import pyplot
 
-        figure = pyplot.figure(figsize=_size(len(rows)), layout="constrained")
-    panels = _make_panels(figure, len(rows))
-    roles = [_roles(model, row, true[row]) for row in rows]
-    for panel, row, drawn in zip(panels, rows, roles, strict=True):
-        _draw_panel(panel, model, row, drawn)
-        _entitle(panel, f"sample {names[row]}", model.classes_.tolist(), drawn, true[row])
+        size = max(5.4, _PANEL[0] * n_columns), _PANEL[1] * n_rows + 0.6
+        figure = pyplot.figure(figsize=size, layout="constrained")
+    grid = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
+    for spare in grid[n_panels:]:
+        spare.remove()
+    panels, drawn = np.asarray(grid[:n_panels]), set[str]()
+    for position, (panel, row) in enumerate(zip(panels, rows, strict=True)):
+        # Axes are labelled on the left and where nothing is below.
+        lowest = position + n_columns >= n_panels
+        panel.tick_params(labelbottom=lowest)
+        if lowest:
+            panel.set_xlabel("round of mutual supervision", color=INK, size=9)
+        if position % n_columns == 0:
+            panel.set_ylabel("confidence", color=INK, size=9)
+        roles = _roles(model, row, true[row])
+        _draw_panel(panel, model, row, roles)
+        _entitle(panel, f"sample {names[row]}", model.classes_.tolist(), roles, true[row])
+        drawn.update(roles.values())
     panels[0].set_ylim(bottom=0)  # shared, so only when every curve is there
-    _draw_legend(panels[0].figure, {role for drawn in roles for role in drawn.values()})
+    _draw_legend(panels[0].figure, drawn)
     return panels
 
 
@@ -140,22 +154,6 @@ def _roles(model: PLCPClassifier, row: int, truth: Any) -> dict[int, str]:
 
 
 # -- how to draw it ---------------------------------------------------------------------
-
-
-def _make_panels(figure: Figure, n_panels: int) -> NDArray[Any]:
-    """Lay out empty panels; axes are labelled on the left and where nothing is below."""
-    n_rows, n_columns = _grid(n_panels)
-    grid = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
-    for spare in grid[n_panels:]:
-        spare.remove()
-    for position, panel in enumerate(grid[:n_panels]):
-        lowest = position + n_columns >= n_panels
-        panel.tick_params(labelbottom=lowest)
-        if lowest:
-            panel.set_xlabel("round of mutual supervision", color=INK, size=9)
-        if position % n_columns == 0:
-            panel.set_ylabel("confidence", color=INK, size=9)
-    return np.asarray(grid[:n_panels])
 
 
 def _draw_panel(panel: Axes, model: PLCPClassifier, row: int, roles: dict[int, str]) -> None:
@@ -222,16 +220,6 @@ def _draw_legend(figure: Figure, roles: set[str]) -> None:
         handlelength=2.6,
         labelcolor=INK,
     )
-
-
-def _grid(n_panels: int) -> tuple[int, int]:
-    n_columns = min(n_panels, 2 if n_panels <= 4 else 3)
-    return -(-n_panels // n_columns), n_columns
-
-
-def _size(n_panels: int) -> tuple[float, float]:
-    n_rows, n_columns = _grid(n_panels)
-    return max(5.4, _PANEL[0] * n_columns), _PANEL[1] * n_rows + 0.6
 
 
 # -- what can be wrong ------------------------------------------------------------------
