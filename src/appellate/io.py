@@ -127,7 +127,7 @@ def save_model(
     skops = import_extra("skops.io._persist", "A model file", "io")
     try:
         content = _pack(skops, model)
-        strange = _look_through(skops, content, _LARGEST, trusted)
+        _, strange = _look_through(skops, content, _LARGEST, trusted)
     except Exception as error:  # whatever the model is made of
         raise ModelFileError(f"the model cannot be written: {error}") from error
     if strange:
@@ -207,13 +207,13 @@ def load_model(
         )
     skops = import_extra("skops.io._persist", "A model file", "io")
     with _refusing(file):
-        strange = _look_through(skops, content, max_bytes, trusted)
+        named, strange = _look_through(skops, content, max_bytes, trusted)
         if strange:
             raise ModelFileError(
                 f"'{folder}' names {_types(strange)}, not trusted, so nothing was loaded. If you "
                 f"know where it comes from: load_model(..., trusted={strange})."
             )
-        return skops.loads(content, trusted=skops.get_untrusted_types(data=content))
+        return skops.loads(content, trusted=named)
 
 
 def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -296,14 +296,15 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _look_through(
     skops: Any, content: bytes, max_bytes: int, trusted: Iterable[str | type]
-) -> list[str]:
-    """Name the types in a file that nobody trusts; raise where it is hostile or too large.
+) -> tuple[list[str], list[str]]:
+    """Name the types in a file that skops does not know, and those of them that nobody trusts.
 
     Beside the caller's, base classifiers that installed distributions register are trusted.
+    Raises where the file is hostile or too large.
     """
     given = [trusted] if isinstance(trusted, str | type) else trusted
-    named = {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
-    named |= {home.replace(":", ".") for home in available_bases().values()}
+    known = {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
+    known |= {home.replace(":", ".") for home in available_bases().values()}
     own, others, unpacked = set[str](), set[str](), dict[Any, int]()
     with ZipFile(BytesIO(content)) as archive:
         members = archive.infolist()
@@ -328,8 +329,8 @@ def _look_through(
                 unpacked[key] = _unpacked_size(archive, node["file"])
     if sum(unpacked.values()) > max_bytes:
         raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
-    strange = set(skops.get_untrusted_types(data=content))
-    return sorted(strange - (own - others) - named)
+    named = skops.get_untrusted_types(data=content)
+    return named, sorted({*named} - (own - others) - known)
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -376,6 +377,15 @@ def _unpacked_size(archive: ZipFile, name: str) -> int:
 # -- what is written -------------------------------------------------------------------------
 
 
+class _Members(dict[str, bytes]):
+    """What skops takes for a zip archive: it asks for every array whether it is there."""
+
+    writestr = dict.__setitem__
+
+    def namelist(self) -> _Members:
+        return self
+
+
 def _pack(skops: Any, model: Any) -> bytes:
     """Write a model as `skops.io.dumps` does, but every object once.
 
@@ -384,10 +394,10 @@ def _pack(skops: Any, model: Any) -> bytes:
     again by its number. Paths can be read on any system: a file names ``Path``, not the kind of
     path that this one has.
     """
-    out, written, files = BytesIO(), set[int](), dict[str, None]()
-    with ZipFile(BytesIO(), "w") as whole, ZipFile(out, "w") as archive:
-        schema = skops.get_state(model, context := skops.SaveContext(whole))
-        schema |= {"protocol": context.protocol, "_skops_version": version("skops")}
+    out, written, members = BytesIO(), set[int](), _Members()
+    schema = skops.get_state(model, context := skops.SaveContext(members))
+    schema |= {"protocol": context.protocol, "_skops_version": version("skops")}
+    with ZipFile(out, "w") as archive:
         for node in _nodes(schema):
             if node["__class__"] in ("PosixPath", "WindowsPath"):
                 node["__module__"], node["__class__"] = "pathlib", "Path"
@@ -395,10 +405,8 @@ def _pack(skops: Any, model: Any) -> bytes:
                 if node["__id__"] in written:
                     node["content"] = {}  # never looked at
                 written.add(node["__id__"])
-            if "file" in node:
-                files[node["file"]] = None
-        for name in files:
-            archive.writestr(name, whole.read(name))
+            if node.get("file") in members:
+                archive.writestr(node["file"], members.pop(node["file"]))
         archive.writestr(_SCHEMA, json.dumps(schema), ZIP_DEFLATED)
     return out.getvalue()
 
