@@ -271,8 +271,9 @@ class Panel:
         if n_jobs < 2:
             return [self.train(**task) for task in tasks]
         devices, heard = run.devices(), []
+        panel = replace(self)  # without what was computed: a digest cannot be sent
         work = (
-            delayed(_train_apart)(self, task, devices[k % len(devices)])
+            delayed(_train_apart)(panel, task, devices[k % len(devices)])
             for k, task in enumerate(tasks)
         )
         for each in Parallel(n_jobs=n_jobs, return_as="generator")(work):
