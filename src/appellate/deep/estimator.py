@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
-from appellate.base import AppealClassifier, Model, Result
+from appellate.base import AppealClassifier, Model, ProbabilityModel, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.data import ArrayInputs, Scaling, open_inputs
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Networks(Model):
+class Networks(ProbabilityModel):
     """The fitted networks: what remains of a fit.
 
     As state, for files and copies, they are plain arrays and the plan to make them anew.
@@ -69,20 +69,19 @@ class Networks(Model):
         heads = self.heads(X)
         return heads.get(self.head, heads["base"])
 
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
-        return scores
-
     def light(self) -> Networks:
         """Forget the training rows."""
         return self.with_state(training_output=None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return plain values and arrays."""
-        n_labels = self.method.confidence.shape[1]
-        plain = {k: v for k, v in self.__dict__.items() if k not in ("method", "scaling")}
-        scaling = tuple(each.numpy() for each in self.scaling)
-        return {**plain, "weights": self._arrays(), "scaling": scaling, "n_labels": n_labels}
+        kept = weights(self.method.state_dict())
+        return {
+            **{k: v for k, v in self.__dict__.items() if k not in ("method", "scaling")},
+            "weights": {k: v.cpu().numpy() for k, v in kept.items()},
+            "scaling": tuple(each.numpy() for each in self.scaling),
+            "n_labels": self.method.confidence.shape[1],
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the networks anew and give them their weights back."""
@@ -94,9 +93,6 @@ class Networks(Model):
         method.load_state_dict({**method.state_dict(), **tensors})
         scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in scaling))
         self.__dict__.update(plain, method=method, scaling=scaling)
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {k: v.cpu().numpy() for k, v in weights(self.method.state_dict()).items()}
 
     def with_state(self, **changes: Any) -> Networks:
         """Return the same networks with another state, on the CPU."""
@@ -275,7 +271,9 @@ Selection, default="last"
             details={
                 "history_": first.history,
                 "best_epoch_": first.best_epoch,
-                **judgement.details,
+                "ambiguity_": judgement.tau,
+                "targets_": judgement.targets,
+                "criterion_": {k: each.criterion for k, each in judgement.readings.items()},
                 "input_shape_": shape,
                 "verdict_confidence_": entries.scatter(confidences[0]),
                 "label_history_": np.array([labels(each) for each in confidences]),

@@ -134,7 +134,7 @@ class Trainer:
         halves = self.settings.precision == "float16"
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=halves)
         self.stepper = wrap(self.method)
-        self.labels = self._labels()
+        self.labels = self._confidence().argmax(dim=1)
 
     def train(self) -> list[Record]:
         """Run all epochs that are left; return one record for each epoch of the run."""
@@ -217,19 +217,19 @@ class Trainer:
                 f"the loss is not finite in epoch {self.epoch + 1}. Lower learning_rate "
                 f"({self.settings.learning_rate:g}), or use precision='float32'."
             )
-        labels, before = self._labels(), self.labels
+        confidence, before = self._confidence(), self.labels
+        self.labels = confidence.argmax(dim=1)
         record: Record = {
             "epoch": self.epoch + 1,
             "learning_rate": self.settings.rate(self.epoch, self.n_epochs),
             **values,
-            "changed": float((labels != before).double().mean()),
-            "mean_confidence": float(self._confidence().amax(dim=1).double().mean()),
+            "changed": float((self.labels != before).double().mean()),
+            "mean_confidence": float(confidence.amax(dim=1).double().mean()),
         }
         if self.held_out is not None:
             heads = predict(self.method, self.inputs, self.scaling, self.held_out.rows)
             record |= self.held_out.judge(heads, self.epoch + 1, self.method)
-        self.labels, self.sums = labels, {}
-        self.epoch, self.batch = self.epoch + 1, 0
+        self.sums, self.epoch, self.batch = {}, self.epoch + 1, 0
         now = time.perf_counter()
         seconds, self._since = now - self._since, now
         record["seconds"] = seconds
@@ -237,9 +237,6 @@ class Trainer:
         record["seconds_left"] = seconds * (self.n_epochs - self.epoch)
         self.history.append(record)
         return record
-
-    def _labels(self) -> Tensor:
-        return self._confidence().argmax(dim=1)
 
     def _confidence(self) -> Tensor:
         """Confidence of the rows that are trained on."""
