@@ -263,6 +263,14 @@ def test_all_heads():
     assert ("PRODEN-PLCP, base head", "two independent PRODENs") not in pairs
 
 
+def test_all_heads_of_several_networks():
+    record = make_record(n_networks=2)
+    scores = {"base": 0.8, "network 1": 0.81, "network 2": 0.82, "mean": 0.83}
+    record["results"] |= {"head": "mean", "test": {"rows": 10_000, "accuracy": scores}}
+    lines = report_deep({"run": record}, all_heads=True).records
+    assert [line["head"] for line in lines] == ["mean", "base", "network 1", "network 2"]
+
+
 def test_equal_scores_and_equal_differences():
     """Neither has a t-test; JSON has no infinity either."""
     equal = several("proden-cifar10", BASE) | several("proden-plcp-cifar10", BASE)
