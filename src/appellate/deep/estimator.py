@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
-from appellate.base import AppealClassifier, Model, ProbabilityModel, Result
+from appellate.base import COUNT, AppealClassifier, Model, ProbabilityModel, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.data import ArrayInputs, Scaling, open_inputs
@@ -26,7 +26,6 @@ from appellate.deep.networks import NetworkFactory
 from appellate.deep.panel import Panel
 from appellate.deep.processes import agreed
 from appellate.deep.settings import (
-    COUNT,
     PARTNERS,
     Ambiguity,
     Contrast,
@@ -38,7 +37,6 @@ from appellate.deep.settings import (
     Settings,
     allow,
     constraints,
-    words,
 )
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import predict
@@ -190,9 +188,9 @@ Selection, default="last"
     partner: str | Coupling | None = allow(None, PARTNERS, Coupling, None)
     ambiguity: str | float | Ambiguity = allow("label-first", str, Real, Ambiguity)
     n_networks: int | None = allow(None, COUNT, None)
-    head: str = allow("mean", words("base", "partner", "mean"))
+    head: str = allow("mean", {"base", "partner", "mean"})
     n_epochs: int = allow(100, COUNT)
-    optimizer: str | Optimizer = allow("auto", words("auto", "adam", "sgd"), Optimizer)
+    optimizer: str | Optimizer = allow("auto", {"auto", "adam", "sgd"}, Optimizer)
     augmentation: str | tuple[str, ...] = allow("auto", str, tuple, list)
     standardize: bool = allow(True, "boolean")
     selection: str | Selection = allow("last", str, Selection)
