@@ -179,12 +179,14 @@ class Panel:
     def judge(self, before: Method | None = None) -> Judgement:
         """Train all that is needed, and choose."""
         tau, targets = self.settings.ambiguity.tau, self.settings.ambiguity.targets
-        start, n_epochs, n_rounds = self.start, self.settings.n_epochs, self._n_rounds
+        start, n_epochs = self.start, self.settings.n_epochs
         if tau == 0 or (tau is not None and targets != "honest"):
             heard = self._on_all_rows(before=before, tau=tau, fixed=targets == "given")
             if tau:
                 return self._in_sample(heard, tau)
             return Judgement(heard, 0.0, "given" if targets == "given" else "label-first")
+        usual = 8 if len(self.inputs.row_shape) == 1 else 4
+        n_rounds = max(2, min(self.settings.ambiguity.n_rounds or usual, n_epochs))
         short = max(1, round(n_epochs / n_rounds))  # all rounds together are one network's epochs
         taus = TAUS if tau is None else (tau,)
         _, scores = self._on_folds(start, short, "honest-0")
@@ -300,11 +302,6 @@ class Panel:
     def _n(self) -> int:
         return min(self.settings.n_networks or _FOLDS, len(self.start))
 
-    @property
-    def _n_rounds(self) -> int:
-        usual = 8 if len(self.inputs.row_shape) == 1 else 4
-        return max(2, min(self.settings.ambiguity.n_rounds or usual, self.settings.n_epochs))
-
     # -- one training -------------------------------------------------------------------
 
     def train(
@@ -338,14 +335,28 @@ class Panel:
         before : Method or None
             Whose weights to start from, if they fit.
         """
-        run, streams = self.settings.run, Streams(seed)
-        device, listener = run.find_device(), run.listener
-        first = torch.from_numpy(np.asarray(start, dtype=np.float32))
-        plan = replace(self.plan, tau=tau, fixed=fixed)
+        run, selection, streams = self.settings.run, self.settings.selection, Streams(seed)
+        device, listener, held_out, folder = run.find_device(), run.listener, None, None
+        n, share = len(self.candidates), selection.fraction
+        if share and not 1 <= share * n <= n - 1:
+            raise ValueError(
+                f"validation_fraction={share:g} of {n} rows leaves no row to "
+                f"{'select' if share * n < 1 else 'train'} on: give it another value."
+            )
+        if share:
+            sets, how = self.candidates, {"test_size": share, "random_state": seed}
+            aside = np.sort(candidate_train_test_split(np.arange(n), sets, **how)[1])
+            held_out = HeldOut(aside, sets, selection.selection, self.settings.head)
         if listener is not None and place:
             listener = lambda record: run.listener({**record, "part": place})  # noqa: E731
+        first = torch.from_numpy(np.asarray(start, dtype=np.float32))
+        if self.folder is not None:
+            told, digest = [first, seed, n_epochs, tau, fixed, rows], self._digest.copy()
+            digest.update(json.dumps(told, default=_plain).encode())
+            own, fingerprint = self.folder / place, digest.hexdigest()
+            folder = RunFolder(own, fingerprint, run.checkpoint_every, run.resume)
+        plan = replace(self.plan, tau=tau, fixed=fixed)
         with isolated(device):
-            held_out = self._hold_out(seed)
             trainer = Trainer(
                 plan.make(first, streams).take_over(before).to(device),
                 self.inputs,
@@ -358,34 +369,13 @@ class Panel:
                 device=device,
                 rows=rows,
                 held_out=held_out,
-                folder=self._open_folder(place, [first, seed, n_epochs, tau, fixed, rows]),
+                folder=folder,
                 listen=listener,
             )
             history = trainer.train()
             best_epoch = (0 if held_out is None else held_out.best_epoch) or trainer.epoch
             heads = predict(trainer.method, self.inputs, self.scaling)
             return Heard(trainer.method, history, best_epoch, heads)
-
-    def _hold_out(self, seed: int) -> HeldOut | None:
-        n, share = len(self.candidates), self.settings.selection.fraction
-        if not share:
-            return None
-        if not 1 <= share * n <= n - 1:
-            raise ValueError(
-                f"validation_fraction={share:g} of {n} rows leaves no row to "
-                f"{'select' if share * n < 1 else 'train'} on: give it another value."
-            )
-        sets, score = self.candidates, self.settings.selection.selection
-        split = candidate_train_test_split(np.arange(n), sets, test_size=share, random_state=seed)
-        return HeldOut(np.sort(split[1]), sets, score, self.settings.head)
-
-    def _open_folder(self, place: str, more: list[Any]) -> RunFolder | None:
-        if self.folder is None:
-            return None
-        digest, run = self._digest.copy(), self.settings.run
-        digest.update(json.dumps(more, default=_plain).encode())
-        fingerprint = digest.hexdigest()
-        return RunFolder(self.folder / place, fingerprint, run.checkpoint_every, run.resume)
 
     @cached_property
     def _digest(self) -> Any:

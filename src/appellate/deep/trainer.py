@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -138,10 +138,21 @@ class Trainer:
 
     def train(self) -> list[Record]:
         """Run all epochs that are left; return one record for each epoch of the run."""
+        n, size = len(self.trained), cast(int, self.settings.batch_size)
         with nullcontext() if self.folder is None else self.folder.open(self):
             self._since = time.perf_counter()
             while self.epoch < self.n_epochs:
-                self._train_epoch()
+                for group in self.optimizer.param_groups:
+                    group["lr"] = self.settings.rate(self.epoch, self.n_epochs)
+                order = self.trained[self.streams.permutation(n, "batches", self.epoch)]
+                batches = cut(order, size, drop_last=self.settings.drop_last)
+                left = [_own_share(rows) for rows in batches[self.batch :]]
+                self.method.train()
+                for rows, x in zip(left, self.inputs.batches(left, self.device), strict=True):
+                    self._step(rows, x)
+                    self.batch += 1
+                    if self.folder is not None:
+                        self.folder.close_batch(self)
                 record = self._close_epoch()
                 if self.folder is not None:
                     self.folder.close_epoch(record, self)
@@ -174,20 +185,6 @@ class Trainer:
 
     # -- one epoch, one step ------------------------------------------------------------
 
-    def _train_epoch(self) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(self.epoch, self.n_epochs)
-        shuffled = self.streams.permutation(len(self.trained), "batches", self.epoch)
-        size: Any = self.settings.batch_size
-        batches = cut(self.trained[shuffled], size, drop_last=self.settings.drop_last)
-        left = [_own_share(rows) for rows in batches[self.batch :]]
-        self.method.train()
-        for rows, x in zip(left, self.inputs.batches(left, self.device), strict=True):
-            self._step(rows, x)
-            self.batch += 1
-            if self.folder is not None:
-                self.folder.close_batch(self)
-
     def _step(self, rows: Rows, x: Tensor) -> None:
         place = (self.epoch, self.batch, rank())
         numbers = torch.from_numpy(rows).to(self.device)
@@ -195,8 +192,8 @@ class Trainer:
             views = tuple(self.scaling(view(x)) for view in self.views)
         batch = Batch(numbers, views, self.candidates[numbers])
         short = _PRECISIONS.get(self.settings.precision)
-        cast = torch.autocast(self.device.type, dtype=short, enabled=short is not None)
-        with self.streams.drawing("networks", *place), cast:
+        shorter = torch.autocast(self.device.type, dtype=short, enabled=short is not None)
+        with self.streams.drawing("networks", *place), shorter:
             step = self.stepper(batch, self.epoch, self.n_epochs)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(step.loss).backward()

@@ -36,17 +36,17 @@ _SURROUNDINGS = ("checkpoint_every", "cost")  # change no test accuracy
 #: Of a variant: its name, the settings that the name tells, and of those in the paper the
 #: configuration, the paper's table, and its name of the method there.
 _DEEP, _ABLATION = "deep_accuracy_percent", "ablation_pico_accuracy_percent"
-_ALONE, _SHARP = ("partner",), ("partner", "blur")
+_PARTNER, _SHARP = ("partner",), ("partner", "blur")
 _O_PRINTED = ("-plcp-partner-o", _ABLATION, "-PLCP partner=O blur=yes")
 _P_PRINTED = ("-plcp-no-blur", _ABLATION, "-PLCP partner=P blur=no")
 _VARIANTS: dict[str, tuple[str, tuple[str, ...], tuple[str, str, str] | None]] = {
-    "base": ("{}", _ALONE, ("", _DEEP, "")),
-    "PLCP": ("{}-PLCP", _ALONE, ("-plcp", _DEEP, "-PLCP")),
+    "base": ("{}", _PARTNER, ("", _DEEP, "")),
+    "PLCP": ("{}-PLCP", _PARTNER, ("-plcp", _DEEP, "-PLCP")),
     "no blur": ("{}-PLCP without blur", _SHARP, _P_PRINTED),
-    "partner O": ("{}-PLCP with partner O", _ALONE, _O_PRINTED),
+    "partner O": ("{}-PLCP with partner O", _PARTNER, _O_PRINTED),
     "partner O, no blur": ("{}-PLCP with partner O without blur", _SHARP, None),
     "uncoupled": ("{} with a partner that it never hears", ("partner", "collaboration"), None),
-    "independent": ("two independent {}s", _ALONE, None),
+    "independent": ("two independent {}s", _PARTNER, None),
 }
 
 
@@ -113,21 +113,12 @@ def read_run(folder: str, record: Record) -> DeepRun | None:
         accuracies = {head: float(v) for head, v in results["test"]["accuracy"].items()}
         method, digest = record["method"], record["candidates"]["sha256"]
         settings = _effective(method, record["settings"])
-        # A file may lie elsewhere now, so its path does not count.
-        key = re.split(r"[\\/]", data["source"])[-1], data["rows"], data["test_rows"]
-        run = DeepRun(
-            folder=folder,
-            method=method,
-            data=key if data["source"] in NAMES else (*key, digest),
-            flip=data["flip"],
-            settings=settings,
-            seed=int(record["seed"]),
-            candidates=digest,
-            head=results["head"],
-            selected_by=results["selected_by"],
-            accuracies=accuracies,
-            smoke=bool(record["smoke"]),
-        )
+        name = re.split(r"[\\/]", data["source"])[-1]  # a file may lie elsewhere now
+        key: tuple[Any, ...] = name, data["rows"], data["test_rows"]
+        key = key if data["source"] in NAMES else (*key, digest)
+        made = key, data["flip"], settings, int(record["seed"]), digest
+        chosen = results["head"], results["selected_by"]
+        run = DeepRun(folder, method, *made, *chosen, accuracies, bool(record["smoke"]))
     except KeyError as error:
         raise DeepTableError(f"the record of '{folder}' has no {error}: it is damaged.") from error
     except (AttributeError, TypeError, ValueError) as error:
