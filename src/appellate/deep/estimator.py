@@ -21,7 +21,7 @@ from appellate.base import COUNT, AppealClassifier, Model, ProbabilityModel, Res
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.data import ArrayInputs, Scaling, open_inputs
-from appellate.deep.methods import Committee, Method, Plan, weights
+from appellate.deep.methods import Committee, Method, Plan, seat, weights
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.panel import Panel
 from appellate.deep.processes import agreed
@@ -85,8 +85,10 @@ class Networks(ProbabilityModel):
         """Make the networks anew and give them their weights back."""
         plain = dict(state)
         l, weights, scaling = (plain.pop(name) for name in ("n_labels", "weights", "scaling"))
+        plan, start = state["plan"], torch.full((1, l), 1 / l)
         with isolated(torch.device("cpu")):
-            method = state["plan"].make_all(torch.full((1, l), 1 / l), Streams(0))
+            members = [plan.make(start, Streams(0)) for _ in range(plan.n_members)]
+        method = seat(members, plan.others)
         tensors = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
         method.load_state_dict({**method.state_dict(), **tensors})
         scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in scaling))
@@ -245,8 +247,9 @@ Selection, default="last"
         judgement = panel.judge(before and before.method)
         first, heads = judgement.heard[0], judgement.heads()
         output = heads.get(self.head, heads["base"])
-        plan = replace(panel.plan, n_members=len(judgement.heard), others=judgement.others)
-        networks = Networks(output, plan, judgement.method, scaling, self.head)
+        members, others = [each.method for each in judgement.heard], judgement.others
+        plan = replace(panel.plan, n_members=len(members), others=others)
+        networks = Networks(output, plan, seat(members, others), scaling, self.head)
         confidences = [
             normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]

@@ -471,11 +471,6 @@ class Plan:
         constants = getattr(settings, "contrast", None)
         return cls(settings._method, settings.network, settings.partner, constants, shape)
 
-    def make_all(self, start: Tensor, streams: Streams) -> Method | Committee:
-        """Make all networks that a fit has left, for saved weights."""
-        members = [self.make(start, streams) for _ in range(self.n_members)]
-        return seat(members, self.others)
-
     def make(self, start: Tensor, streams: Streams) -> Method:
         """Make the networks, each from a stream of its own, and a confidence to start from."""
         with streams.drawing("base"):

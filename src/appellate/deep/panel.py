@@ -29,7 +29,7 @@ from sklearn.base import clone
 from appellate.deep.augment import make_augmentation
 from appellate.deep.checkpoint import RunFolder
 from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
-from appellate.deep.methods import Committee, Method, Plan, combine, seat
+from appellate.deep.methods import Method, Plan, combine
 from appellate.deep.processes import n_processes
 from appellate.deep.settings import Record, Settings
 from appellate.deep.streams import Streams, isolated
@@ -135,11 +135,6 @@ class Judgement:
     readings: dict[str, Reading] = field(default_factory=dict)
     others: bool = False
     confidence: Matrix | None = None
-
-    @property
-    def method(self) -> Method | Committee:
-        """All networks that are left."""
-        return seat([each.method for each in self.heard], self.others)
 
     def heads(self) -> dict[str, Matrix]:
         """Probabilities of the training rows by verdict, partners and result, (n, l)."""
