@@ -250,6 +250,19 @@ def test_files_are_told_apart_by_their_content_and_not_by_their_place():
     ]
 
 
+def test_bags_of_another_size_are_other_data():
+    records = {}
+    for size, seed in [(3, 0), (3, 1), (5, 0), (5, 2)]:
+        record = make_record(seed=seed, flip=None)
+        record["data"]["bag_size"] = size
+        records[f"bags of {size}, seed {seed}"] = record
+    lines = report_deep(records).records
+    assert [(line["data"], line["seeds"]) for line in lines] == [
+        ("cifar10, bags of 3", [0, 1]),
+        ("cifar10, bags of 5", [0, 2]),
+    ]
+
+
 def test_all_heads():
     records = several("proden-cifar10", BASE) | several("proden-plcp-cifar10", COUPLED)
     records |= several("proden-independent-cifar10", TWO)

@@ -65,8 +65,8 @@ class DeepRun:
     method : {"PRODEN", "PiCO"}
         The base method.
     data : tuple
-        Name of the data, rows to train and to test on, and for data in a file the hash of
-        their candidate sets.
+        Name of the data, with the size of made-up bags, rows to train and to test on, and for
+        data in a file the hash of their candidate sets.
     flip : float or None
         Flip probability of made-up candidate sets.
     settings : dict
@@ -114,6 +114,7 @@ def read_run(folder: str, record: Record) -> DeepRun | None:
         method, digest = record["method"], record["candidates"]["sha256"]
         settings = _effective(method, record["settings"])
         name = re.split(r"[\\/]", data["source"])[-1]  # a file may lie elsewhere now
+        name += f", bags of {data['bag_size']}" if data.get("bag_size") else ""
         key: tuple[Any, ...] = name, data["rows"], data["test_rows"]
         key = key if data["source"] in NAMES else (*key, digest)
         made = key, data["flip"], settings, int(record["seed"]), digest
