@@ -369,6 +369,14 @@ def test_side_by_side_in_a_folder(tmp_path):
     assert logs == ["two", "network-2", "network-3"]
 
 
+def test_a_fold_whose_rows_are_all_kept_aside():
+    X, Y, _ = make_bags()
+    options = {"ambiguity": "auto", "n_networks": 2, "validation_fraction": 0.5}
+    model = proden(**QUICK | options, random_state=2)
+    with pytest.raises(ValueError, match="leaves a fold no row to train on: lower it"):
+        model.fit(X[:4], Y[:4])
+
+
 def test_progress_names_the_part(capsys):
     X, Y, _ = make_bags()
     proden(**QUICK, ambiguity=1.0, targets="honest", n_rounds=2, verbose=True).fit(X, Y)

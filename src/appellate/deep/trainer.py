@@ -129,6 +129,8 @@ class Trainer:
         self.trained = np.arange(len(self.inputs)) if self.rows is None else self.rows
         if self.held_out is not None:
             self.trained = np.setdiff1d(self.trained, self.held_out.rows)
+        if not self.trained.size:
+            raise ValueError("validation_fraction leaves a fold no row to train on: lower it.")
         learnt = [p for p in self.method.parameters() if p.requires_grad]
         self.optimizer = self.settings.make(learnt)
         halves = self.settings.precision == "float16"
