@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from appellate.deep.estimator import DeepClassifier
 
 METHODS = {"PRODEN": "PRODENClassifier", "PiCO": "PiCOClassifier", "rival": "RivalClassifier"}
-#: What ``--smoke`` changes: parameters, and rows to train on and to test on.
+#: What ``--smoke`` changes: parameters, and rows to train and to test on, at most so many each.
 SMOKE = {"n_epochs": 3, "batch_size": 64, "queue_size": 512, "prototype_start": 1}
-SMOKE_ROWS, SMOKE_TEST_ROWS = 2000, 2000
+SMOKE_ROWS = 2000
 _SMOKE_NETWORKS: dict[Any, dict[str, Any]] = {
     "mlp": {"hidden": [64, 64]},
     "convnet": {"width": 0.125},
@@ -54,8 +54,7 @@ _RESERVED = (
     *("random_state", "run", "warm_start"),
 )
 _OF_NETWORK = ("hidden", "norm", "start", "width")
-_KEYS = {"extends": str, "title": str, "method": str, "dataset": str, "classifier": dict}
-_KEYS |= {"flip": dict}
+_TEXTS, _TABLES = ("extends", "title", "method", "dataset"), ("classifier", "flip")
 _MAY_BE_NONE = ("blur", "partner")
 
 
@@ -316,9 +315,9 @@ def _read(name: str) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"cannot read '{name}': {reason}.") from error
     for key, value in content.items():
-        check_word(key, _KEYS, f"'{name}' has an unknown key")
-        if not isinstance(value, _KEYS[key]):
-            what = "a table" if _KEYS[key] is dict else "a text"
+        check_word(key, (*_TEXTS, *_TABLES), f"'{name}' has an unknown key")
+        kind, what = (str, "a text") if key in _TEXTS else (dict, "a table")
+        if not isinstance(value, kind):
             raise ConfigurationError(f"'{key}' in '{name}' must be {what}, not {value!r}.")
     flips = {}
     for key, fields in content.get("flip", {}).items():

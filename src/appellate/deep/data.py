@@ -195,7 +195,7 @@ def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
     if len(order) == 1:
         return [np.repeat(order, 2)]
     batches = in_order(order, batch_size)
-    if len(batches[-1]) == 1 and len(batches) > 1:
+    if len(batches[-1]) == 1:
         last = batches.pop()
         batches[-1] = np.concatenate([batches[-1], last])
     return batches

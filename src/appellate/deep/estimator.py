@@ -233,7 +233,7 @@ Selection, default="last"
         """Train; `start` is the confidence to start from."""
         entries = problem.entries
         inputs = open_inputs(problem.matrix, Run.of(self.run).n_workers)
-        settings, shape = self._settled(inputs.row_shape), inputs.row_shape
+        settings = self._settled(inputs.row_shape)
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         initial = entries.uniform(np.float32) if start is None else start
         scales = self.standardize and isinstance(inputs, ArrayInputs)
@@ -255,13 +255,9 @@ Selection, default="last"
         ]
         if judgement.confidence is not None and self.head != "base":
             confidences[1] = entries.gather(judgement.confidence)
+        costs = problem.cost
+        ranks = [v if costs is None else -candidate_costs(v, entries, costs) for v in confidences]
         self._networks, self._n_solved = networks, self._n_solved + 1
-
-        def labels(values: Values) -> NDArray[np.intp]:
-            if problem.cost is not None:
-                values = -candidate_costs(values, entries, problem.cost)
-            return entries.argmax(values)
-
         return Result(
             initial=initial,
             confidence=confidences[1],
@@ -275,9 +271,9 @@ Selection, default="last"
                 "ambiguity_": judgement.tau,
                 "targets_": judgement.targets,
                 "criterion_": {k: each.criterion for k, each in judgement.readings.items()},
-                "input_shape_": shape,
+                "input_shape_": inputs.row_shape,
                 "verdict_confidence_": entries.scatter(confidences[0]),
-                "label_history_": np.array([labels(each) for each in confidences]),
+                "label_history_": np.array([entries.argmax(rank) for rank in ranks]),
             },
         )
 

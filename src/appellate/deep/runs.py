@@ -167,8 +167,8 @@ def load_data(record: Record, home: Path | None = None) -> RunData:
     if record["smoke"]:
         n, m = len(data.X), 0 if data.X_test is None else len(data.X_test)
         rows, tests = streams.permutation(n, "smoke rows"), streams.permutation(m, "smoke tests")
-        most, most_tests = configurations.SMOKE_ROWS, configurations.SMOKE_TEST_ROWS
-        data = data.part(rows[:most], tests[:most_tests])
+        most = configurations.SMOKE_ROWS
+        data = data.part(rows[:most], tests[:most])
     before = record["candidates"]
     if before is not None and data.describe_candidates()["sha256"] != before["sha256"]:
         raise RunError(
