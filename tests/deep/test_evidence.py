@@ -356,6 +356,27 @@ def test_side_by_side_changes_no_number():
     assert len(told) == 3 + 12 + 3  # of networks side by side the last epoch
 
 
+def test_side_by_side_in_a_folder(tmp_path):
+    """The first network is trained here, which leaves a fingerprint that cannot be sent."""
+    X, Y, _ = make_bags()
+    options = {**QUICK, "n_epochs": 2, "ambiguity": 0.0, "folder": tmp_path / "two"}
+    two = proden(**options)
+    two.run.n_jobs = 2
+    two.fit(X, Y)
+    one = proden(**options, resume=True).fit(X, Y)  # by the same fingerprints
+    assert_same_state(state_of(one), state_of(two))
+    logs = [path.parent.name for path in sorted((tmp_path / "two").rglob("log.jsonl"))]
+    assert logs == ["two", "network-2", "network-3"]
+
+
+def test_a_fold_whose_rows_are_all_kept_aside():
+    X, Y, _ = make_bags()
+    options = {"ambiguity": "auto", "n_networks": 2, "validation_fraction": 0.5}
+    model = proden(**QUICK | options, random_state=2)
+    with pytest.raises(ValueError, match="leaves a fold no row to train on: lower it"):
+        model.fit(X[:4], Y[:4])
+
+
 def test_progress_names_the_part(capsys):
     X, Y, _ = make_bags()
     proden(**QUICK, ambiguity=1.0, targets="honest", n_rounds=2, verbose=True).fit(X, Y)

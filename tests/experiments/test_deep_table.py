@@ -250,6 +250,19 @@ def test_files_are_told_apart_by_their_content_and_not_by_their_place():
     ]
 
 
+def test_bags_of_another_size_are_other_data():
+    records = {}
+    for size, seed in [(3, 0), (3, 1), (5, 0), (5, 2)]:
+        record = make_record(seed=seed, flip=None)
+        record["data"]["bag_size"] = size
+        records[f"bags of {size}, seed {seed}"] = record
+    lines = report_deep(records).records
+    assert [(line["data"], line["seeds"]) for line in lines] == [
+        ("cifar10, bags of 3", [0, 1]),
+        ("cifar10, bags of 5", [0, 2]),
+    ]
+
+
 def test_all_heads():
     records = several("proden-cifar10", BASE) | several("proden-plcp-cifar10", COUPLED)
     records |= several("proden-independent-cifar10", TWO)
@@ -261,6 +274,14 @@ def test_all_heads():
     assert lines["PRODEN-PLCP, base head"]["paper_mean"] is None
     assert ("PRODEN-PLCP, base head", "PRODEN") in pairs
     assert ("PRODEN-PLCP, base head", "two independent PRODENs") not in pairs
+
+
+def test_all_heads_of_several_networks():
+    record = make_record(n_networks=2)
+    scores = {"base": 0.8, "network 1": 0.81, "network 2": 0.82, "mean": 0.83}
+    record["results"] |= {"head": "mean", "test": {"rows": 10_000, "accuracy": scores}}
+    lines = report_deep({"run": record}, all_heads=True).records
+    assert [line["head"] for line in lines] == ["mean", "base", "network 1", "network 2"]
 
 
 def test_equal_scores_and_equal_differences():

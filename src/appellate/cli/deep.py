@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,15 +17,12 @@ from appellate.cli._options import home_option, json_option, out_option, set_opt
 from appellate.cli._terminal import INTERRUPTED, UserError, show_reports, user_errors
 
 if TYPE_CHECKING:
-    from appellate.deep.configuration import Configuration
     from appellate.deep.settings import Listener
     from appellate.deep.sources import RunData
-    from appellate.experiments.reports import Report
 
 Record = dict[str, Any]
 DOCKET = "docket.csv"
 SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Its accuracy means nothing."
-ENDINGS = (".md", ".csv", ".tex", ".json")
 
 _EPILOG = """\b
 Examples:
@@ -91,29 +88,23 @@ def configs(name: str | None) -> None:
     """
     from appellate.deep.configuration import configuration_names, read_configuration
 
-    with user_errors():
-        if name is not None:
-            _show_configuration(read_configuration(name))
-            return
+    if name is None:
         for each in configuration_names():
             found = read_configuration(each)
-            figures = [
-                f"flip {q:g}: {flip.paper[0]:.2f} %"
-                for q, flip in found.flips.items()
-                if flip.paper
-            ]
-            paper = f"paper: {', '.join(figures)}" if figures else "not in the paper"
-            click.echo(f"{each}\n  {found.title}; {paper}")
-
-
-def _show_configuration(configuration: Configuration) -> None:
-    click.echo(f"{configuration.title} on {configuration.dataset}")
-    for key, value in configuration.settings.items():
+            printed = ((q, flip.paper) for q, flip in found.flips.items())
+            figures = [f"flip {q:g}: {paper[0]:.2f} %" for q, paper in printed if paper]
+            told = f"paper: {', '.join(figures)}" if figures else "not in the paper"
+            click.echo(f"{each}\n  {found.title}; {told}")
+        return
+    with user_errors():
+        found = read_configuration(name)
+    click.echo(f"{found.title} on {found.dataset}")
+    for key, value in found.settings.items():
         click.echo(f"  {key} = {json.dumps(value)}")
-    for flip, told in configuration.flips.items():
-        paper = f"paper {told.paper[0]:.2f} ± {told.paper[1]:.2f} %" if told.paper else "no figure"
-        more = (f"{key} = {json.dumps(value)}" for key, value in told.settings.items())
-        click.echo(f"flip {flip:g}: {', '.join([paper, *more])}")
+    for q, flip in found.flips.items():
+        paper = f"paper {flip.paper[0]:.2f} ± {flip.paper[1]:.2f} %" if flip.paper else "no figure"
+        more = (f"{key} = {json.dumps(value)}" for key, value in flip.settings.items())
+        click.echo(f"flip {q:g}: {', '.join([paper, *more])}")
 
 
 @deep.command(epilog=_TRAIN_EPILOG, short_help="Train a classifier into a new folder.")
@@ -270,18 +261,35 @@ def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: boo
     figure stands beside ours where a run had its settings; if not, a note says what differs.
     """
     _check_extra()
-    if out is not None:
-        if out.suffix not in ENDINGS:
-            raise UserError(
-                f"cannot write '{out}': name a file with --out that ends in {', '.join(ENDINGS)}."
-            )
-        with user_errors():
+    from appellate.deep import runs
+    from appellate.experiments.deep_reports import report_deep
+    from appellate.experiments.reports import to_csv, to_latex, to_markdown
+
+    writers = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
+    endings = (*writers, ".json")
+    if out is not None and out.suffix not in endings:
+        raise UserError(
+            f"cannot write '{out}': name a file with --out that ends in {', '.join(endings)}."
+        )
+    records, left_out = {}, []
+    with user_errors():
+        if out is not None:
             check_writable(out)
-    report = _make_report(folders, all_heads=heads)
-    document = {"table": list(report.records), "notes": list(report.notes)}
-    if out is not None:
-        with user_errors():
-            _write_report(report, document, out)
+        for folder in dict.fromkeys(folders):
+            record = runs.read_record(folder)
+            if record.get("results") is not None:
+                records[str(folder)] = record
+                continue
+            settings = record.get("settings")
+            total = settings.get("n_epochs", "?") if isinstance(settings, dict) else "?"
+            done, more = runs.count_epochs(folder), runs.resume_command(folder)
+            told = f"'{folder}' is not finished ({done} of {total} epochs); go on with it: {more}"
+            left_out.append(told)
+        report = report_deep(records, all_heads=heads, left_out=left_out)
+        document = {"table": list(report.records), "notes": list(report.notes)}
+        if out is not None:
+            plain = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+            write_file(out, writers[out.suffix](report) if out.suffix in writers else f"{plain}\n")
     if as_json:
         click.echo(json.dumps(document, indent=2, allow_nan=False))
         return
@@ -372,7 +380,8 @@ def _announce(record: Record, folder: Path, say: Callable[[str], None]) -> None:
 
 def _describe(record: Record) -> str:
     """Say the results of a finished run in a few lines."""
-    results = record["results"]
+    results, paper = record["results"], record["paper"]
+    training = results["training"]
     epoch = f"epoch {results['epoch']} of {results['n_epochs']}"
     if results["selected_by"]:
         epoch += f", selected by {results['selected_by']} without the truth"
@@ -383,17 +392,28 @@ def _describe(record: Record) -> str:
         lines += _accuracies(f"test accuracy, {epoch}", results["test"], results["head"])
     if "test_last_epoch" in results:
         lines += _accuracies("test accuracy, last epoch", results["test_last_epoch"], "")
-    lines += _paper(record)
-    training = results["training"]
+    if paper is not None:
+        mean, deviation = f"{paper['mean']:6.2f}", f"{paper['deviation']:.2f}"
+        lines.append(f"  paper    {mean} ± {deviation} %, mean of five runs")
+        if record["changes"]:
+            lines.append(f"           not comparable, this run has {'; '.join(record['changes'])}")
     if training is None:
         lines.append("training rows: no true labels in the data, so no accuracy and no appeals")
     else:
         lines += _accuracies("labels of the training rows", training, results["head"])
         if len(training["accuracy"]) > 1:
-            lines.append(_appeals(training["appeals"]))
-    lines.append(_without_truth("training rows", results["candidates"]))
-    if results["held_out"]:
-        lines.append(_without_truth("held-out rows", results["held_out"]))
+            told = training["appeals"]
+            lines.append(
+                f"appeals: {told['overturned']} overturned; corrected {told['corrected']} of "
+                f"{told['wrong_verdicts']} wrong verdicts, broke {told['broken']} of "
+                f"{told['right_verdicts']} right ones"
+            )
+    for rows, name in (("training rows", "candidates"), ("held-out rows", "held_out")):
+        if scores := results[name]:
+            lines.append(
+                f"without the truth, {rows}: covering rate {scores['covering_rate']:.1%}, "
+                f"approximated accuracy {scores['approximated_accuracy']:.1%}"
+            )
     return "\n".join(lines)
 
 
@@ -403,64 +423,3 @@ def _accuracies(heading: str, scores: Record, head: str) -> list[str]:
         mark = "  (predicts)" if name == head and len(scores["accuracy"]) > 1 else ""
         lines.append(f"  {name:<8} {100 * value:6.2f} %{mark}")
     return lines
-
-
-def _paper(record: Record) -> list[str]:
-    paper = record["paper"]
-    if paper is None:
-        return []
-    lines = [f"  paper    {paper['mean']:6.2f} ± {paper['deviation']:.2f} %, mean of five runs"]
-    if record["changes"]:
-        lines.append(f"           not comparable, this run has {'; '.join(record['changes'])}")
-    return lines
-
-
-def _appeals(appeals: Record) -> str:
-    wrong, right = appeals["wrong_verdicts"], appeals["right_verdicts"]
-    return (
-        f"appeals: {appeals['overturned']} overturned; corrected {appeals['corrected']} of "
-        f"{wrong} wrong verdicts, broke {appeals['broken']} of {right} right ones"
-    )
-
-
-def _without_truth(rows: str, scores: Record) -> str:
-    return (
-        f"without the truth, {rows}: covering rate {scores['covering_rate']:.1%}, "
-        f"approximated accuracy {scores['approximated_accuracy']:.1%}"
-    )
-
-
-# -- many runs ----------------------------------------------------------------------------
-
-
-def _make_report(folders: Sequence[Path], *, all_heads: bool) -> Report:
-    """Read the records of all folders, name those that are not finished, and report the rest."""
-    from appellate.deep import runs
-    from appellate.experiments.deep_reports import report_deep
-
-    records, left_out = {}, []
-    for folder in dict.fromkeys(folders):
-        with user_errors():
-            record = runs.read_record(folder)
-        if record.get("results") is not None:
-            records[str(folder)] = record
-            continue
-        settings = record.get("settings")
-        total = settings.get("n_epochs", "?") if isinstance(settings, dict) else "?"
-        done = f"{runs.count_epochs(folder)} of {total} epochs"
-        left_out.append(
-            f"'{folder}' is not finished ({done}); go on with it: {runs.resume_command(folder)}"
-        )
-    with user_errors():
-        return report_deep(records, all_heads=all_heads, left_out=left_out)
-
-
-def _write_report(report: Report, document: Record, target: Path) -> None:
-    """Write the report in the format that the ending of the file names."""
-    from appellate.experiments.reports import to_csv, to_latex, to_markdown
-
-    if target.suffix == ".json":
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    else:
-        text = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}[target.suffix](report)
-    write_file(target, text)

@@ -143,14 +143,31 @@ class RunFolder:
                     "folder, or use the data and settings of that run."
                 )
             trainer.load_state(tree["trainer"])
-        if rank() == 0:
-            self._restart_log(trainer.history)
+        if rank() == 0:  # more may have been logged after the checkpoint
+            lines = (json.dumps(record, allow_nan=False) + "\n" for record in trainer.history)
+            write_file(self.folder / LOG, "".join(lines))
+            if find_spec("tensorboard") is not None:
+                from torch.utils.tensorboard import SummaryWriter
+
+                board, step = self.folder / "tensorboard", len(trainer.history) + 1
+                self._board = SummaryWriter(board, purge_step=step)
+        before: dict[signal.Signals, Any] = {}
+        if n_processes() == 1 and threading.current_thread() is threading.main_thread():
+            before = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
         try:
-            with self._deferred_signals():
-                yield
+            for sign in before:  # several processes could not agree on a step
+                signal.signal(sign, self._note)
+            yield
         finally:
+            for sign, handler in before.items():
+                signal.signal(sign, signal.SIG_DFL if handler is None else handler)
             if self._board is not None:
                 self._board.close()
+
+    def _note(self, number: int, frame: Any) -> None:
+        if self._stop_asked:  # the second time: at once
+            raise KeyboardInterrupt
+        self._stop_asked = True
 
     def close_batch(self, trainer: Trainer) -> None:
         """After each step: stop here if the user asked to."""
@@ -174,34 +191,3 @@ class RunFolder:
         if rank() == 0:
             tree = {"fingerprint": self.fingerprint, "trainer": trainer.state()}
             save_tree(tree, self.folder / CHECKPOINT)
-
-    def _restart_log(self, history: list[Record]) -> None:
-        """Write the log anew up to the checkpoint, since more may have been logged after it."""
-        lines = (json.dumps(record, allow_nan=False) + "\n" for record in history)
-        write_file(self.folder / LOG, "".join(lines))
-        if find_spec("tensorboard") is not None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            board = self.folder / "tensorboard"
-            self._board = SummaryWriter(board, purge_step=len(history) + 1)
-
-    @contextmanager
-    def _deferred_signals(self) -> Iterator[None]:
-        """Let a signal wait for the end of the step; several processes cannot agree on one."""
-        if n_processes() > 1 or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
-
-        def note(number: int, frame: Any) -> None:
-            if self._stop_asked:  # the second time: at once
-                raise KeyboardInterrupt
-            self._stop_asked = True
-
-        try:
-            for sign in before:
-                signal.signal(sign, note)
-            yield
-        finally:
-            for sign, handler in before.items():
-                signal.signal(sign, signal.SIG_DFL if handler is None else handler)

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from appellate.deep.estimator import DeepClassifier
 
 METHODS = {"PRODEN": "PRODENClassifier", "PiCO": "PiCOClassifier", "rival": "RivalClassifier"}
-#: What ``--smoke`` changes: parameters, and rows to train on and to test on.
+#: What ``--smoke`` changes: parameters, and rows to train and to test on, at most so many each.
 SMOKE = {"n_epochs": 3, "batch_size": 64, "queue_size": 512, "prototype_start": 1}
-SMOKE_ROWS, SMOKE_TEST_ROWS = 2000, 2000
+SMOKE_ROWS = 2000
 _SMOKE_NETWORKS: dict[Any, dict[str, Any]] = {
     "mlp": {"hidden": [64, 64]},
     "convnet": {"width": 0.125},
@@ -54,8 +54,7 @@ _RESERVED = (
     *("random_state", "run", "warm_start"),
 )
 _OF_NETWORK = ("hidden", "norm", "start", "width")
-_KEYS = {"extends": str, "title": str, "method": str, "dataset": str, "classifier": dict}
-_KEYS |= {"flip": dict}
+_TEXTS, _TABLES = ("extends", "title", "method", "dataset"), ("classifier", "flip")
 _MAY_BE_NONE = ("blur", "partner")
 
 
@@ -108,16 +107,15 @@ class Configuration:
 
     def settings_for(self, flip: float | None, dataset: str) -> dict[str, Any]:
         """Return the parameters for candidate sets made with a flip probability."""
-        known = self._known(flip, dataset)
-        return merge(self.settings, {} if known is None else known.settings)
+        return merge(self.settings, self._known(flip, dataset).settings)
 
     def paper(self, flip: float | None, dataset: str) -> tuple[float, float] | None:
         """Return the paper's mean and deviation in per cent, where it has them."""
-        known = self._known(flip, dataset)
-        return None if known is None else known.paper
+        return self._known(flip, dataset).paper
 
-    def _known(self, flip: float | None, dataset: str) -> Flip | None:
-        return None if flip is None or dataset != self.dataset else self.flips.get(flip)
+    def _known(self, flip: float | None, dataset: str) -> Flip:
+        known = None if flip is None or dataset != self.dataset else self.flips.get(flip)
+        return known or Flip({})
 
 
 def configuration_names() -> list[str]:
@@ -161,10 +159,10 @@ def read_configuration(name: str) -> Configuration:
     told: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     below: dict[float, dict[str, Any]] = {}
-    for each, content in reversed(chain.items()):
+    for content in reversed(chain.values()):
         told |= content
         settings = merge(settings, content.get("classifier", {}))
-        own = _flips(content, each)
+        own: dict[float, Flip] = content.get("flip", {})
         below |= {q: merge(below.get(q, {}), flip.settings) for q, flip in own.items()}
     missing = [key for key in ("method", "dataset") if key not in told]
     if missing:
@@ -303,7 +301,7 @@ def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> None
 
 
 def _read(name: str) -> dict[str, Any]:
-    """Parse a file and check its top level."""
+    """Parse a file and check its keys and flips."""
     if name.endswith(".toml"):
         place: Any = Path(name)
     else:
@@ -317,14 +315,10 @@ def _read(name: str) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"cannot read '{name}': {reason}.") from error
     for key, value in content.items():
-        check_word(key, _KEYS, f"'{name}' has an unknown key")
-        if not isinstance(value, _KEYS[key]):
-            what = "a table" if _KEYS[key] is dict else "a text"
+        check_word(key, (*_TEXTS, *_TABLES), f"'{name}' has an unknown key")
+        kind, what = (str, "a text") if key in _TEXTS else (dict, "a table")
+        if not isinstance(value, kind):
             raise ConfigurationError(f"'{key}' in '{name}' must be {what}, not {value!r}.")
-    return content
-
-
-def _flips(content: Mapping[str, Any], name: str) -> dict[float, Flip]:
     flips = {}
     for key, fields in content.get("flip", {}).items():
         flip = float(key) if key.replace(".", "", 1).isdecimal() else math.nan
@@ -332,15 +326,14 @@ def _flips(content: Mapping[str, Any], name: str) -> dict[float, Flip]:
             raise ConfigurationError(
                 f"'{name}' has a table [flip.{key}]; name a probability: [flip.\"0.1\"]."
             )
-        paper = fields.get("paper")
+        paper = fields.pop("paper", None)
         figures = [type(each) in (int, float) for each in paper] if isinstance(paper, list) else []
         if paper is not None and figures != [True, True]:
             raise ConfigurationError(
                 f"'paper' of flip {key} in '{name}' must be [mean, deviation], not {paper!r}."
             )
-        settings = {k: v for k, v in fields.items() if k != "paper"}
-        flips[flip] = Flip(settings, None if paper is None else (paper[0], paper[1]))
-    return flips
+        flips[flip] = Flip(fields, None if paper is None else (paper[0], paper[1]))
+    return content | {"flip": flips}
 
 
 def check_word(word: str, known: Iterable[str], what: str) -> None:

@@ -89,9 +89,12 @@ class ArrayInputs(Inputs):
             yield batch.reshape(-1, *self.row_shape)
 
     def _whole(self, device: torch.device) -> Tensor | None:
-        """All rows on the device, unless they are on disk."""
-        if _is_mapped(self._X):
-            return None
+        """All rows on the device, unless they are, or are a view of, a file on disk."""
+        base: Any = self._X
+        while base is not None:
+            if isinstance(base, np.memmap):
+                return None
+            base = getattr(base, "base", None)
         if self._kept is None or self._kept[0] != device:
             self._kept = device, torch.from_numpy(np.ascontiguousarray(self._X)).to(device)
         return self._kept[1]
@@ -192,18 +195,10 @@ def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
     if len(order) == 1:
         return [np.repeat(order, 2)]
     batches = in_order(order, batch_size)
-    if len(batches[-1]) == 1 and len(batches) > 1:
+    if len(batches[-1]) == 1:
         last = batches.pop()
         batches[-1] = np.concatenate([batches[-1], last])
     return batches
-
-
-def _is_mapped(X: NDArray[Any]) -> bool:
-    """Whether an array, or what it is a view of, lies in a mapped file."""
-    base: Any = X
-    while base is not None and not isinstance(base, np.memmap):
-        base = getattr(base, "base", None)
-    return base is not None
 
 
 def _input_of(item: Any) -> Tensor:

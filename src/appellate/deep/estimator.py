@@ -17,16 +17,15 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
-from appellate.base import AppealClassifier, Model, Result
+from appellate.base import COUNT, AppealClassifier, Model, ProbabilityModel, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.data import ArrayInputs, Scaling, open_inputs
-from appellate.deep.methods import Committee, Method, Plan, weights
+from appellate.deep.methods import Committee, Method, Plan, seat, weights
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.panel import Panel
 from appellate.deep.processes import agreed
 from appellate.deep.settings import (
-    COUNT,
     PARTNERS,
     Ambiguity,
     Contrast,
@@ -38,7 +37,6 @@ from appellate.deep.settings import (
     Settings,
     allow,
     constraints,
-    words,
 )
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import predict
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Networks(Model):
+class Networks(ProbabilityModel):
     """The fitted networks: what remains of a fit.
 
     As state, for files and copies, they are plain arrays and the plan to make them anew.
@@ -69,34 +67,32 @@ class Networks(Model):
         heads = self.heads(X)
         return heads.get(self.head, heads["base"])
 
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
-        return scores
-
     def light(self) -> Networks:
         """Forget the training rows."""
         return self.with_state(training_output=None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return plain values and arrays."""
-        n_labels = self.method.confidence.shape[1]
-        plain = {k: v for k, v in self.__dict__.items() if k not in ("method", "scaling")}
-        scaling = tuple(each.numpy() for each in self.scaling)
-        return {**plain, "weights": self._arrays(), "scaling": scaling, "n_labels": n_labels}
+        kept = weights(self.method.state_dict())
+        return {
+            **{k: v for k, v in self.__dict__.items() if k not in ("method", "scaling")},
+            "weights": {k: v.cpu().numpy() for k, v in kept.items()},
+            "scaling": tuple(each.numpy() for each in self.scaling),
+            "n_labels": self.method.confidence.shape[1],
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the networks anew and give them their weights back."""
         plain = dict(state)
         l, weights, scaling = (plain.pop(name) for name in ("n_labels", "weights", "scaling"))
+        plan, start = state["plan"], torch.full((1, l), 1 / l)
         with isolated(torch.device("cpu")):
-            method = state["plan"].make_all(torch.full((1, l), 1 / l), Streams(0))
+            members = [plan.make(start, Streams(0)) for _ in range(plan.n_members)]
+        method = seat(members, plan.others)
         tensors = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
         method.load_state_dict({**method.state_dict(), **tensors})
         scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in scaling))
         self.__dict__.update(plain, method=method, scaling=scaling)
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {k: v.cpu().numpy() for k, v in weights(self.method.state_dict()).items()}
 
     def with_state(self, **changes: Any) -> Networks:
         """Return the same networks with another state, on the CPU."""
@@ -194,9 +190,9 @@ Selection, default="last"
     partner: str | Coupling | None = allow(None, PARTNERS, Coupling, None)
     ambiguity: str | float | Ambiguity = allow("label-first", str, Real, Ambiguity)
     n_networks: int | None = allow(None, COUNT, None)
-    head: str = allow("mean", words("base", "partner", "mean"))
+    head: str = allow("mean", {"base", "partner", "mean"})
     n_epochs: int = allow(100, COUNT)
-    optimizer: str | Optimizer = allow("auto", words("auto", "adam", "sgd"), Optimizer)
+    optimizer: str | Optimizer = allow("auto", {"auto", "adam", "sgd"}, Optimizer)
     augmentation: str | tuple[str, ...] = allow("auto", str, tuple, list)
     standardize: bool = allow(True, "boolean")
     selection: str | Selection = allow("last", str, Selection)
@@ -237,7 +233,7 @@ Selection, default="last"
         """Train; `start` is the confidence to start from."""
         entries = problem.entries
         inputs = open_inputs(problem.matrix, Run.of(self.run).n_workers)
-        settings, shape = self._settled(inputs.row_shape), inputs.row_shape
+        settings = self._settled(inputs.row_shape)
         seed = agreed(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         initial = entries.uniform(np.float32) if start is None else start
         scales = self.standardize and isinstance(inputs, ArrayInputs)
@@ -251,20 +247,17 @@ Selection, default="last"
         judgement = panel.judge(before and before.method)
         first, heads = judgement.heard[0], judgement.heads()
         output = heads.get(self.head, heads["base"])
-        plan = replace(panel.plan, n_members=len(judgement.heard), others=judgement.others)
-        networks = Networks(output, plan, judgement.method, scaling, self.head)
+        members, others = [each.method for each in judgement.heard], judgement.others
+        plan = replace(panel.plan, n_members=len(members), others=others)
+        networks = Networks(output, plan, seat(members, others), scaling, self.head)
         confidences = [
             normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]
         if judgement.confidence is not None and self.head != "base":
             confidences[1] = entries.gather(judgement.confidence)
+        costs = problem.cost
+        ranks = [v if costs is None else -candidate_costs(v, entries, costs) for v in confidences]
         self._networks, self._n_solved = networks, self._n_solved + 1
-
-        def labels(values: Values) -> NDArray[np.intp]:
-            if problem.cost is not None:
-                values = -candidate_costs(values, entries, problem.cost)
-            return entries.argmax(values)
-
         return Result(
             initial=initial,
             confidence=confidences[1],
@@ -275,10 +268,12 @@ Selection, default="last"
             details={
                 "history_": first.history,
                 "best_epoch_": first.best_epoch,
-                **judgement.details,
-                "input_shape_": shape,
+                "ambiguity_": judgement.tau,
+                "targets_": judgement.targets,
+                "criterion_": {k: each.criterion for k, each in judgement.readings.items()},
+                "input_shape_": inputs.row_shape,
                 "verdict_confidence_": entries.scatter(confidences[0]),
-                "label_history_": np.array([labels(each) for each in confidences]),
+                "label_history_": np.array([entries.argmax(rank) for rank in ranks]),
             },
         )
 

@@ -387,8 +387,15 @@ class Committee(nn.Module):
         return combine(said, self.others)
 
 
+def seat(members: Sequence[Method], others: bool) -> Method | Committee:
+    """Let members sit in a committee; one alone needs none."""
+    return members[0] if len(members) == 1 else Committee(members, others)
+
+
 def combine(said: Sequence[dict[str, Any]], others: bool) -> dict[str, Any]:
     """Probabilities by the first of several members, by each, their mean, and their partners'.
+
+    What one alone says is left as it is.
 
     Parameters
     ----------
@@ -397,6 +404,8 @@ def combine(said: Sequence[dict[str, Any]], others: bool) -> dict[str, Any]:
     others : bool
         Whether the first is not among those whose mean predicts.
     """
+    if len(said) == 1:
+        return said[0]
     judges = said[others:]
     each = [one.get("mean", one["base"]) for one in judges]
     heads = {"base": said[0]["base"]}
@@ -461,11 +470,6 @@ class Plan:
         """Take the parts from a classifier whose settings are objects."""
         constants = getattr(settings, "contrast", None)
         return cls(settings._method, settings.network, settings.partner, constants, shape)
-
-    def make_all(self, start: Tensor, streams: Streams) -> Method | Committee:
-        """Make all networks that a fit has left, for saved weights."""
-        members = [self.make(start, streams) for _ in range(self.n_members)]
-        return members[0] if self.n_members == 1 else Committee(members, self.others)
 
     def make(self, start: Tensor, streams: Streams) -> Method:
         """Make the networks, each from a stream of its own, and a confidence to start from."""

@@ -97,7 +97,26 @@ def make_network(
     """
     shape = tuple(input_shape)
     if not isinstance(network, str):
-        return _from_factory(network, shape, n_outputs, options)
+        if options:
+            raise TypeError(
+                f"Options ({', '.join(options)}) are for a network given by name; bind those of "
+                "a factory with functools.partial."
+            )
+        given = not callable(network) or isinstance(network, nn.Module)
+        module = network if given else network(shape, n_outputs)
+        if given or not isinstance(module, nn.Module):
+            raise TypeError(
+                "network must be a name or a factory(input_shape, n_outputs) that returns a new "
+                f"torch module, got {type(module).__name__}. A method needs fresh weights, so a "
+                "module cannot be given itself."
+            )
+        found = count_features(module, shape)
+        if n_outputs is not None and found != n_outputs:
+            raise ValueError(
+                f"The network factory was asked for {n_outputs} outputs and its network has "
+                f"{found} for samples of shape {shape}. Its last layer must have n_outputs units."
+            )
+        return module
     if network not in _ENCODERS:
         raise ValueError(
             f"There is no network named {network!r}. Names are {', '.join(_ENCODERS)}; or give "
@@ -166,36 +185,6 @@ def count_features(encoder: nn.Module, input_shape: Sequence[int]) -> int:
             "returns."
         )
     return found[1]
-
-
-def _from_factory(
-    factory: NetworkFactory, shape: Shape, n_outputs: int | None, options: dict[str, object]
-) -> nn.Module:
-    """A user's module, tried on two samples."""
-    if options:
-        raise TypeError(
-            f"Options ({', '.join(options)}) are for a network given by name; bind those of a "
-            "factory with functools.partial."
-        )
-    given = not callable(factory) or isinstance(factory, nn.Module)
-    module = factory if given else factory(shape, n_outputs)
-    if given or not isinstance(module, nn.Module):
-        raise TypeError(
-            "network must be a name or a factory(input_shape, n_outputs) that returns a new "
-            f"torch module, got {type(module).__name__}. A method needs fresh weights, so a "
-            "module cannot be given itself."
-        )
-    found = count_features(module, shape)
-    if n_outputs is not None and found != n_outputs:
-        raise ValueError(
-            f"The network factory was asked for {n_outputs} outputs and its network has {found} "
-            f"for samples of shape {shape}. Its last layer must have n_outputs units."
-        )
-    return module
-
-
-def _linear(shape: Shape) -> Encoder:
-    return nn.Flatten(), math.prod(shape)
 
 
 def _mlp(
@@ -289,7 +278,7 @@ class _GlobalAverage(nn.Module):
 
 
 _ENCODERS: dict[str, Callable[..., Encoder]] = {
-    "linear": _linear,
+    "linear": lambda shape: (nn.Flatten(), math.prod(shape)),
     "mlp": _mlp,
     "convnet": _convnet,
     "resnet18": partial(_resnet, "resnet18", (64, 128, 256, 512), 2),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from sklearn.base import clone
 from appellate.deep.augment import make_augmentation
 from appellate.deep.checkpoint import RunFolder
 from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
-from appellate.deep.methods import Committee, Method, Plan, combine
+from appellate.deep.methods import Method, Plan, combine
 from appellate.deep.processes import n_processes
 from appellate.deep.settings import Record, Settings
 from appellate.deep.streams import Streams, isolated
@@ -117,30 +117,28 @@ class Judgement:
     ----------
     heard : list of Heard
         Trainings that are left; the first gives the verdict.
+    tau : float
+        How the sets were taken.
+    targets : str
+        Whose output the targets were made of.
+    readings : dict of str to Reading
+        What networks on folds proved about the sets, by step.
     others : bool
         Whether the first is not among those that predict.
     confidence : ndarray, shape (n, l), or None
         Of the training rows; None: the output, normalised over the candidates.
-    details : dict
-        Fitted attributes.
     """
 
     heard: list[Heard]
-    others: bool
-    confidence: Matrix | None
-    details: dict[str, Any]
-
-    @property
-    def method(self) -> Method | Committee:
-        """All networks that are left."""
-        if len(self.heard) == 1:
-            return self.heard[0].method
-        return Committee([each.method for each in self.heard], self.others)
+    tau: float
+    targets: str
+    readings: dict[str, Reading] = field(default_factory=dict)
+    others: bool = False
+    confidence: Matrix | None = None
 
     def heads(self) -> dict[str, Matrix]:
         """Probabilities of the training rows by verdict, partners and result, (n, l)."""
-        said = [each.heads for each in self.heard]
-        return said[0] if len(said) == 1 else combine(said, self.others)
+        return combine([each.heads for each in self.heard], self.others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,68 +174,63 @@ class Panel:
     def judge(self, before: Method | None = None) -> Judgement:
         """Train all that is needed, and choose."""
         tau, targets = self.settings.ambiguity.tau, self.settings.ambiguity.targets
+        start, n_epochs = self.start, self.settings.n_epochs
         if tau == 0 or (tau is not None and targets != "honest"):
             heard = self._on_all_rows(before=before, tau=tau, fixed=targets == "given")
             if tau:
                 return self._in_sample(heard, tau)
-            name = "given" if targets == "given" else "label-first"
-            return Judgement(heard, False, None, _details(0.0, name))
-        _, scores = self._on_folds(self.start, self._epochs, "honest-0")
+            return Judgement(heard, 0.0, "given" if targets == "given" else "label-first")
+        usual = 8 if len(self.inputs.row_shape) == 1 else 4
+        n_rounds = max(2, min(self.settings.ambiguity.n_rounds or usual, n_epochs))
+        short = max(1, round(n_epochs / n_rounds))  # all rounds together are one network's epochs
         taus = TAUS if tau is None else (tau,)
+        _, scores = self._on_folds(start, short, "honest-0")
         reading = Reading.of(scores, self.evidence, taus)
+        readings = {"honest-0": reading}
         if tau is None and not reading.set_first:
-            told = _details(0.0, "label-first", [("honest-0", reading)])
-            return Judgement(self._on_all_rows(), False, None, told)
-        return self._set_first(scores, reading, taus)
+            return Judgement(self._on_all_rows(), 0.0, "label-first", readings)
+        first = self.train(start, n_epochs, self.seed)
+        if targets != "honest":
+            heard, said = self._on_folds(start, n_epochs, "in-sample", tau=_IN_SAMPLE)
+            trial = readings["in-sample"] = Reading.of(said, self.evidence)
+            if targets == "in-sample":
+                return self._in_sample([first, *heard], _IN_SAMPLE, readings)
+        for number in range(1, n_rounds - 1):
+            goals = reading.posterior(scores, self.evidence)
+            _, scores = self._on_folds(goals, short, f"honest-{number}", fixed=True)
+            reading = readings[f"honest-{number}"] = Reading.of(scores, self.evidence, taus)
+        if targets == "auto" and trial.criterion > reading.criterion:
+            return self._in_sample([first, *heard], _IN_SAMPLE, readings)
+        goals = reading.posterior(scores, self.evidence)
+        last = f"honest-{n_rounds - 1}"
+        heard = [first, *self._train_all(goals, short, last, range(self._n), fixed=True)]
+        return Judgement(heard, reading.tau, "honest", readings, True, goals)
 
-    # -- ways to a result ---------------------------------------------------------------
-
-    def _in_sample(self, heard: list[Heard], tau: float, readings: Any = ()) -> Judgement:
+    def _in_sample(
+        self, heard: list[Heard], tau: float, readings: dict[str, Reading] | None = None
+    ) -> Judgement:
         """Divide the moving class priors out of the mean output.
 
         After readings the first network is there for the verdict alone.
         """
-        others = bool(readings)
-        judgement = Judgement(heard, others, None, _details(tau, "in-sample", readings))
-        shares = [_prior_of(each.method) for each in heard[others:]]
+        judgement = Judgement(heard, tau, "in-sample", readings or {}, bool(readings))
+        judges = [each.method for each in heard[judgement.others :]]
+        bases: list[Any] = [getattr(method, "base", method) for method in judges]
+        shares = [base.prior.shares.cpu().numpy().astype(float) for base in bases]
         output = self._head_of(judgement.heads())
         weights = (np.mean(shares, axis=0) + 0.01 / output.shape[1]) ** -tau
         entries = self.evidence.entries
         values = self.evidence.normalize(entries.gather(output.astype(float) * weights))
         return replace(judgement, confidence=entries.scatter(values))
 
-    def _set_first(self, scores: Matrix, reading: Reading, taus: Sequence[float]) -> Judgement:
-        """Honest rounds; beside them, where that is open, networks in-sample on the folds."""
-        base, targets = self._on_all_rows(n=1), self.settings.ambiguity.targets
-        readings = [("honest-0", reading)]
-        if targets != "honest":
-            n_epochs = self.settings.n_epochs
-            heard, said = self._on_folds(self.start, n_epochs, "in-sample", tau=_IN_SAMPLE)
-            trial = Reading.of(said, self.evidence)
-            readings.append(("in-sample", trial))
-            if targets == "in-sample":
-                return self._in_sample(base + heard, _IN_SAMPLE, readings)
-        for number in range(1, self._n_rounds - 1):
-            goals = reading.posterior(scores, self.evidence)
-            _, scores = self._on_folds(goals, self._epochs, f"honest-{number}", fixed=True)
-            reading = Reading.of(scores, self.evidence, taus)
-            readings.append((f"honest-{number}", reading))
-        if targets == "auto" and trial.criterion > reading.criterion:
-            return self._in_sample(base + heard, _IN_SAMPLE, readings)
-        goals, place = reading.posterior(scores, self.evidence), f"honest-{self._n_rounds - 1}"
-        last = self._train_all(goals, self._epochs, place, range(self._n), fixed=True)
-        return Judgement(base + last, True, goals, _details(reading.tau, "honest", readings))
-
     # -- several trainings --------------------------------------------------------------
 
-    def _on_all_rows(
-        self, n: int | None = None, before: Method | None = None, **how: Any
-    ) -> list[Heard]:
+    def _on_all_rows(self, before: Method | None = None, **how: Any) -> list[Heard]:
         """Independent networks; the first is what one network alone would be."""
         start, n_epochs = self.start, self.settings.n_epochs
         first = self.train(start, n_epochs, self.seed, before=before, **how)
         usual = _FOLDS if self.settings.ambiguity.tau is None else 1
-        numbers = range(1, n or self.settings.n_networks or usual)
+        numbers = range(1, self.settings.n_networks or usual)
         return [first, *self._train_all(start, n_epochs, "", numbers, **how)]
 
     def _on_folds(
@@ -258,21 +251,25 @@ class Panel:
         self, start: Matrix, n_epochs: int, place: str, which: range, folds: Any = None, **how: Any
     ) -> list[Heard]:
         """Train one network after the other, or side by side in processes of their own."""
+        streams, run = Streams(self.seed), self.settings.run
         tasks = [
             {
-                **{"start": start, "n_epochs": n_epochs, "seed": self._seed(place, k), **how},
+                "start": start,
+                "n_epochs": n_epochs,
+                "seed": streams.seed(place or "network", k) % np.iinfo(np.int32).max,
                 "rows": None if folds is None else np.flatnonzero(folds != k),
                 "place": f"{place}/network-{k + 1}".lstrip("/"),
+                **how,
             }
             for k in which
         ]
-        run = self.settings.run
         n_jobs = 1 if n_processes() > 1 else min(effective_n_jobs(run.n_jobs), len(tasks))
         if n_jobs < 2:
             return [self.train(**task) for task in tasks]
         devices, heard = run.devices(), []
+        panel = replace(self)  # without what was computed: a digest cannot be sent
         work = (
-            delayed(_train_apart)(self, task, devices[k % len(devices)])
+            delayed(_train_apart)(panel, task, devices[k % len(devices)])
             for k, task in enumerate(tasks)
         )
         for each in Parallel(n_jobs=n_jobs, return_as="generator")(work):
@@ -299,19 +296,6 @@ class Panel:
     @property
     def _n(self) -> int:
         return min(self.settings.n_networks or _FOLDS, len(self.start))
-
-    @property
-    def _n_rounds(self) -> int:
-        usual = 8 if len(self.inputs.row_shape) == 1 else 4
-        return max(2, min(self.settings.ambiguity.n_rounds or usual, self.settings.n_epochs))
-
-    @property
-    def _epochs(self) -> int:
-        """Epochs of a round: all rounds together have those of one network."""
-        return max(1, round(self.settings.n_epochs / self._n_rounds))
-
-    def _seed(self, place: str, k: int) -> int:
-        return Streams(self.seed).seed(place or "network", k) % np.iinfo(np.int32).max
 
     # -- one training -------------------------------------------------------------------
 
@@ -346,14 +330,28 @@ class Panel:
         before : Method or None
             Whose weights to start from, if they fit.
         """
-        run, streams = self.settings.run, Streams(seed)
-        device, listener = run.find_device(), run.listener
-        first = torch.from_numpy(np.asarray(start, dtype=np.float32))
-        plan = replace(self.plan, tau=tau, fixed=fixed)
+        run, selection, streams = self.settings.run, self.settings.selection, Streams(seed)
+        device, listener, held_out, folder = run.find_device(), run.listener, None, None
+        n, share = len(self.candidates), selection.fraction
+        if share and not 1 <= share * n <= n - 1:
+            raise ValueError(
+                f"validation_fraction={share:g} of {n} rows leaves no row to "
+                f"{'select' if share * n < 1 else 'train'} on: give it another value."
+            )
+        if share:
+            sets, how = self.candidates, {"test_size": share, "random_state": seed}
+            aside = np.sort(candidate_train_test_split(np.arange(n), sets, **how)[1])
+            held_out = HeldOut(aside, sets, selection.selection, self.settings.head)
         if listener is not None and place:
             listener = lambda record: run.listener({**record, "part": place})  # noqa: E731
+        first = torch.from_numpy(np.asarray(start, dtype=np.float32))
+        if self.folder is not None:
+            told, digest = [first, seed, n_epochs, tau, fixed, rows], self._digest.copy()
+            digest.update(json.dumps(told, default=_plain).encode())
+            own, fingerprint = self.folder / place, digest.hexdigest()
+            folder = RunFolder(own, fingerprint, run.checkpoint_every, run.resume)
+        plan = replace(self.plan, tau=tau, fixed=fixed)
         with isolated(device):
-            held_out = self._hold_out(seed)
             trainer = Trainer(
                 plan.make(first, streams).take_over(before).to(device),
                 self.inputs,
@@ -366,34 +364,13 @@ class Panel:
                 device=device,
                 rows=rows,
                 held_out=held_out,
-                folder=self._open_folder(place, [first, seed, n_epochs, tau, fixed, rows]),
+                folder=folder,
                 listen=listener,
             )
             history = trainer.train()
             best_epoch = (0 if held_out is None else held_out.best_epoch) or trainer.epoch
             heads = predict(trainer.method, self.inputs, self.scaling)
             return Heard(trainer.method, history, best_epoch, heads)
-
-    def _hold_out(self, seed: int) -> HeldOut | None:
-        n, share = len(self.candidates), self.settings.selection.fraction
-        if not share:
-            return None
-        if not 1 <= share * n <= n - 1:
-            raise ValueError(
-                f"validation_fraction={share:g} of {n} rows leaves no row to "
-                f"{'select' if share * n < 1 else 'train'} on: give it another value."
-            )
-        sets, score = self.candidates, self.settings.selection.selection
-        split = candidate_train_test_split(np.arange(n), sets, test_size=share, random_state=seed)
-        return HeldOut(np.sort(split[1]), sets, score, self.settings.head)
-
-    def _open_folder(self, place: str, more: list[Any]) -> RunFolder | None:
-        if self.folder is None:
-            return None
-        digest, run = self._digest.copy(), self.settings.run
-        digest.update(json.dumps(more, default=_plain).encode())
-        told = digest.hexdigest(), run.checkpoint_every, run.resume
-        return RunFolder(self.folder / place, *told)
 
     @cached_property
     def _digest(self) -> Any:
@@ -429,13 +406,3 @@ def _train_apart(panel: Panel, task: dict[str, Any], device: str) -> Heard:
     settings.run.set_params(device=device, verbose=False)
     apart = replace(panel, settings=settings).train(**task)
     return replace(apart, method=apart.method.cpu())
-
-
-def _prior_of(method: Method) -> Matrix:
-    base: Any = getattr(method, "base", method)
-    return np.asarray(base.prior.shares.cpu().numpy(), dtype=float)
-
-
-def _details(tau: float, targets: str, readings: Any = ()) -> dict[str, Any]:
-    criterion = {name: reading.criterion for name, reading in readings}
-    return {"ambiguity_": tau, "targets_": targets, "criterion_": criterion}

@@ -16,7 +16,7 @@ from appellate.deep.estimator import DeepClassifier
 from appellate.deep.losses import noncandidate_loss, normalize_over, soft_cross_entropy
 from appellate.deep.methods import METHODS, Batch, Proden, Step
 from appellate.deep.processes import gather
-from appellate.deep.settings import allow, words
+from appellate.deep.settings import allow
 
 
 class CC(Proden):
@@ -306,7 +306,7 @@ class RivalClassifier(DeepClassifier):
     """
 
     _: KW_ONLY
-    loss: str = allow("cc", words(*RIVALS))
+    loss: str = allow("cc", {*RIVALS})
 
     @property
     def _method(self) -> str:  # type: ignore[override]

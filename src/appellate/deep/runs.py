@@ -167,8 +167,8 @@ def load_data(record: Record, home: Path | None = None) -> RunData:
     if record["smoke"]:
         n, m = len(data.X), 0 if data.X_test is None else len(data.X_test)
         rows, tests = streams.permutation(n, "smoke rows"), streams.permutation(m, "smoke tests")
-        most, most_tests = configurations.SMOKE_ROWS, configurations.SMOKE_TEST_ROWS
-        data = data.part(rows[:most], tests[:most_tests])
+        most = configurations.SMOKE_ROWS
+        data = data.part(rows[:most], tests[:most])
     before = record["candidates"]
     if before is not None and data.describe_candidates()["sha256"] != before["sha256"]:
         raise RunError(
@@ -340,11 +340,25 @@ def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
     }
     if data.X_test is not None and data.test_truth is not None:
         results["test"] = _score(model.predict_heads(data.X_test), data.test_truth)
-        if selection != "last" and plan.n_members == 1:
-            heads = _last_epoch(model, folder).heads(data.X_test)
+        if selection != "last" and plan.n_members == 1:  # the checkpoint holds the last epoch
+            state = weights(load_tree(folder / CHECKPOINT)["trainer"]["method"])
+            arrays = {name: tensor.numpy() for name, tensor in state.items()}
+            heads = model._fitted.with_state(weights=arrays).heads(data.X_test)
             results["test_last_epoch"] = _score(heads, data.test_truth)
     if data.truth is not None:
-        results["training"] = _score_training(model, data.truth, head)
+        verdict, appeal = model.label_history_
+        before, after = verdict == data.truth, appeal == data.truth
+        results["training"] = {
+            "rows": len(before),
+            "accuracy": {"base": float(before.mean()), head: float(after.mean())},
+            "appeals": {
+                "overturned": int(np.count_nonzero(verdict != appeal)),
+                "corrected": int(np.count_nonzero(~before & after)),
+                "broken": int(np.count_nonzero(before & ~after)),
+                "wrong_verdicts": int(np.count_nonzero(~before)),
+                "right_verdicts": int(np.count_nonzero(before)),
+            },
+        }
     return results
 
 
@@ -352,28 +366,3 @@ def _score(heads: Mapping[str, NDArray[Any]], truth: NDArray[np.intp]) -> Record
     """Accuracy by every network that can predict."""
     scores = {name: accuracy(truth, p.argmax(axis=1)) for name, p in heads.items()}
     return {"rows": len(truth), "accuracy": scores}
-
-
-def _score_training(model: DeepClassifier, truth: NDArray[np.intp], head: str) -> Record:
-    """Labels of the training rows before and after the appeal, against the truth."""
-    verdict, appeal = model.label_history_
-    before, after = verdict == truth, appeal == truth
-    scores = {"base": float(before.mean()), head: float(after.mean())}
-    return {
-        "rows": len(truth),
-        "accuracy": scores,
-        "appeals": {
-            "overturned": int(np.count_nonzero(verdict != appeal)),
-            "corrected": int(np.count_nonzero(~before & after)),
-            "broken": int(np.count_nonzero(before & ~after)),
-            "wrong_verdicts": int(np.count_nonzero(~before)),
-            "right_verdicts": int(np.count_nonzero(before)),
-        },
-    }
-
-
-def _last_epoch(model: DeepClassifier, folder: Path) -> Any:
-    """Return the networks of the last epoch, which the checkpoint holds."""
-    state = load_tree(folder / CHECKPOINT)["trainer"]["method"]
-    arrays = {k: v.numpy() for k, v in weights(state).items()}
-    return model._fitted.with_state(weights=arrays)

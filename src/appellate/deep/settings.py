@@ -20,13 +20,9 @@ from sklearn.base import BaseEstimator, clone
 from torch import nn
 
 from appellate._compat import Interval, StrOptions
+from appellate.base import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from appellate.deep.losses import PARTNER_OUTPUTS
 from appellate.deep.networks import NetworkFactory, Shape, make_network
-
-_SHARE = Interval(Real, 0, 1, closed="both")
-COUNT = Interval(Integral, 1, None, closed="left")
-_ABOVE_ZERO = Interval(Real, 0, None, closed="neither")
-_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 Record = dict[str, Any]
 Listener = Callable[[Record], None]
@@ -36,17 +32,15 @@ SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
 
 def allow(default: Any, *values: Any) -> Any:
-    """Describe a parameter once: its default, and what it may be, as scikit-learn checks it."""
-    return field(default=default, metadata={"values": list(values)})
+    """Describe a parameter once: its default, and what it may be, as scikit-learn checks it.
+
+    A set holds words.
+    """
+    allowed = [StrOptions(each) if isinstance(each, set) else each for each in values]
+    return field(default=default, metadata={"values": allowed})
 
 
-def words(*known: str) -> StrOptions:
-    """Allow some words."""
-    return StrOptions(set(known))
-
-
-PARTNERS = words("non-candidate", "candidate", "independent")
-_AMBIGUITIES = words("label-first", "set-first", "auto")
+PARTNERS = {"non-candidate", "candidate", "independent"}
 
 
 def constraints(settings: Any) -> dict[str, list[Any]]:
@@ -99,9 +93,9 @@ class Network(Settings):
     name: str | NetworkFactory = allow("mlp", str, callable)
     _: KW_ONLY
     hidden: tuple[int, ...] | None = None
-    norm: str | None = allow(None, words("before", "after"), None)
-    start: str | None = allow(None, words("xavier", "torch"), None)
-    width: float | None = allow(None, _ABOVE_ZERO, None)
+    norm: str | None = allow(None, {"before", "after"}, None)
+    start: str | None = allow(None, {"xavier", "torch"}, None)
+    width: float | None = allow(None, POSITIVE, None)
 
     def make(self, shape: Shape, n_outputs: int | None) -> nn.Module:
         """Make the network with fresh weights; None gives the encoder alone."""
@@ -146,17 +140,17 @@ class Optimizer(Settings):
     0.5
     """
 
-    name: str = allow("auto", words("auto", "adam", "sgd"))
+    name: str = allow("auto", {"auto", "adam", "sgd"})
     _: KW_ONLY
-    learning_rate: float | None = allow(None, _ABOVE_ZERO, None)
+    learning_rate: float | None = allow(None, POSITIVE, None)
     momentum: float = allow(0.9, Interval(Real, 0, 1, closed="left"))
-    weight_decay: float | None = allow(None, _NOT_NEGATIVE, None)
-    schedule: str | None = allow(None, words("constant", "cosine", "step"), None)
+    weight_decay: float | None = allow(None, NOT_NEGATIVE, None)
+    schedule: str | None = allow(None, {"constant", "cosine", "step"}, None)
     decay: float = allow(0.9, Interval(Real, 0, 1, closed="right"))
     decay_every: int = allow(10, COUNT)
     batch_size: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
     drop_last: bool = allow(False, "boolean")
-    precision: str = allow("float32", words("float32", "bfloat16", "float16"))
+    precision: str = allow("float32", {"float32", "bfloat16", "float16"})
     fused: bool = allow(False, "boolean")
 
     def settled(self, usual: Mapping[str, tuple[Any, ...]], shape: Shape) -> Optimizer:
@@ -224,11 +218,11 @@ default="complement"
 
     partner: str | None = allow("non-candidate", PARTNERS, None)
     _: KW_ONLY
-    collaboration: float = allow(0.5, _NOT_NEGATIVE)
+    collaboration: float = allow(0.5, NOT_NEGATIVE)
     blur: float | None = allow(-1.0, Interval(Real, None, None, closed="neither"), None)
-    partner_output: str = allow("complement", words(*PARTNER_OUTPUTS))
-    reduction: str = allow("auto", words("auto", "sum", "mean"))
-    direction: str = allow("both", words("both", "to_base", "to_partner"))
+    partner_output: str = allow("complement", {*PARTNER_OUTPUTS})
+    reduction: str = allow("auto", {"auto", "sum", "mean"})
+    direction: str = allow("both", {"both", "to_base", "to_partner"})
 
 
 @dataclass(repr=False)
@@ -256,9 +250,9 @@ class Ambiguity(Settings):
     (1.0, 0.5, None)
     """
 
-    ambiguity: str | float = allow("auto", _AMBIGUITIES, _SHARE)
+    ambiguity: str | float = allow("auto", {"label-first", "set-first", "auto"}, SHARE)
     _: KW_ONLY
-    targets: str = allow("auto", words("auto", "in-sample", "honest", "given"))
+    targets: str = allow("auto", {"auto", "in-sample", "honest", "given"})
     n_rounds: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
 
     def check(self) -> None:
@@ -311,10 +305,10 @@ class Contrast(Settings):
     projection_size: int = allow(128, COUNT)
     _: KW_ONLY
     queue_size: int = allow(8192, COUNT)
-    temperature: float = allow(0.07, _ABOVE_ZERO)
-    contrast_weight: float = allow(0.5, _NOT_NEGATIVE)
-    key_momentum: float = allow(0.999, _SHARE)
-    prototype_momentum: float = allow(0.99, _SHARE)
+    temperature: float = allow(0.07, POSITIVE)
+    contrast_weight: float = allow(0.5, NOT_NEGATIVE)
+    key_momentum: float = allow(0.999, SHARE)
+    prototype_momentum: float = allow(0.99, SHARE)
     prototype_start: int = allow(1, Interval(Integral, 0, None, closed="left"))
     target_momentum: tuple[float, float] = allow((0.95, 0.8), tuple, list)
 
@@ -358,7 +352,7 @@ default="candidate_likelihood"
     (0.0, 0.1)
     """
 
-    selection: str = allow("candidate_likelihood", words("last", *SCORES))
+    selection: str = allow("candidate_likelihood", {"last", *SCORES})
     _: KW_ONLY
     validation_fraction: float | None = allow(None, Interval(Real, 0, 1, closed="left"), None)
 

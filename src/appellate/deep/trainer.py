@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -129,19 +129,32 @@ class Trainer:
         self.trained = np.arange(len(self.inputs)) if self.rows is None else self.rows
         if self.held_out is not None:
             self.trained = np.setdiff1d(self.trained, self.held_out.rows)
+        if not self.trained.size:
+            raise ValueError("validation_fraction leaves a fold no row to train on: lower it.")
         learnt = [p for p in self.method.parameters() if p.requires_grad]
         self.optimizer = self.settings.make(learnt)
         halves = self.settings.precision == "float16"
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=halves)
         self.stepper = wrap(self.method)
-        self.labels = self._labels()
+        self.labels = self._confidence().argmax(dim=1)
 
     def train(self) -> list[Record]:
         """Run all epochs that are left; return one record for each epoch of the run."""
+        n, size = len(self.trained), cast(int, self.settings.batch_size)
         with nullcontext() if self.folder is None else self.folder.open(self):
             self._since = time.perf_counter()
             while self.epoch < self.n_epochs:
-                self._train_epoch()
+                for group in self.optimizer.param_groups:
+                    group["lr"] = self.settings.rate(self.epoch, self.n_epochs)
+                order = self.trained[self.streams.permutation(n, "batches", self.epoch)]
+                batches = cut(order, size, drop_last=self.settings.drop_last)
+                left = [_own_share(rows) for rows in batches[self.batch :]]
+                self.method.train()
+                for rows, x in zip(left, self.inputs.batches(left, self.device), strict=True):
+                    self._step(rows, x)
+                    self.batch += 1
+                    if self.folder is not None:
+                        self.folder.close_batch(self)
                 record = self._close_epoch()
                 if self.folder is not None:
                     self.folder.close_epoch(record, self)
@@ -174,20 +187,6 @@ class Trainer:
 
     # -- one epoch, one step ------------------------------------------------------------
 
-    def _train_epoch(self) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(self.epoch, self.n_epochs)
-        shuffled = self.streams.permutation(len(self.trained), "batches", self.epoch)
-        size: Any = self.settings.batch_size
-        batches = cut(self.trained[shuffled], size, drop_last=self.settings.drop_last)
-        left = [_own_share(rows) for rows in batches[self.batch :]]
-        self.method.train()
-        for rows, x in zip(left, self.inputs.batches(left, self.device), strict=True):
-            self._step(rows, x)
-            self.batch += 1
-            if self.folder is not None:
-                self.folder.close_batch(self)
-
     def _step(self, rows: Rows, x: Tensor) -> None:
         place = (self.epoch, self.batch, rank())
         numbers = torch.from_numpy(rows).to(self.device)
@@ -195,8 +194,8 @@ class Trainer:
             views = tuple(self.scaling(view(x)) for view in self.views)
         batch = Batch(numbers, views, self.candidates[numbers])
         short = _PRECISIONS.get(self.settings.precision)
-        cast = torch.autocast(self.device.type, dtype=short, enabled=short is not None)
-        with self.streams.drawing("networks", *place), cast:
+        shorter = torch.autocast(self.device.type, dtype=short, enabled=short is not None)
+        with self.streams.drawing("networks", *place), shorter:
             step = self.stepper(batch, self.epoch, self.n_epochs)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(step.loss).backward()
@@ -217,19 +216,19 @@ class Trainer:
                 f"the loss is not finite in epoch {self.epoch + 1}. Lower learning_rate "
                 f"({self.settings.learning_rate:g}), or use precision='float32'."
             )
-        labels, before = self._labels(), self.labels
+        confidence, before = self._confidence(), self.labels
+        self.labels = confidence.argmax(dim=1)
         record: Record = {
             "epoch": self.epoch + 1,
             "learning_rate": self.settings.rate(self.epoch, self.n_epochs),
             **values,
-            "changed": float((labels != before).double().mean()),
-            "mean_confidence": float(self._confidence().amax(dim=1).double().mean()),
+            "changed": float((self.labels != before).double().mean()),
+            "mean_confidence": float(confidence.amax(dim=1).double().mean()),
         }
         if self.held_out is not None:
             heads = predict(self.method, self.inputs, self.scaling, self.held_out.rows)
             record |= self.held_out.judge(heads, self.epoch + 1, self.method)
-        self.labels, self.sums = labels, {}
-        self.epoch, self.batch = self.epoch + 1, 0
+        self.sums, self.epoch, self.batch = {}, self.epoch + 1, 0
         now = time.perf_counter()
         seconds, self._since = now - self._since, now
         record["seconds"] = seconds
@@ -237,9 +236,6 @@ class Trainer:
         record["seconds_left"] = seconds * (self.n_epochs - self.epoch)
         self.history.append(record)
         return record
-
-    def _labels(self) -> Tensor:
-        return self._confidence().argmax(dim=1)
 
     def _confidence(self) -> Tensor:
         """Confidence of the rows that are trained on."""

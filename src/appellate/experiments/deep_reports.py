@@ -23,9 +23,9 @@ from appellate.metrics.paired import FEWEST
 
 Record = dict[str, Any]
 
-#: Image sets by name: as the paper writes them, and their rows to train and to test on.
+#: Image sets by name as the paper writes them, and the rows of each to train and to test on.
 TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
-ROWS = {"cifar10": (50_000, 10_000), "cifar100": (50_000, 10_000)}
+ROWS = {"training": 50_000, "test": 10_000}
 
 #: Options of the coupling that each partner reads.
 _HEARD = ("head", "collaboration", "blur", "direction")
@@ -33,22 +33,20 @@ _COUPLING = ("partner", *_HEARD, "partner_output", "reduction")
 _READ = {None: (), "independent": ("head",), "candidate": _HEARD, "non-candidate": _COUPLING}
 _SURROUNDINGS = ("checkpoint_every", "cost")  # change no test accuracy
 
-#: Of a variant: the configuration, the paper's table, and its name of the method there.
+#: Of a variant: its name, the settings that the name tells, and of those in the paper the
+#: configuration, the paper's table, and its name of the method there.
 _DEEP, _ABLATION = "deep_accuracy_percent", "ablation_pico_accuracy_percent"
-_PRINTED = {
-    "base": ("", _DEEP, ""),
-    "PLCP": ("-plcp", _DEEP, "-PLCP"),
-    "no blur": ("-plcp-no-blur", _ABLATION, "-PLCP partner=P blur=no"),
-    "partner O": ("-plcp-partner-o", _ABLATION, "-PLCP partner=O blur=yes"),
-}
-_VARIANTS = {
-    "base": "{}",
-    "PLCP": "{}-PLCP",
-    "no blur": "{}-PLCP without blur",
-    "partner O": "{}-PLCP with partner O",
-    "partner O, no blur": "{}-PLCP with partner O without blur",
-    "uncoupled": "{} with a partner that it never hears",
-    "independent": "two independent {}s",
+_PARTNER, _SHARP = ("partner",), ("partner", "blur")
+_O_PRINTED = ("-plcp-partner-o", _ABLATION, "-PLCP partner=O blur=yes")
+_P_PRINTED = ("-plcp-no-blur", _ABLATION, "-PLCP partner=P blur=no")
+_VARIANTS: dict[str, tuple[str, tuple[str, ...], tuple[str, str, str] | None]] = {
+    "base": ("{}", _PARTNER, ("", _DEEP, "")),
+    "PLCP": ("{}-PLCP", _PARTNER, ("-plcp", _DEEP, "-PLCP")),
+    "no blur": ("{}-PLCP without blur", _SHARP, _P_PRINTED),
+    "partner O": ("{}-PLCP with partner O", _PARTNER, _O_PRINTED),
+    "partner O, no blur": ("{}-PLCP with partner O without blur", _SHARP, None),
+    "uncoupled": ("{} with a partner that it never hears", ("partner", "collaboration"), None),
+    "independent": ("two independent {}s", _PARTNER, None),
 }
 
 
@@ -67,8 +65,8 @@ class DeepRun:
     method : {"PRODEN", "PiCO"}
         The base method.
     data : tuple
-        Name of the data, rows to train and to test on, and for data in a file the hash of
-        their candidate sets.
+        Name of the data, with the size of made-up bags, rows to train and to test on, and for
+        data in a file the hash of their candidate sets.
     flip : float or None
         Flip probability of made-up candidate sets.
     settings : dict
@@ -115,7 +113,11 @@ def read_run(folder: str, record: Record) -> DeepRun | None:
         accuracies = {head: float(v) for head, v in results["test"]["accuracy"].items()}
         method, digest = record["method"], record["candidates"]["sha256"]
         settings = _effective(method, record["settings"])
-        made = (_data_key(data, digest), data["flip"], settings, int(record["seed"]), digest)
+        name = re.split(r"[\\/]", data["source"])[-1]  # a file may lie elsewhere now
+        name += f", bags of {data['bag_size']}" if data.get("bag_size") else ""
+        key: tuple[Any, ...] = name, data["rows"], data["test_rows"]
+        key = key if data["source"] in NAMES else (*key, digest)
+        made = key, data["flip"], settings, int(record["seed"]), digest
         chosen = results["head"], results["selected_by"]
         run = DeepRun(folder, method, *made, *chosen, accuracies, bool(record["smoke"]))
     except KeyError as error:
@@ -180,13 +182,12 @@ class DeepLine:
     @property
     def stem(self) -> str:
         """Return the title without the head."""
-        title = _VARIANTS[self.variant].format(self.first.method)
+        title, named, _ = _VARIANTS[self.variant]
         settings, usual = self.first.settings, _usual(self.first.method)
-        named = _named_by(self.variant)
         told = [k for k in _COUPLING if k in settings and k not in named]
         told = [key for key in told if settings[key] != usual[key]]
         apart = [f"{key} = {json.dumps(settings[key])}" for key in (*told, *self.varied)]
-        return f"{title} ({', '.join(apart)})" if apart else title
+        return title.format(self.first.method) + (f" ({', '.join(apart)})" if apart else "")
 
     def percent(self, seeds: Iterable[int]) -> NDArray[np.float64]:
         """Return the test accuracy of some seeds, in per cent."""
@@ -194,15 +195,14 @@ class DeepLine:
 
     def printed(self) -> Figure | None:
         """Return the paper's figure of this data set, flip and method, if it has one."""
-        run = self.first
-        known = self.variant in _PRINTED and run.data[0] in TITLES and self.predicts
-        if not known or run.flip is None:
+        run, known = self.first, _VARIANTS[self.variant][2]
+        column = TITLES.get(run.data[0])
+        if known is None or column is None or run.flip is None or not self.predicts:
             return None
-        _, table, name = _PRINTED[self.variant]
-        method, column = f"{run.method}{name}", f"{TITLES[run.data[0]]} q={run.flip:g}"
+        method = f"{run.method}{known[2]}"
         if run.flip == 0:
-            method, column = f"{method} fully supervised", TITLES[run.data[0]]
-        return lookup(table, method, column)
+            return lookup(known[1], f"{method} fully supervised", column)
+        return lookup(known[1], method, f"{column} q={run.flip:g}")
 
     @property
     def paper(self) -> tuple[float, float] | None:
@@ -214,19 +214,18 @@ class DeepLine:
 
     def departures(self) -> list[str]:
         """Say in what the runs depart from the settings of the paper's figure."""
-        run = self.first
+        run, known = self.first, _VARIANTS[self.variant][2]
         source, *rows = run.data
-        found = read_configuration(f"{run.method.lower()}{_PRINTED[self.variant][0]}-{source}")
+        assert known is not None
+        found = read_configuration(f"{run.method.lower()}{known[0]}-{source}")
         theirs = _effective(run.method, found.settings_for(run.flip, source))
         said = [
             f"{key} = {json.dumps(run.settings[key])}, not {json.dumps(theirs[key])}"
             for key in theirs
             if run.settings[key] != theirs[key]
         ]
-        for what, ours, all_rows in zip(("training", "test"), rows, ROWS[source], strict=True):
-            if ours != all_rows:
-                said.append(f"{ours} {what} rows, not {all_rows}")
-        return said
+        pairs = zip(ROWS.items(), rows, strict=True)
+        return said + [f"{n} {what} rows, not {whole}" for (what, whole), n in pairs if n != whole]
 
 
 @dataclass(frozen=True)
@@ -273,17 +272,31 @@ def collect(runs: Iterable[DeepRun], *, all_heads: bool = False) -> list[DeepLin
     firsts = [next(iter(group.values())) for group in groups.values()]
     lines = []
     for first, group in zip(firsts, groups.values(), strict=True):
-        ordered = dict(sorted(group.items()))
+        alike = [o.settings for o in firsts if (o.data, o.method) == (first.data, first.method)]
+        varied = tuple(
+            key
+            for key, value in first.settings.items()
+            if key not in _COUPLING and any(other[key] != value for other in alike)
+        )
+        data, *sizes = first.data[:3]  # told apart from others of the name by rows, then by sets
+        others = [o.data for o in firsts if o.data[0] == data and o.data != first.data]
+        if others and tuple(sizes) in [other[1:3] for other in others]:
+            data = f"{data} (candidates {first.data[3][:8]})"
+        elif others:
+            data = f"{data} ({sizes[0]} + {sizes[1]} rows)"
         heads = dict.fromkeys([first.head, *(first.accuracies if all_heads else ())])
-        told = _data_name(first, firsts), _varied(first, firsts)
-        lines += [DeepLine(ordered, head, *told) for head in heads]
+        lines += [DeepLine(dict(sorted(group.items())), head, data, varied) for head in heads]
     return sorted(lines, key=_order)
 
 
 def pair(lines: Iterable[DeepLine]) -> Iterator[DeepPair]:
     """Pair every line with the base alone, and one that predicts also with two bases."""
     for line, other in permutations(lines, 2):
-        if not _comparable(line, other):
+        control = line.predicts and line.variant != "independent"
+        rivals = ("base", "independent") if control else ("base",)
+        if line.variant == "base" or other.variant not in rivals or not other.predicts:
+            continue
+        if _setting(line.first) != _setting(other.first):
             continue
         common = [seed for seed in line.runs if seed in other.runs]
         same = {s: line.runs[s].candidates == other.runs[s].candidates for s in common}
@@ -293,55 +306,18 @@ def pair(lines: Iterable[DeepLine]) -> Iterator[DeepPair]:
         yield DeepPair(line, other, seeds, unlike, found)
 
 
-def _comparable(line: DeepLine, other: DeepLine) -> bool:
-    controls = {"independent"} if line.predicts and line.variant != "independent" else set()
-    return (
-        line.variant != "base"
-        and other.variant in {"base", *controls}
-        and other.predicts
-        and _setting(line.first) == _setting(other.first)
-    )
-
-
 def _setting(run: DeepRun) -> tuple[Any, ...]:
     """Return all that two runs must share to differ in the partner alone."""
     shared = {k: v for k, v in run.settings.items() if k not in _COUPLING}
     return run.data, run.method, run.flip, run.selected_by, shared
 
 
-def _varied(run: DeepRun, runs: Iterable[DeepRun]) -> tuple[str, ...]:
-    others = [o for o in runs if (o.data, o.method) == (run.data, run.method)]
-    return tuple(
-        key
-        for key, value in run.settings.items()
-        if key not in _COUPLING and any(other.settings[key] != value for other in others)
-    )
-
-
-def _data_name(run: DeepRun, runs: Iterable[DeepRun]) -> str:
-    """Add the rows, and then the hash, where there are other data of the same name."""
-    name, *rest = run.data
-    others = [o.data for o in runs if o.data[0] == name and o.data != run.data]
-    if not others:
-        return str(name)
-    sizes = [other[1:3] for other in others]
-    if tuple(rest[:2]) not in sizes:
-        return f"{name} ({rest[0]} + {rest[1]} rows)"
-    return f"{name} (candidates {rest[2][:8]})"
-
-
 def _order(line: DeepLine) -> tuple[Any, ...]:
     run = line.first
     flip = -1.0 if run.flip is None else run.flip
-    heads = [run.head, "base", "partner", "mean"]
+    heads = [run.head, *run.accuracies]
     variant = list(_VARIANTS).index(line.variant)
     return line.data, flip, run.method, variant, line.stem, heads.index(line.head)
-
-
-def _data_key(data: Record, digest: str) -> tuple[Any, ...]:
-    """Tell data sets apart; a file may lie elsewhere now, so its path does not count."""
-    key = re.split(r"[\\/]", data["source"])[-1], data["rows"], data["test_rows"]
-    return key if data["source"] in NAMES else (*key, digest)
 
 
 def _effective(method: str, settings: Record) -> Record:
@@ -356,13 +332,6 @@ def _effective(method: str, settings: Record) -> Record:
 def _usual(method: str) -> Record:
     """Return the settings of PLCP, as the paper has them."""
     return _effective(method, {"partner": "non-candidate"})
-
-
-def _named_by(variant: str) -> tuple[str, ...]:
-    """Settings that the name of a variant tells already."""
-    if variant == "uncoupled":
-        return "partner", "collaboration"
-    return ("partner", "blur") if "no blur" in variant else ("partner",)
 
 
 CAPTION = (
@@ -482,16 +451,8 @@ def _record(line: DeepLine, pair: DeepPair | None = None) -> Record:
     """Return one line as numbers; of a pair, over the seeds that it has in common."""
     run, paper = line.first, line.paper or (None, None)
     seeds = list(line.runs if pair is None else pair.seeds)
-    (mean, deviation), tested = mean_spread(line.percent(seeds)), dict.fromkeys(_TESTED)
-    if pair is not None and (found := pair.result) is not None:
-        exact = found.wilcoxon_pvalue if len(seeds) >= WILCOXON_SEEDS else np.nan
-        numbers = (found.difference, *found.difference_interval, found.t_pvalue, exact)
-        shares = map(finite, (*numbers, found.effect_size))
-        theirs, others = line.paper, pair.other.paper
-        gain = None if theirs is None or others is None else round(theirs[0] - others[0], 2)
-        told = (*shares, found.outcome(), gain)
-        tested = dict(zip(_TESTED, told, strict=True))
-    return {
+    mean, deviation = mean_spread(line.percent(seeds))
+    record: Record = {
         "data": line.data,
         "training_rows": run.data[1],
         "test_rows": run.data[2],
@@ -501,14 +462,23 @@ def _record(line: DeepLine, pair: DeepPair | None = None) -> Record:
         "head": line.head,
         "method": line.title,
         "selected_by": run.selected_by,
-        "against": None if pair is None else pair.other.title,
+        "against": None,
         "seeds": seeds,
         "mean": mean,
         "deviation": deviation,
         "paper_mean": paper[0],
         "paper_deviation": paper[1],
-        **tested,
+        **dict.fromkeys(_TESTED),
     }
+    if pair is not None and (found := pair.result) is not None:
+        exact = found.wilcoxon_pvalue if len(seeds) >= WILCOXON_SEEDS else np.nan
+        numbers = (found.difference, *found.difference_interval, found.t_pvalue, exact)
+        shares = map(finite, (*numbers, found.effect_size))
+        theirs, others = line.paper, pair.other.paper
+        gain = None if theirs is None or others is None else round(theirs[0] - others[0], 2)
+        record |= zip(_TESTED, (*shares, found.outcome(), gain), strict=True)
+        record["against"] = pair.other.title
+    return record
 
 
 _TESTED = (
@@ -534,36 +504,30 @@ def _notes(lines: list[DeepLine], pairs: list[DeepPair]) -> Iterable[str]:
                 "settings, so nothing to compare it with."
             )
     for each in pairs:
-        yield from _notes_of_pair(each)
+        line, other, n = each.line, each.other, len(each.seeds)
+        name = f"{_name(line)} against {other.title}"
+        if each.unlike:
+            yield f"{name}: {_seeds(each.unlike)} not paired, the candidate sets are not the same."
+        if each.result is None:
+            yield f"{name}: {'one' if n else 'no'} common seed, so no test."
+            continue
+        alone = [
+            f"{_seeds(rest)} of {one.title}"
+            for one, another in ((line, other), (other, line))
+            if (rest := [seed for seed in one.runs if seed not in another.runs])
+        ]
+        if alone:
+            said = " and ".join(alone)
+            yield f"{name}: the {n} common seeds only; no counterpart for {said}."
+        if n < FEWEST:
+            yield f"{name}: {n} common seeds, too few for a test."
+        elif finite(each.result.t_pvalue) is None:
+            yield f"{name}: the same difference for every seed, so no t-test."
     if any(each.result and len(each.seeds) < WILCOXON_SEEDS for each in pairs):
         yield (
             f"Wilcoxon's test is left out below {WILCOXON_SEEDS} seeds, where it cannot come "
             "below 0.05."
         )
-
-
-def _notes_of_pair(pair: DeepPair) -> Iterable[str]:
-    line, other = pair.line, pair.other
-    name = f"{_name(line)} against {other.title}"
-    if pair.unlike:
-        yield f"{name}: {_seeds(pair.unlike)} not paired, the candidate sets are not the same."
-    alone = [
-        f"{_seeds(rest)} of {one.title}"
-        for one, another in ((line, other), (other, line))
-        if (rest := [seed for seed in one.runs if seed not in another.runs])
-    ]
-    if pair.result is None:
-        n = "no" if not pair.seeds else "one"
-        yield f"{name}: {n} common seed, so no test."
-    elif alone:
-        yield (
-            f"{name}: the {len(pair.seeds)} common seeds only; no counterpart for "
-            f"{' and '.join(alone)}."
-        )
-    if pair.result is not None and len(pair.seeds) < FEWEST:
-        yield f"{name}: {len(pair.seeds)} common seeds, too few for a test."
-    elif pair.result is not None and finite(pair.result.t_pvalue) is None:
-        yield f"{name}: the same difference for every seed, so no t-test."
 
 
 def _place(record: Record) -> tuple[str, str]:
