@@ -25,19 +25,6 @@ from appellate.experiments.methods import (
 from appellate.experiments.problems import DATASETS, Problem
 from appellate.experiments.protocol import Run
 
-TABLES = (
-    "test-accuracy",
-    "transductive",
-    "correction-ratio",
-    "ablation",
-    "collaborative-term",
-    "sensitivity",
-    "trajectories",
-)
-
-
-_COUPLING = ("plcp", "base")
-
 
 @dataclass(frozen=True)
 class Column:
@@ -47,10 +34,6 @@ class Column:
     dataset: str
     tolerance: int = 0
     paper: str | None = None
-
-    def score(self, name: str) -> str:
-        """Name of a score in this column."""
-        return f"{name}@{self.tolerance}" if self.tolerance else name
 
 
 COLUMNS = (
@@ -113,8 +96,8 @@ class Table:
     @property
     def pairs(self) -> list[tuple[Method, Method]]:
         """Every coupled base and the base alone, for the improvement ratio."""
-        compared = (line.compared for line in self.lines)
-        return [each for each in compared if each and (each[0].kind, each[1].kind) == _COUPLING]
+        compared = (line.compared for line in self.lines if line.compared)
+        return [pair for pair in compared if [each.kind for each in pair] == ["plcp", "base"]]
 
     def methods(self) -> list[Method]:
         """All methods that the table needs, each once."""
@@ -300,3 +283,5 @@ _DECLARED: dict[str, tuple[str, str, str, Callable[[Sequence[str]], list[Line]]]
         _collaborative_term,
     ),
 }
+#: These, and the paper's studies of Lost.
+TABLES = (*_DECLARED, "sensitivity", "trajectories")
