@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from appellate.datasets.home import resolve
 from appellate.experiments.figures import draw_table
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.paper import figures, lookup
-from appellate.experiments.problems import resolve
 from appellate.experiments.reports import (
     Report,
     Sheet,

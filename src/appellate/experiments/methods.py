@@ -316,7 +316,7 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     'PL-KNN (n_neighbors=5)-PLCP(auto)']
     """
     from appellate.bases import available_bases
-    from appellate.experiments.problems import resolve
+    from appellate.datasets.home import resolve
 
     parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
     known = ["jury", "testimony", *available_bases(), *DEEP]

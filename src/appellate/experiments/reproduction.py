@@ -9,10 +9,11 @@ from typing import Any
 
 from appellate._files import whole_folder
 from appellate.bases import available_bases
+from appellate.datasets.home import resolve
 from appellate.experiments import studies
 from appellate.experiments.curves import CURVE_METHODS, curve_problems, report_curves
 from appellate.experiments.methods import BASES, Method, deep_missing
-from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
+from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems
 from appellate.experiments.protocol import Run
 from appellate.experiments.reports import Report, report_table, write_files, write_page
 from appellate.experiments.results import Results, fill

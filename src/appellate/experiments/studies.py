@@ -111,7 +111,7 @@ def trace_methods() -> dict[str, Method]:
 def report_sensitivity(results: Results, *_: object) -> Report:
     """Report the four curves over lambda, alpha, gamma and k on Lost."""
     reference = results.scores(DATASET, coupled(BASE), "test")
-    sheets, records = [], []
+    sheets, records, stacked = [], [], []
     for curve in CURVES:
         rows = []
         for value in curve.values:
@@ -126,6 +126,7 @@ def report_sensitivity(results: Results, *_: object) -> Report:
             first, last = mean_spread(test), mean_spread(training)
             name = f"{value:g}{' (the paper)' if default else ''}"
             rows.append((name, mean_text(*first), *told, mean_text(*last)))
+            stacked.append((curve.symbol, name, mean_text(*first), mean_text(*last), told[-1]))
             numbers = (*first, *last, pair.difference, finite(pair.t_pvalue))
             named = (curve.parameter, curve.symbol, value, default, *numbers)
             records.append(dict(zip(_RECORDED, named, strict=True)))
@@ -142,16 +143,10 @@ def report_sensitivity(results: Results, *_: object) -> Report:
         notes.append(f"PL-AGGD alone: test accuracy {share(float(base.mean()))}.")
     title = "Sensitivity of PL-AGGD-PLCP on Lost"
     caption = "Test accuracy when one parameter is varied and the others are the paper's."
-    sheets, drawn = [_stack(sheets), *sheets], _draw_sensitivity(results)
-    texts = "sensitivity", title, caption
-    return Report(*texts, tuple(sheets), tuple(records), tuple(notes), drawn)
-
-
-def _stack(sheets: list[Sheet]) -> Sheet:
-    """All curves in one sheet."""
-    rows = [(s.header[0], row[0], row[1], row[-1], row[4]) for s in sheets for row in s.rows]
-    header = ("parameter", "value", "test accuracy", _TRAINING, "mark")
-    return Sheet("Overview", header, tuple(rows))
+    columns = ("parameter", "value", "test accuracy", _TRAINING, "mark")
+    all_sheets = (Sheet("Overview", columns, tuple(stacked)), *sheets)
+    texts, drawn = ("sensitivity", title, caption), _draw_sensitivity(results)
+    return Report(*texts, all_sheets, tuple(records), tuple(notes), drawn)
 
 
 def traced(_: object, problem: Problem) -> list[Method]:
@@ -167,7 +162,13 @@ def report_trajectories(results: Results, *_: object) -> Report:
         found = {s: row.details for s, row in rows.items() if row is not None and row.details}
         if not found:
             continue
-        counts.append(_count_row(title, list(found.values())))
+        told = [
+            (each["mislabeled"], each["corrected"], *(each["counts"][kind] for kind in KINDS))
+            for each in found.values()
+        ]
+        counts.append(
+            (title, *(f"{sum(each) / len(told):.1f}" for each in zip(*told, strict=True)))
+        )
         base, graph = title.split(",")[0], "," in title
         for kind in ("rises", "starts high"):
             if (base, kind) in REPRESENTATIVE_ERRORS and graph == (kind == "starts high"):
@@ -179,7 +180,13 @@ def report_trajectories(results: Results, *_: object) -> Report:
             first = found[split]["examples"][kind][0]
             arrows = _arrows(first["false_confidence"], first["true_confidence"])
             examples.append((title, kind, "ours", f"{first['row']} (split {split})", *arrows))
-            records += [_record(title, kind, split, e) for e in found[split]["examples"][kind]]
+            for each in found[split]["examples"][kind]:
+                record = {"base": title, "error": kind, "split": split}
+                record |= {key: each[key] for key in ("row", "false_label", "true_label")}
+                for which in ("false", "true"):
+                    names = (f"{which}_{when}" for when in ("start", "alone", "coupled"))
+                    record |= zip(names, each[f"{which}_confidence"], strict=True)
+                records.append(record)
     header = (
         *("base", "error", "source", "row", "false label alone", "true label alone"),
         *("false label with PLCP", "true label with PLCP"),
@@ -207,21 +214,6 @@ def report_trajectories(results: Results, *_: object) -> Report:
 def _arrows(false: Any, true: Any) -> list[str]:
     steps = ((each, i) for i in (0, 1) for each in (false, true))
     return [f"{each[i]:.4f} → {each[i + 1]:.4f}" for each, i in steps]
-
-
-def _count_row(title: str, found: list[Any]) -> tuple[str, ...]:
-    n = len(found)
-    numbers = [sum(each[name] for each in found) / n for name in ("mislabeled", "corrected")]
-    numbers += [sum(each["counts"][kind] for each in found) / n for kind in KINDS]
-    return (title, *(f"{number:.1f}" for number in numbers))
-
-
-def _record(title: str, kind: str, split: int, example: dict[str, Any]) -> dict[str, Any]:
-    names = ("start", "alone", "coupled")
-    false = {f"false_{n}": v for n, v in zip(names, example["false_confidence"], strict=True)}
-    true = {f"true_{n}": v for n, v in zip(names, example["true_confidence"], strict=True)}
-    labels = {key: example[key] for key in ("row", "false_label", "true_label")}
-    return {"base": title, "error": kind, "split": split, **labels, **false, **true}
 
 
 def _draw_sensitivity(results: Results) -> Figure:

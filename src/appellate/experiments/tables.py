@@ -37,7 +37,7 @@ class Column:
 
 
 COLUMNS = (
-    *(Column(each.title, each.name) for each in DATASETS.values()),
+    *(Column(each.title, name) for name, each in DATASETS.items()),
     Column("FG-NET(MAE3)", "fgnet", 3),
     Column("FG-NET(MAE5)", "fgnet", 5),
 )
