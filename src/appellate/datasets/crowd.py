@@ -155,7 +155,13 @@ def load_cifar10n(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch
     """
     path = found["cifar-10n/CIFAR-10N_train_labels.npz"]
     keys = ["random_label1", "random_label2", "random_label3", "clean_label"]
-    columns = _read_archive(path, keys)
+    with reading(path, "arrays"), path.open("rb") as file, np.load(file) as archive:
+        missing = [key for key in keys if key not in archive]
+        if missing:
+            raise ValueError(f"it has no {', '.join(missing)}, but {', '.join(archive)}")
+        columns = [archive[key] for key in keys]
+    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
+        raise ValueError(f"the arrays in '{path}' have different lengths; it is damaged.")
     table = np.stack(columns[:3], axis=1)
     if table.min() < 0 or table.max() > 9:
         raise ValueError(f"'{path}' has labels outside 0 .. 9; it is damaged.")
@@ -235,12 +241,11 @@ def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunc
     path, data = found["plcifar10/plcifar10.pkl"], images()
     lines = _named_sets(read_plain_pickle(path), len(data.X), path)
     answers = as_answers(lines, layout="long", classes=np.arange(10), items=range(len(data.X)))
-    vaguest, aggregate = np.zeros((2, len(data.X), 10), dtype=bool)
+    vaguest = np.zeros((len(data.X), 10), dtype=bool)
     for row, labels in sorted(lines, key=lambda line: len({*line[1]}), reverse=True):
         if not vaguest[row].any():
             vaguest[row, labels] = True
-        aggregate[row, labels] = True
-    rules = {"vaguest": vaguest, "aggregate": aggregate}
+    rules = {"vaguest": vaguest, "aggregate": answers.votes() > 0}
     return Bunch(**data | {"answers": answers, "filename": str(path), "rules": rules})
 
 
@@ -411,17 +416,6 @@ def _read_array(path: Path) -> NDArray[Any]:
     with reading(path, "an array"):
         array = np.load(path, allow_pickle=False)
     return check_features(array, f"'{path}'")
-
-
-def _read_archive(path: Path, keys: list[str]) -> list[NDArray[Any]]:
-    with reading(path, "arrays"), path.open("rb") as file, np.load(file) as archive:
-        missing = [key for key in keys if key not in archive]
-        if missing:
-            raise ValueError(f"it has no {', '.join(missing)}, but {', '.join(archive)}")
-        columns = [archive[key] for key in keys]
-    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
-        raise ValueError(f"the arrays in '{path}' have different lengths; it is damaged.")
-    return columns
 
 
 def _read_numbers(path: Path, *, low: int, high: int) -> NDArray[np.intp]:

@@ -209,24 +209,19 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
 
 
 def _read_cifar(paths: list[Path], n_labels: int) -> tuple[Bytes, Bytes]:
-    """Read pixels, (n, 3, 32, 32), and labels, (n, n_labels), one batch at a time."""
+    """Read pixels, (n, 3, 32, 32), and labels, (n, n_labels), of batches on disk."""
     length = n_labels + _PIXELS
-    counts = []
     for path in paths:
-        count, rest = divmod(path.stat().st_size, length)
-        if rest or not count:
+        size = path.stat().st_size
+        if not size or size % length:
             raise ValueError(
-                f"'{path}' has {path.stat().st_size} bytes, not a whole number of records of "
-                f"{length}. It is truncated, or not of the binary release; get it again."
+                f"'{path}' has {size} bytes, not a whole number of records of {length}. It is "
+                "truncated, or not of the binary release; get it again."
             )
-        counts.append(count)
-    X = np.empty((sum(counts), _PIXELS), dtype=np.uint8)
-    labels = np.empty((sum(counts), n_labels), dtype=np.uint8)
-    stops = np.cumsum(counts)
-    for path, start, stop in zip(paths, stops - counts, stops, strict=True):
-        batch = np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, length)
-        X[start:stop], labels[start:stop] = batch[:, n_labels:], batch[:, :n_labels]
-    return X.reshape(-1, 3, 32, 32), labels
+    batches = [np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, length) for path in paths]
+    images = np.concatenate([batch[:, n_labels:] for batch in batches])
+    labels = np.concatenate([batch[:, :n_labels] for batch in batches])
+    return images.reshape(-1, 3, 32, 32), labels
 
 
 def _bunch(

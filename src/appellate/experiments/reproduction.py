@@ -19,7 +19,7 @@ from appellate.experiments.reports import Report, report_table, write_files, wri
 from appellate.experiments.results import Results, fill
 from appellate.experiments.rivals import rank_sheet, report_rivals, rival_methods
 from appellate.experiments.studies import DATASET
-from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
+from appellate.experiments.tables import DECLARED, TABLES, Column, Table, make_table, plan
 
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
@@ -61,8 +61,8 @@ class Reproduction:
     def left_out(self) -> list[str]:
         """Data sets that are not there and tables that cannot be made, and why."""
         lost = f"it is made of Lost: {self.missing.get(DATASET, 'which is not among --datasets')}"
-        absent = [deep_missing()] if "rivals" in self.tables and deep_missing() else []
-        return [*self.missing.values(), *absent] + [
+        networks = any(EXPERIMENTS[name].has_all for name in self.tables) and deep_missing()
+        return [*self.missing.values(), *([networks] if networks else [])] + [
             f"{name}: {lost if EXPERIMENTS[name].needs_lost else 'no data set is there'}"
             for name in self.tables
             if name not in self.possible()
@@ -84,11 +84,28 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or study: what is run on a problem, for some bases, and its report."""
+    """A table or study.
+
+    Attributes
+    ----------
+    methods : callable
+        What is run on a problem, for some bases.
+    report : callable
+        From results, bases and reasons for data sets that are not there to the report.
+    needs_lost : bool
+        Whether it cannot be made without Lost.
+    has_all : bool
+        Whether all data sets and bases that are known are the default, not the paper's; and
+        networks.
+    load : callable
+        From names of data sets to problems and reasons, as `load_problems`.
+    """
 
     methods: Callable[[Sequence[str], Problem], Iterable[Method]]
     report: Callable[[Results, Sequence[str], Mapping[str, str]], Report]
     needs_lost: bool = False
+    has_all: bool = False
+    load: Callable[[list[str]], tuple[dict[str, Problem], dict[str, str]]] = load_problems
 
 
 def _of_paper(name: str) -> Experiment:
@@ -98,14 +115,19 @@ def _of_paper(name: str) -> Experiment:
     return Experiment(lambda bases, _: make_table(name, bases).methods(), report)
 
 
-EXPERIMENTS = {name: _of_paper(name) for name in TABLES[:-2]} | {
+EXPERIMENTS = {name: _of_paper(name) for name in DECLARED} | {
     "sensitivity": Experiment(studies.sensitivity_methods, studies.report_sensitivity, True),
     "trajectories": Experiment(studies.traced, studies.report_trajectories, True),
     "authors": Experiment(
-        lambda bases, _: studies.authors_tables(bases)[0].methods(), studies.report_authors, True
+        lambda bases, _: studies.authors_tables(bases)[0].methods(),
+        studies.report_authors,
+        needs_lost=True,
+        load=studies.load_with_raw_lost,
     ),
-    "rivals": Experiment(rival_methods, report_rivals),
-    "curves": Experiment(lambda *_: CURVE_METHODS, report_curves),
+    "rivals": Experiment(rival_methods, report_rivals, has_all=True),
+    "curves": Experiment(
+        lambda *_: CURVE_METHODS, report_curves, load=lambda _: (curve_problems(), {})
+    ),
 }
 
 
@@ -120,23 +142,20 @@ def request(
         If a name is not known, or no table can be made; it says what to do.
     """
 
-    def choose(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:
+    def choose(
+        given: Iterable[str], known: Iterable[str], usual: Iterable[str], what: str
+    ) -> list[str]:
         names = [name.strip() for each in given for name in each.split(",")]
-        return list(dict.fromkeys(resolve(n, list(known), what) for n in names or known))
+        return list(dict.fromkeys(resolve(n, list(known), what) for n in names or usual))
 
-    (name,) = choose([table], [*EXPERIMENTS, "all"], "table")
-    datasets, bases = list(datasets), list(bases)
-    known = choose(datasets, [*DATASETS, *FURTHER], "data set")
-    if not datasets and name != "rivals":
-        known = list(DATASETS)
-    chosen = tuple(choose(bases, available_bases(), "base classifier"))
-    if not bases and name != "rivals":
-        chosen = tuple(BASES)
-    problems, missing = (curve_problems(), {}) if name == "curves" else load_problems(known)
-    if name == "authors" and DATASET in problems:
-        problems[studies.RAW.dataset] = studies.load_raw_lost()
+    (name,) = choose([table], [*EXPERIMENTS, "all"], (), "table")
     tables = TABLES if name == "all" else (name,)
-    what = Reproduction(tables, chosen, problems, tuple(splits), missing)
+    first, sets = EXPERIMENTS[tables[0]], [*DATASETS, *FURTHER]
+    known = choose(datasets, sets, sets if first.has_all else DATASETS, "data set")
+    usual = available_bases() if first.has_all else BASES
+    chosen = choose(bases, available_bases(), usual, "base classifier")
+    problems, missing = first.load(known)
+    what = Reproduction(tables, tuple(chosen), problems, tuple(splits), missing)
     if DATASET not in known and all(EXPERIMENTS[each].needs_lost for each in tables):
         raise ValueError(
             f"{', '.join(tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from appellate.datasets import load_lost
 from appellate.experiments import problems
 from appellate.experiments.authors import AUTHORS, corrected_shares, stopping_round
 from appellate.experiments.figures import OURS, place_legend
@@ -282,23 +281,16 @@ def _draw_trajectories(results: Results) -> Figure | None:
 # -- the authors' reading of the paper ------------------------------------------------------
 
 
-def load_raw_lost() -> Problem:
-    """Load Lost without scaling, as the authors' PL-AGGD and PLCP have it.
-
-    `load_problem` z-scores it, as their PL-CL does.
-
-    Raises
-    ------
-    UnavailableError
-        If its file is missing or cannot be read.
-    """
-    found, data = problems.load_problem("lost"), load_lost(download_if_missing=False)
-    rows = np.asarray(data.X, dtype=np.float64)
-    return replace(found, name="lost_raw", title="Lost (as it stands)", X=rows)
-
-
-RAW = Column("Lost (as it stands)", "lost_raw", paper="Lost")
+_RAW = Column(problems.RAW["lost_raw"].title, "lost_raw", paper="Lost")
 _ROUNDS = 10  # in which the paper's rule is looked for
+
+
+def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]:
+    """Load data sets as `load_problems`, and Lost also as it stands, where it is there."""
+    found, missing = problems.load_problems(names)
+    if DATASET in found:
+        found[_RAW.dataset] = problems.load_problem(_RAW.dataset)
+    return found, missing
 
 
 def authors_tables(bases: Sequence[str]) -> list[Table]:
@@ -315,7 +307,7 @@ def authors_tables(bases: Sequence[str]) -> list[Table]:
 
 def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
     """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
-    filled = [fill(table, results, (*COLUMNS, RAW)) for table in authors_tables(bases)]
+    filled = [fill(table, results, (*COLUMNS, _RAW)) for table in authors_tables(bases)]
     report = report_table(filled[0], results, missing)
     trained = replace(overview(filled[1]), title="Transductive accuracy")
     sheets = (*report.sheets, trained, _stopping_sheet(results))
@@ -326,32 +318,25 @@ def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str,
 
 def _stopping_sheet(results: Results) -> Sheet:
     """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
-    rows, found, splits = [], results.problems, results.splits
-    for name in ("lost", RAW.dataset):
-        for method in (coupled("aggd"), AUTHORS):
-            told = [_history(method, found[name], split) for split in splits]
-            shares = np.array([each for each, _ in told]).mean(axis=0)
-            stops = [stop for _, stop in told if stop is not None]
-            text = f"{len(stops)} of {len(splits)}"
-            text += f", after round {np.mean(stops):.1f}" if stops else ""
-            numbers = (share(v, percent=True) for v in (*shares[:3], shares[3:].max()))
-            rows.append((found[name].title, method.title, *numbers, text))
+    rows, splits = [], results.splits
+    for name, method in product((DATASET, _RAW.dataset), (coupled(BASE), AUTHORS)):
+        problem, shares, stops = results.problems[name], [], []
+        for split in splits:
+            train, _ = split_rows(len(problem.X), split)
+            model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
+            history = model.fit(problem.X[train], problem.candidates[train]).label_history_
+            truth: Any = problem.truth
+            shares.append(corrected_shares(history, truth[train]))
+            stops.append(stopping_round(history, truth[train]))
+        mean = np.mean(shares, axis=0)
+        ended = [stop for stop in stops if stop is not None]
+        text = f"{len(ended)} of {len(splits)}"
+        text += f", after round {np.mean(ended):.1f}" if ended else ""
+        numbers = (share(v, percent=True) for v in (*mean[:3], mean[3:].max()))
+        rows.append((problem.title, method.title, *numbers, text))
     title = (
         f"The paper's rule to stop, {_ROUNDS} rounds: per cent of the wrong training labels that "
         "a round corrects (it needs the truth, and stops after two rounds in a row above 5)"
     )
     rounds = ("round 1", "round 2", "round 3", "most of the later")
     return Sheet(title, ("data set", "method", *rounds, "splits that stop"), tuple(rows))
-
-
-def _history(
-    method: Method, problem: Problem, split: int
-) -> tuple[NDArray[np.float64], int | None]:
-    """Shares of wrong labels that every round corrects, and the round after which to stop."""
-    if problem.truth is None:
-        raise ValueError("the paper's rule needs the truth.")
-    train, _ = split_rows(len(problem.X), split)
-    model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
-    history = model.fit(problem.X[train], problem.candidates[train]).label_history_
-    truth = problem.truth[train]
-    return corrected_shares(history, truth), stopping_round(history, truth)
