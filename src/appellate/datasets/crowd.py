@@ -10,7 +10,7 @@ import os
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from sklearn.utils import Bunch
 from appellate.candidates import Answers, as_answers, as_candidates, name_rows
 from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
-from appellate.datasets.download import require_files
+from appellate.datasets.download import described_by, require_files
 from appellate.datasets.images import load_cifar10
 from appellate.datasets.matfiles import check_features, reading
 
@@ -37,7 +37,7 @@ def _answered(
 ) -> Callable[..., Any]:
     """Make a loader of a function that reads the files, and perhaps images, of its data set."""
 
-    @wraps(read)
+    @described_by(read)
     def load(
         *,
         rule: str = "union",
@@ -58,7 +58,6 @@ def _answered(
         texts = entry.description, data.get("description")
         return Bunch(**data | {"description": "\n".join(filter(None, texts))})
 
-    del load.__dict__["__wrapped__"]  # whose signature would be shown
     return load
 
 

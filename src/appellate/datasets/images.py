@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from appellate.datasets.catalogue import find_dataset
-from appellate.datasets.download import require_files
+from appellate.datasets.download import described_by, require_files
 from appellate.datasets.matfiles import reading
 
 Bytes = NDArray[np.uint8]
@@ -35,7 +34,7 @@ _PIXELS = 3 * 32 * 32
 def _pictured(read: Callable[[Subset, Find], Bunch]) -> Callable[..., Any]:
     """Make a loader of a function that reads one of the two parts of its data set."""
 
-    @wraps(read)
+    @described_by(read)
     def load(
         *,
         subset: Subset = "train",
@@ -57,7 +56,6 @@ def _pictured(read: Callable[[Subset, Find], Bunch]) -> Callable[..., Any]:
             return X, data.y_true
         return Bunch(X=X, **data, description=entry.description)
 
-    del load.__dict__["__wrapped__"]  # whose signature would be shown
     return load
 
 
