@@ -178,10 +178,10 @@ from appellate.experiments.protocol import Run, execute
 from tests.experiments.small import make_problem
 
 class Probe(Method):
-    def _build(self, seed):
+    def build(self, seed, n_rows):
         import torch
         print(torch.get_num_threads())
-        return super()._build(seed)
+        return super().build(seed, n_rows)
 
 method = Probe("probe", "deep", "cc", deep("cc").base_settings, (("n_epochs", 1),))
 print(execute(Run("small", method, 0, 0), make_problem()).error)

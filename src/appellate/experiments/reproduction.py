@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Reproduction:
     Attributes
     ----------
     tables : tuple of str
-        Of `TABLES`.
+        Of `EXPERIMENTS`, those that the data sets at hand allow.
     bases : tuple of str
         Registered names; the ablation, the collaborative term and the studies have PL-AGGD
         alone, as the paper.
@@ -41,6 +42,8 @@ class Reproduction:
         Their seeds.
     missing : dict of str to str
         Data sets that are not there, and why.
+    left_out : tuple of str
+        Why data sets, tables and networks are left out.
     """
 
     tables: tuple[str, ...]
@@ -48,38 +51,15 @@ class Reproduction:
     problems: dict[str, Problem]
     splits: tuple[int, ...]
     missing: dict[str, str]
-
-    def possible(self) -> tuple[str, ...]:
-        """Tables that the data sets at hand allow, in the paper's order."""
-        return tuple(
-            name
-            for name, each in EXPERIMENTS.items()
-            if name in self.tables
-            and (DATASET in self.problems if each.needs_lost else self.problems)
-        )
-
-    def left_out(self) -> list[str]:
-        """Data sets that are not there and tables that cannot be made, and why."""
-        lost = f"it is made of Lost: {self.missing.get(DATASET, 'which is not among --datasets')}"
-        networks = any(EXPERIMENTS[name].has_all for name in self.tables) and deep_missing()
-        return [*self.missing.values(), *([networks] if networks else [])] + [
-            f"{name}: {lost if EXPERIMENTS[name].needs_lost else 'no data set is there'}"
-            for name in self.tables
-            if name not in self.possible()
-        ]
+    left_out: tuple[str, ...]
 
     def runs(self) -> list[Run]:
         """All runs of all tables, each once."""
-        return list(
-            dict.fromkeys(
-                run
-                for table in self.possible()
-                for name, problem in self.problems.items()
-                for run in plan(
-                    [name], EXPERIMENTS[table].methods(self.bases, problem), self.splits
-                )
-            )
-        )
+        found: dict[Run, None] = {}
+        for table, (name, problem) in product(self.tables, self.problems.items()):
+            methods = EXPERIMENTS[table].methods(self.bases, problem)
+            found |= dict.fromkeys(plan([name], methods, self.splits))
+        return list(found)
 
 
 @dataclass(frozen=True)
@@ -148,25 +128,29 @@ def request(
         names = [name.strip() for each in given for name in each.split(",")]
         return list(dict.fromkeys(resolve(n, list(known), what) for n in names or usual))
 
-    (name,) = choose([table], [*EXPERIMENTS, "all"], (), "table")
+    name = resolve(table, [*EXPERIMENTS, "all"], "table")
     tables = TABLES if name == "all" else (name,)
     first, sets = EXPERIMENTS[tables[0]], [*DATASETS, *FURTHER]
     known = choose(datasets, sets, sets if first.has_all else DATASETS, "data set")
     usual = available_bases() if first.has_all else BASES
     chosen = choose(bases, available_bases(), usual, "base classifier")
     problems, missing = first.load(known)
-    what = Reproduction(tables, tuple(chosen), problems, tuple(splits), missing)
-    if DATASET not in known and all(EXPERIMENTS[each].needs_lost for each in tables):
+    lacking = [t for t in tables if EXPERIMENTS[t].needs_lost and DATASET not in problems]
+    if DATASET not in known and len(lacking) == len(tables):
         raise ValueError(
             f"{', '.join(tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "
             f"--datasets {','.join([*known, DATASET])}"
         )
-    if not what.possible():
+    if not problems or len(lacking) == len(tables):
         raise ValueError(
             "none of the data sets that this needs is there. Name the folder that has them with "
             "the environment variable APPELLATE_DATA_HOME."
         )
-    return what
+    why = f"it is made of Lost: {missing.get(DATASET, 'which is not among --datasets')}"
+    networks = [deep_missing()] if first.has_all and deep_missing() else []
+    left_out = (*missing.values(), *networks, *(f"{table}: {why}" for table in lacking))
+    there = tuple(table for table in tables if table not in lacking)
+    return Reproduction(there, tuple(chosen), problems, tuple(splits), missing, left_out)
 
 
 def file_names(tables: Iterable[str]) -> list[str]:
@@ -184,12 +168,12 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
     """
     reports = {
         table: EXPERIMENTS[table].report(results, what.bases, what.missing)
-        for table in what.possible()
+        for table in what.tables
     }
     _write(
         reports.values(),
         folder,
-        what.possible(),
+        what.tables,
         title="PLCP: the paper's tables, reproduced",
         lead="Every figure that the paper prints stands beside the one computed here, on "
         f"{len(what.splits)} random 50/50 splits of each data set.",

@@ -110,18 +110,13 @@ class TableResult:
     columns: tuple[Column, ...]
     cells: dict[tuple[Line, Column], Cell]
 
-    def counts(self, line: Line) -> tuple[int, int, int]:
-        """Wins, ties and losses over the columns."""
-        found = [self.cells[line, column].outcome for column in self.columns]
+    def counts(self, line: Line, *, paper: bool = False) -> tuple[int, int, int]:
+        """Wins, ties and losses over the columns; or by the paper's marks, where it has some."""
+        cells = [self.cells[line, column] for column in self.columns]
+        found = [cell.outcome for cell in cells]
+        if paper:
+            found = [cell.paper.mark or "tie" for cell in cells if cell.paper is not None]
         return found.count("win"), found.count("tie"), found.count("loss")
-
-    def paper_counts(self, line: Line) -> tuple[int, int, int] | None:
-        """The same by the paper's marks, over the same columns; None if it has none."""
-        figures = [self.cells[line, column].paper for column in self.columns]
-        marks = [figure.mark for figure in figures if figure is not None]
-        if line.compared is None or not marks:
-            return None
-        return marks.count("win"), marks.count(""), marks.count("loss")
 
     def improvement(self, line: Line, *, paper: bool = False) -> float | None:
         """Average improvement ratio of the line's first method over its second."""
