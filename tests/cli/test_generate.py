@@ -297,6 +297,8 @@ def test_a_crowd_one_row_an_answer_is_rectified(tmp_path, capsys):
     [
         (["--spammers", "0.3"], "--spammers is for crowds; add --answers"),
         (["--answers", "3", "--flip", "0.3"], "--flip-probability is for sets"),
+        (["--answers", "3", "--flip", "1"], "--flip-probability is for sets"),
+        (["--answers", "3", "--n-false", "1"], "--n-false is for sets"),
         (["--answers", "3", "--strategy", "noisy"], "--strategy is for sets"),
         (["--answers", "3", "--min-candidates", "2"], "--min-candidates is for sets"),
         (["--answers", "31"], "must lie from 1 to"),

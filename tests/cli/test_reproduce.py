@@ -107,6 +107,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["test-acuracy"], "unknown table 'test-acuracy'. Did you mean 'test-accuracy'?"),
+        (["ablation,curves"], "unknown table 'ablation,curves'. "),
         (["all", "--datasets", ""], "unknown data set ''"),
         (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
         (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),

@@ -341,14 +341,22 @@ def test_many_people_are_drawn_without_a_table_of_all():
     assert (np.diff(answers.rows) >= 0).all()
 
 
+def test_a_generator_makes_a_crowd_too():
+    """It was documented, and refused."""
+    one, two = (make_crowd([0, 1] * 9, random_state=np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(one.answers.labels, two.answers.labels)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"accuracy": 1.2}, "accuracy=1.2 is no share"),
         ({"experts": 0.6, "spammers": 0.6}, "they are 1 at most"),
         ({"n_people": 2}, "n_answers=3 must lie from 1 to n_people=2"),
+        ({"y": ["a", None, "b"]}, "y has no label in row 1"),  # it was taken for the last class
+        ({"y": [["a", "b"]]}, "give one true label a row"),
     ],
 )
 def test_crowds_that_cannot_be(options, message):
     with pytest.raises(ValueError, match=message):
-        make_crowd([0, 1], **options)
+        make_crowd(**{"y": [0, 1]} | options)

@@ -15,8 +15,7 @@ from sklearn.svm import LinearSVC
 
 from appellate.candidates import as_candidates
 from appellate.datasets import generators, make_partial_labels
-from appellate.datasets.generators import OPTIONS
-from appellate.datasets.strategies import scale_to_mean
+from appellate.datasets.strategies import OPTIONS, scale_to_mean
 
 CLASSES = list("abcdef")
 PARTNERS = dict(zip("abcdef", "bafecd", strict=True))

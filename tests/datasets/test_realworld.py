@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,14 @@ SPELLINGS = {
 }
 each = pytest.mark.parametrize("name", SPELLINGS)
 ours = pytest.mark.filterwarnings("ignore:.*is not the published file")
+
+
+def test_help_shows_what_is_returned():
+    """It said None, and no types."""
+    signature = inspect.signature(datasets.load_lost)
+    assert signature.return_annotation == "Any"
+    assert signature.parameters["download_if_missing"].annotation == "bool"
+    assert "television series" in datasets.load_lost.__doc__
 
 
 def load(name, home, **options):

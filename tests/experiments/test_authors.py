@@ -11,12 +11,12 @@ from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier
 from appellate.confidence import blur
 from appellate.experiments.authors import AUTHORS, AuthorsPLCP, monotone_share, stopping_round
 from appellate.experiments.methods import coupled
-from appellate.experiments.problems import UnavailableError, load_problem, standardize
+from appellate.experiments.problems import standardize
 from appellate.experiments.protocol import Run, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
-from appellate.experiments.studies import authors_tables, load_raw_lost, report_authors
+from appellate.experiments.studies import authors_tables, load_with_raw_lost, report_authors
 from appellate.experiments.tables import plan
 from tests.literal import graph, neighbors, propagate, smoother
 from tests.problems import exact_simplex_projection, random_candidates
@@ -74,10 +74,10 @@ def test_fitted_twice_it_forgets_the_first_fit():
 
 
 def test_lost_as_it_stands_is_not_scaled():
-    try:
-        raw, scaled = load_raw_lost(), load_problem("lost")
-    except UnavailableError as error:
-        pytest.skip(str(error))
+    found, missing = load_with_raw_lost(["lost"])
+    if missing:
+        pytest.skip(missing["lost"])
+    raw, scaled = found["lost_raw"], found["lost"]
     assert raw.fingerprint() != scaled.fingerprint()
     np.testing.assert_allclose(standardize(raw.X, by=raw.X), scaled.X)
     np.testing.assert_array_equal(raw.candidates, scaled.candidates)

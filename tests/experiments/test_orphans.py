@@ -13,30 +13,35 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DRIVER = """
 import sys
+import time
 from pathlib import Path
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
 from tests.experiments.small import make_problem, make_runs
 if __name__ == "__main__":
     with Store(Path(sys.argv[1])) as store:
-        run_all(make_runs(500), {"small": make_problem()}, store, n_jobs=2,
-                report=lambda *_: print("done", flush=True))
+        n_runs, pause = map(int, sys.argv[2:])
+        report = lambda *_: (print("done", flush=True), time.sleep(pause))
+        run_all(make_runs(500)[:n_runs], {"small": make_problem()}, store, n_jobs=2,
+                report=report)
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs the parent's id to change")
-def test_workers_end_with_their_driver(tmp_path):
+@pytest.mark.parametrize(("n_runs", "pause"), [(4000, 0), (1, 600)], ids=["busy", "idle"])
+def test_workers_end_with_their_driver(n_runs, pause, tmp_path):
+    """Also one that has had nothing to do: it waited for work until its time was up."""
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
     modules = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path / "runs.sqlite")],
+        [sys.executable, str(script), str(tmp_path / "runs.sqlite"), str(n_runs), str(pause)],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": modules},
         stdout=subprocess.PIPE,
         text=True,
     ) as driver:
-        for _ in range(4):
+        for _ in range(min(4, n_runs)):
             assert driver.stdout.readline() == "done\n"
         workers = [
             each

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from appellate.datasets.home import resolve
 from appellate.experiments.figures import draw_table
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.paper import figures, lookup
-from appellate.experiments.problems import resolve
 from appellate.experiments.reports import (
     Report,
     Sheet,
@@ -62,7 +62,7 @@ def test_cells_are_means_over_splits(filled, results):
     assert cell.paper_gain == pytest.approx(0.719 - 0.709)
     assert cell.difference == pytest.approx(scores.mean() - 0.719)
     assert sum(filled.counts(TABLE.lines[1])) == 1
-    assert filled.paper_counts(TABLE.lines[1]) == (1, 0, 0)
+    assert filled.counts(TABLE.lines[1], paper=True) == (1, 0, 0)
     assert filled.improvement(TABLE.lines[1], paper=True) == pytest.approx(0.719 / 0.709 - 1)
     assert filled.improvement(TABLE.lines[1]) == pytest.approx(scores.mean() / base.mean() - 1)
 

@@ -102,6 +102,14 @@ def test_the_report_has_what_was_run_and_a_dash_for_the_rest(stored, problem):
     assert counts["B-PLCP(auto) against B", "test"][0] == "0"
 
 
+def test_where_every_run_failed_the_report_is_empty(problem, tmp_path):
+    """It ended with an error of numpy."""
+    with Store(tmp_path / "runs.sqlite") as store:
+        report = report_rivals(Results(store, {"small": problem}, range(3)), ["knn"])
+    assert [sheet.rows for sheet in report.sheets[:3]] == [(), (), ()]
+    assert report.notes[0] == "Test accuracy: Ranks over 0 data sets: too few to test."
+
+
 def test_curves_vary_what_they_say():
     problems = curve_problems()
     assert len(problems) == sum(len(values) for _, values in CURVES.values())
@@ -170,10 +178,10 @@ from appellate.experiments.protocol import Run, execute
 from tests.experiments.small import make_problem
 
 class Probe(Method):
-    def _build(self, seed):
+    def build(self, seed, n_rows):
         import torch
         print(torch.get_num_threads())
-        return super()._build(seed)
+        return super().build(seed, n_rows)
 
 method = Probe("probe", "deep", "cc", deep("cc").base_settings, (("n_epochs", 1),))
 print(execute(Run("small", method, 0, 0), make_problem()).error)

@@ -162,7 +162,8 @@ def _refuse_mixture(
     """Say which options of crowds and of sets do not go together."""
     if answers is not None and arrays:
         raise UserError("answers are written as a table: .csv, .tsv, .parquet, .jsonl or .json.")
-    own = [name for name, value in sets.items() if value not in (None, (), "uniform", 1)]
+    unasked = {"strategy": "uniform", "min_candidates": 1, "groups": ()}
+    own = [name for name, value in sets.items() if value != unasked.get(name)]
     wrong = list(crowd) if answers is None else own
     if wrong:
         what = "crowds; add" if answers is None else "sets; leave out"

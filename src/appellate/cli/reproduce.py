@@ -83,7 +83,7 @@ def reproduce(
 
     with user_errors():
         what = request(table, datasets, bases, range(seed, seed + splits))
-    for reason in what.left_out():
+    for reason in what.left_out:
         click.echo(f"left out: {reason}", err=True)
     path = store or out / STORE
     summary, results = compute_runs(

@@ -10,8 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from appellate._text import did_you_mean
-from appellate.datasets.home import ENVIRONMENT, find_file, simplify
+from appellate.datasets.home import ENVIRONMENT, find_file, resolve
 
 
 @dataclass(frozen=True)
@@ -159,11 +158,8 @@ def find_dataset(name: str) -> KnownDataset:
     'fgnet'
     """
     known = known_datasets()
-    spellings = {simplify(word): key for key in known for word in (key, known[key].title)}
-    if simplify(name) in spellings:
-        return known[spellings[simplify(name)]]
-    guess = did_you_mean(name, known)
-    raise ValueError(f"unknown data set '{name}'.{guess} Known are {', '.join(known)}.")
+    titles = {entry.title: key for key, entry in known.items()}
+    return known[resolve(name, known, "data set", titles)]
 
 
 def _frozen(kind: Any, fields: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ import os
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from sklearn.utils import Bunch
 from appellate.candidates import Answers, as_answers, as_candidates, name_rows
 from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
-from appellate.datasets.download import require_files
+from appellate.datasets.download import described_by, require_files
 from appellate.datasets.images import load_cifar10
 from appellate.datasets.matfiles import check_features, reading
 
@@ -37,7 +37,7 @@ def _answered(
 ) -> Callable[..., Any]:
     """Make a loader of a function that reads the files, and perhaps images, of its data set."""
 
-    @wraps(read)
+    @described_by(read)
     def load(
         *,
         rule: str = "union",
@@ -58,7 +58,6 @@ def _answered(
         texts = entry.description, data.get("description")
         return Bunch(**data | {"description": "\n".join(filter(None, texts))})
 
-    del load.__dict__["__wrapped__"]  # whose signature would be shown
     return load
 
 
@@ -155,7 +154,13 @@ def load_cifar10n(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch
     """
     path = found["cifar-10n/CIFAR-10N_train_labels.npz"]
     keys = ["random_label1", "random_label2", "random_label3", "clean_label"]
-    columns = _read_archive(path, keys)
+    with reading(path, "arrays"), path.open("rb") as file, np.load(file) as archive:
+        missing = [key for key in keys if key not in archive]
+        if missing:
+            raise ValueError(f"it has no {', '.join(missing)}, but {', '.join(archive)}")
+        columns = [archive[key] for key in keys]
+    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
+        raise ValueError(f"the arrays in '{path}' have different lengths; it is damaged.")
     table = np.stack(columns[:3], axis=1)
     if table.min() < 0 or table.max() > 9:
         raise ValueError(f"'{path}' has labels outside 0 .. 9; it is damaged.")
@@ -235,12 +240,11 @@ def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunc
     path, data = found["plcifar10/plcifar10.pkl"], images()
     lines = _named_sets(read_plain_pickle(path), len(data.X), path)
     answers = as_answers(lines, layout="long", classes=np.arange(10), items=range(len(data.X)))
-    vaguest, aggregate = np.zeros((2, len(data.X), 10), dtype=bool)
+    vaguest = np.zeros((len(data.X), 10), dtype=bool)
     for row, labels in sorted(lines, key=lambda line: len({*line[1]}), reverse=True):
         if not vaguest[row].any():
             vaguest[row, labels] = True
-        aggregate[row, labels] = True
-    rules = {"vaguest": vaguest, "aggregate": aggregate}
+    rules = {"vaguest": vaguest, "aggregate": answers.votes() > 0}
     return Bunch(**data | {"answers": answers, "filename": str(path), "rules": rules})
 
 
@@ -411,17 +415,6 @@ def _read_array(path: Path) -> NDArray[Any]:
     with reading(path, "an array"):
         array = np.load(path, allow_pickle=False)
     return check_features(array, f"'{path}'")
-
-
-def _read_archive(path: Path, keys: list[str]) -> list[NDArray[Any]]:
-    with reading(path, "arrays"), path.open("rb") as file, np.load(file) as archive:
-        missing = [key for key in keys if key not in archive]
-        if missing:
-            raise ValueError(f"it has no {', '.join(missing)}, but {', '.join(archive)}")
-        columns = [archive[key] for key in keys]
-    if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
-        raise ValueError(f"the arrays in '{path}' have different lengths; it is damaged.")
-    return columns
 
 
 def _read_numbers(path: Path, *, low: int, high: int) -> NDArray[np.intp]:

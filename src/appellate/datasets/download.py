@@ -10,12 +10,13 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from appellate._text import install
 from appellate.datasets.catalogue import Download, KnownDataset, find_dataset
 from appellate.datasets.home import get_data_home, sha256
 
+Loader = TypeVar("Loader", bound=Callable[..., Any])
 # How each program writes one member of a RAR archive to its standard output.
 UNPACKERS = {
     "bsdtar": ("-xOf",),
@@ -130,6 +131,17 @@ def require_files(
         raise _not_found(entry, home, missing)
     places = fetch_dataset(entry.name, data_home=home) if missing else found
     return {path: place for path, place in places.items() if place is not None}
+
+
+def described_by(function: Callable[..., Any]) -> Callable[[Loader], Loader]:
+    """Give a loader name and docstring of a function; its signature stays its own."""
+
+    def describe(load: Loader) -> Loader:
+        for word in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(load, word, getattr(function, word))
+        return load
+
+    return describe
 
 
 def _not_found(entry: KnownDataset, home: Path, missing: list[str]) -> FileNotFoundError:

@@ -14,20 +14,8 @@ from sklearn.utils import check_random_state
 from appellate._text import did_you_mean
 from appellate.candidates import as_candidates, check_length, name_rows
 from appellate.candidates.names import distinct_names, encode
-from appellate.datasets.strategies import Draw, check_integer, make_plan
+from appellate.datasets.strategies import OPTIONS, STRATEGIES, Draw, Labels, check_integer
 
-# What each strategy reads, and what it takes where nothing is given.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "uniform": {"flip_probability": 0.3},
-    "fixed": {"n_false": 1},
-    "cooccurring": {"epsilon": 0.5, "partners": None},
-    "pairwise": {"flip_probability": 0.3, "partners": None},
-    "instance_dependent": {"flip_probability": 0.3}
-    | dict.fromkeys(("X", "probabilities", "estimator")),
-    "hierarchical": {"flip_probability": 0.3, "groups": None},
-    "noisy": {"flip_probability": 0.3, "eta": 0.1},
-    "set_first": {"bag_size": 4, "bags": None, "n_distractors": 0},
-}
 BLOCK = 2**18  # entries that are drawn at once
 
 
@@ -236,7 +224,7 @@ def hide_truth(
         draw: Draw = random_state.random
     else:
         draw = check_random_state(random_state).random_sample
-    plan = make_plan(strategy, chosen, names, truth, fewest, draw)
+    plan = STRATEGIES[strategy](Labels(names, truth, fewest, draw), **chosen)
     short = np.flatnonzero(plan.largest < fewest)
     if short.size and fewest > 1:
         raise ValueError(
@@ -248,7 +236,7 @@ def hide_truth(
     step = max(1, BLOCK // len(names))
     for start in range(0, len(truth), step):
         rows = slice(start, start + step)
-        candidates[rows] = plan.draw(rows, draw)
+        candidates[rows] = plan.draw(rows)
     return candidates
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from appellate._files import user_cache
+from appellate._text import did_you_mean
 
 ENVIRONMENT = "APPELLATE_DATA_HOME"
 
@@ -47,6 +48,43 @@ def simplify(name: str) -> str:
     'yahoonewsmat'
     """
     return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def resolve(
+    name: str, known: Collection[str], what: str, titles: Mapping[str, str] | None = None
+) -> str:
+    """Return the known name that is meant, whatever its spelling.
+
+    Parameters
+    ----------
+    name : str
+        As it was typed.
+    known : collection of str
+        The names.
+    what : str
+        What they are names of.
+    titles : mapping of str to str, default=None
+        Further names of some of them.
+
+    Raises
+    ------
+    ValueError
+        If there is none; it suggests the nearest.
+
+    Examples
+    --------
+    >>> resolve("FG-NET", ["lost", "fgnet"], "data set")
+    'fgnet'
+    >>> resolve("lots", ["lost", "fgnet"], "data set")
+    Traceback (most recent call last):
+    ValueError: unknown data set 'lots'. Did you mean 'lost'? Known are lost, fgnet.
+    """
+    names = dict(titles or {}) | {each: each for each in known}
+    spellings = {simplify(each): meant for each, meant in names.items()}
+    if simplify(name) in spellings:
+        return spellings[simplify(name)]
+    guess = did_you_mean(name, known)
+    raise ValueError(f"unknown {what} '{name}'.{guess} Known are {', '.join(known)}.")
 
 
 def find_file(home: Path, names: Collection[str], folder: str | None = None) -> Path | None:

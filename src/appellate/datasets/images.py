@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from appellate.datasets.catalogue import find_dataset
-from appellate.datasets.download import require_files
+from appellate.datasets.download import described_by, require_files
 from appellate.datasets.matfiles import reading
 
 Bytes = NDArray[np.uint8]
@@ -35,7 +34,7 @@ _PIXELS = 3 * 32 * 32
 def _pictured(read: Callable[[Subset, Find], Bunch]) -> Callable[..., Any]:
     """Make a loader of a function that reads one of the two parts of its data set."""
 
-    @wraps(read)
+    @described_by(read)
     def load(
         *,
         subset: Subset = "train",
@@ -57,7 +56,6 @@ def _pictured(read: Callable[[Subset, Find], Bunch]) -> Callable[..., Any]:
             return X, data.y_true
         return Bunch(X=X, **data, description=entry.description)
 
-    del load.__dict__["__wrapped__"]  # whose signature would be shown
     return load
 
 
@@ -209,24 +207,19 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
 
 
 def _read_cifar(paths: list[Path], n_labels: int) -> tuple[Bytes, Bytes]:
-    """Read pixels, (n, 3, 32, 32), and labels, (n, n_labels), one batch at a time."""
+    """Read pixels, (n, 3, 32, 32), and labels, (n, n_labels), of batches on disk."""
     length = n_labels + _PIXELS
-    counts = []
     for path in paths:
-        count, rest = divmod(path.stat().st_size, length)
-        if rest or not count:
+        size = path.stat().st_size
+        if not size or size % length:
             raise ValueError(
-                f"'{path}' has {path.stat().st_size} bytes, not a whole number of records of "
-                f"{length}. It is truncated, or not of the binary release; get it again."
+                f"'{path}' has {size} bytes, not a whole number of records of {length}. It is "
+                "truncated, or not of the binary release; get it again."
             )
-        counts.append(count)
-    X = np.empty((sum(counts), _PIXELS), dtype=np.uint8)
-    labels = np.empty((sum(counts), n_labels), dtype=np.uint8)
-    stops = np.cumsum(counts)
-    for path, start, stop in zip(paths, stops - counts, stops, strict=True):
-        batch = np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, length)
-        X[start:stop], labels[start:stop] = batch[:, n_labels:], batch[:, :n_labels]
-    return X.reshape(-1, 3, 32, 32), labels
+    batches = [np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, length) for path in paths]
+    images = np.concatenate([batch[:, n_labels:] for batch in batches])
+    labels = np.concatenate([batch[:, :n_labels] for batch in batches])
+    return images.reshape(-1, 3, 32, 32), labels
 
 
 def _bunch(

@@ -83,9 +83,16 @@ def load_partial_mat(
     array([0, 1, 2])
     """
     file = Path(path)
+    content = read_mat(file)
     wanted = [features, candidates] + ([truth] if truth is not None else [])
-    values = _select(read_mat(file), wanted, file.name)
-    data, labels = _orient(values, file.name)
+    for name in wanted:
+        if content.get(name) is None:
+            raise ValueError(
+                f"{file.name} has no variable {name!r}, but {', '.join(map(repr, content))}."
+                f"{did_you_mean(name, content)} Name the variables with features=, candidates= "
+                "and truth=."
+            )
+    data, labels = _orient([content[name] for name in wanted], file.name)
     X = check_features(data, f"{file.name}, {features!r}")
     sets = read_sets(labels[0], f"{file.name}, {candidates!r}")
     y_true = None
@@ -141,10 +148,17 @@ def read_mat(path: Path) -> dict[str, Any]:
     if head.lstrip()[:1] == b"<":
         raise ValueError(f"'{path}' is a web page, not a .mat file. Download the data again.")
     with reading(path, "a .mat file"):
-        if _HDF5 in (head[:8], head[512:]):
-            return _read_hdf5(path)
-        content = scipy.io.loadmat(path)
-        return {name: value for name, value in content.items() if not name.startswith("__")}
+        if _HDF5 not in (head[:8], head[512:]):
+            content = scipy.io.loadmat(path)
+            return {name: value for name, value in content.items() if not name.startswith("__")}
+        try:
+            import h5py
+        except ImportError as error:
+            raise ImportError(
+                f"'{path}' is a .mat file of version 7.3, which h5py reads: {install('data')}"
+            ) from error
+        with h5py.File(path, "r") as file:
+            return {name: _from_hdf5(value) for name, value in file.items() if name[0] != "#"}
 
 
 @contextmanager
@@ -174,17 +188,6 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
-def _read_hdf5(path: Path) -> dict[str, Any]:
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError(
-            f"'{path}' is a .mat file of version 7.3, which h5py reads: {install('data')}"
-        ) from error
-    with h5py.File(path, "r") as file:
-        return {name: _from_hdf5(value) for name, value in file.items() if name[0] != "#"}
-
-
 def _from_hdf5(value: Any) -> Any:
     """Undo what MATLAB does to a matrix when it writes HDF5."""
     if hasattr(value, "keys"):  # a group: a sparse matrix in compressed columns
@@ -195,17 +198,6 @@ def _from_hdf5(value: Any) -> Any:
         shape = int(value.attrs["MATLAB_sparse"]), len(starts) - 1
         return sp.csc_array((entries[0], entries[1].astype(np.int64), starts), shape=shape)
     return np.asarray(value[()]).T  # columns first there, rows first here
-
-
-def _select(content: dict[str, Any], wanted: list[str], where: str) -> list[Any]:
-    for name in wanted:
-        if content.get(name) is None:
-            raise ValueError(
-                f"{where} has no variable {name!r}, but {', '.join(map(repr, content))}."
-                f"{did_you_mean(name, content)} Name the variables with features=, candidates= "
-                "and truth=."
-            )
-    return [content[name] for name in wanted]
 
 
 def _orient(values: list[Any], where: str) -> tuple[Any, list[Any]]:

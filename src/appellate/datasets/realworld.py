@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from appellate.datasets.catalogue import find_dataset, known_datasets
-from appellate.datasets.download import require_files
+from appellate.datasets.download import described_by, require_files
 from appellate.datasets.home import sha256
 from appellate.datasets.matfiles import load_partial_mat
 
@@ -17,7 +16,7 @@ from appellate.datasets.matfiles import load_partial_mat
 def _published(described: Callable[[], None]) -> Callable[..., Any]:
     """Make a loader of a function that only names and describes its data set."""
 
-    @wraps(described)
+    @described_by(described)
     def load(
         *,
         data_home: str | os.PathLike[str] | None = None,
@@ -46,7 +45,6 @@ def _published(described: Callable[[], None]) -> Callable[..., Any]:
         data.description = entry.description
         return (data.X, data.candidates, data.y_true) if return_X_candidates_y else data
 
-    del load.__dict__["__wrapped__"]  # whose signature would be shown
     return load
 
 

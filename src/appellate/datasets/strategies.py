@@ -1,7 +1,7 @@
 """How false labels come into candidate sets: the strategies of `make_partial_labels`.
 
-A strategy is turned into a `Plan`, which draws the candidate sets of one block of rows after
-the other, so that memory stays small.
+A strategy is a function whose keyword arguments are its options. It returns a `Plan`, which draws
+the candidate sets of one block of rows after the other, so that memory stays small.
 """
 
 from __future__ import annotations
@@ -31,24 +31,15 @@ _FOLDS = 5
 class Plan(NamedTuple):
     """How to draw the candidates, (b, l), of a block of rows, and their largest number, (n,)."""
 
-    draw: Callable[[slice, Draw], NDArray[np.bool_]]
+    draw: Callable[[slice], NDArray[np.bool_]]
     largest: Places
 
 
-def make_plan(
-    strategy: str,
-    options: Mapping[str, Any],
-    names: NDArray[Any],
-    truth: Places,
-    fewest: int,
-    draw: Draw,
-) -> Plan:
-    """Turn a strategy and its checked options into a plan.
+class Labels(NamedTuple):
+    """What every strategy starts from.
 
-    Parameters
+    Attributes
     ----------
-    strategy, options
-        See `check_options`.
     names : ndarray, shape (l,)
         Class names.
     truth : ndarray, shape (n,)
@@ -57,44 +48,156 @@ def make_plan(
         Fewest candidates of a row.
     draw : callable
         Source of randomness.
-
-    Raises
-    ------
-    ValueError
-        If what is asked for cannot be had, with the reason.
     """
-    l = len(names)
-    if strategy == "fixed":
-        return _fixed(truth, check_integer("n_false", options["n_false"], 0, l - 1), l)
-    if strategy == "cooccurring":
-        return _one_other(truth, options["epsilon"], _partners(options["partners"], names))
-    if strategy == "set_first":
-        more = check_integer("n_distractors", options["n_distractors"], 0, l - 1)
-        sets = _shared_sets(truth, _bags(options, truth, draw), l, more, fewest, draw)
-        sets[np.arange(len(truth)), truth] = False
-        return _flip(truth, sets.astype(float), fewest, by_row=True)
-    chance, others = options["flip_probability"], ~np.eye(l, dtype=bool)
-    if strategy == "pairwise":
-        partner = _partners(options["partners"], names)
-        return _flip(truth, chance * (np.arange(l) == partner[:, None]), fewest)
-    if strategy == "hierarchical":
-        if options["groups"] is None:
-            raise ValueError(
-                "strategy='hierarchical' needs groups, the super-class of each class; for "
-                "instance groups={'cat': 'animal', 'cow': 'animal', 'car': 'thing'}."
-            )
-        groups = _by_class("groups", options["groups"], names)
-        group = np.array([groups.index(each) for each in groups])
-        return _flip(truth, chance * ((group[:, None] == group) & others), fewest)
-    if strategy == "instance_dependent":
-        score = _confusion_scores(truth, names, draw, options)
-        return _flip(truth, scale_to_mean(score, chance), fewest, by_row=True)
-    if strategy == "uniform":
-        return _flip(truth, chance * others, fewest)
-    left_out = draw(len(truth)) < options["eta"] if options["eta"] else None
-    if l == 1 and left_out is not None:
+
+    names: NDArray[Any]
+    truth: Places
+    fewest: int
+    draw: Draw
+
+    @property
+    def others(self) -> NDArray[np.bool_]:
+        """Whether two classes differ, (l, l)."""
+        return ~np.eye(len(self.names), dtype=bool)
+
+
+def uniform(labels: Labels, *, flip_probability: float = 0.3) -> Plan:
+    """Every false label joins independently, with the same chance."""
+    return _flip(labels, flip_probability * labels.others.astype(float))
+
+
+def fixed(labels: Labels, *, n_false: int = 1) -> Plan:
+    """The same number of false labels for every row, all choices equally likely."""
+    truth, l = labels.truth, len(labels.names)
+    n_false = check_integer("n_false", n_false, 0, l - 1)
+
+    def sample(rows: slice) -> NDArray[np.bool_]:
+        keys = labels.draw((len(truth[rows]), l))
+        keys[np.arange(len(keys)), truth[rows]] = -1  # the truth always comes first
+        chosen = np.argpartition(keys, n_false, axis=1)[:, : n_false + 1]
+        sets = np.zeros(keys.shape, dtype=bool)
+        np.put_along_axis(sets, chosen, True, axis=1)
+        return sets
+
+    return Plan(sample, np.full(len(truth), n_false + 1))
+
+
+def cooccurring(labels: Labels, *, epsilon: float = 0.5, partners: Any = None) -> Plan:
+    """One false label for every row: the partner of the true one, or any other."""
+    partner, truth, l = _partners(partners, labels.names), labels.truth, len(labels.names)
+    if l == 2 and epsilon < 1:
+        raise ValueError(
+            f"epsilon={epsilon:g} cannot be had with two classes: there is no label but the "
+            "partner. Set epsilon=1."
+        )
+    weight = np.full((l, l), (1 - epsilon) / max(l - 2, 1))  # rows sum to 1
+    np.fill_diagonal(weight, 0)
+    weight[np.arange(l), partner] = epsilon
+    passed = np.cumsum(weight, axis=1)
+    passed[:, -1] = 1
+
+    def sample(rows: slice) -> NDArray[np.bool_]:
+        own = np.arange(len(truth[rows]))
+        other = np.argmax(passed[truth[rows]] > labels.draw((len(own), 1)), axis=1)
+        sets = np.zeros((len(own), l), dtype=bool)
+        sets[own, truth[rows]] = sets[own, other] = True
+        return sets
+
+    return Plan(sample, np.full(len(truth), 2))
+
+
+def pairwise(labels: Labels, *, flip_probability: float = 0.3, partners: Any = None) -> Plan:
+    """The partner of the true label joins, and nothing else."""
+    partner = _partners(partners, labels.names)
+    return _flip(labels, flip_probability * (np.arange(len(partner)) == partner[:, None]))
+
+
+def instance_dependent(
+    labels: Labels,
+    *,
+    flip_probability: float = 0.3,
+    X: Any = None,
+    probabilities: Any = None,
+    estimator: Any = None,
+) -> Plan:
+    """A false label joins the likelier, the more the row looks like it."""
+    truth, shape = labels.truth, (len(labels.truth), len(labels.names))
+    if probabilities is None:
+        if X is None:
+            raise ValueError("strategy='instance_dependent' needs features X, or probabilities.")
+        score = _predict(X, labels, estimator)
+    else:
+        given = {"X": X, "estimator": estimator}
+        spare = [name for name, value in given.items() if value is not None]
+        if spare:
+            raise ValueError(f"with probabilities, {', '.join(spare)} would not be read.")
+        score = check_array(probabilities, dtype=np.float64, copy=True, input_name="probabilities")
+        if score.shape != shape:
+            raise ValueError(f"probabilities have shape {score.shape}; {shape} is needed.")
+        negative = np.flatnonzero((score < 0).any(axis=1))
+        if negative.size:
+            raise ValueError(f"probabilities are negative in {name_rows(negative)}.")
+    score[np.arange(len(truth)), truth] = 0
+    return _flip(labels, scale_to_mean(score, flip_probability), by_row=True)
+
+
+def hierarchical(labels: Labels, *, flip_probability: float = 0.3, groups: Any = None) -> Plan:
+    """False labels of the true label's super-class join."""
+    if groups is None:
+        raise ValueError(
+            "strategy='hierarchical' needs groups, the super-class of each class; for "
+            "instance groups={'cat': 'animal', 'cow': 'animal', 'car': 'thing'}."
+        )
+    named = _by_class("groups", groups, labels.names)
+    group = np.array([named.index(each) for each in named])
+    return _flip(labels, flip_probability * ((group[:, None] == group) & labels.others))
+
+
+def noisy(labels: Labels, *, flip_probability: float = 0.3, eta: float = 0.1) -> Plan:
+    """As uniform, but the true label may be left out."""
+    left_out = labels.draw(len(labels.truth)) < eta if eta else None
+    if len(labels.names) == 1 and left_out is not None:
         raise ValueError("y has one class; without it a set would be empty. Set eta=0.")
-    return _flip(truth, chance * others, fewest, left_out=left_out, weight=others.astype(float))
+    weight = labels.others.astype(float)
+    return _flip(labels, flip_probability * weight, left_out=left_out, weight=weight)
+
+
+def set_first(
+    labels: Labels, *, bag_size: int = 4, bags: Any = None, n_distractors: int = 0
+) -> Plan:
+    """All rows of a bag have the union of their labels, and distractors, as candidates.
+
+    Distractors are labels of no row of the bag, frequent ones likelier, and as many more as a
+    set of `fewest` needs.
+    """
+    truth, n, l = labels.truth, len(labels.truth), len(labels.names)
+    n_distractors = check_integer("n_distractors", n_distractors, 0, l - 1)
+    if bags is not None:
+        if len(bags) != n:
+            raise ValueError(f"bags has {len(bags)} entries, but there are {n} rows.")
+        bag = np.asarray(np.unique(np.asarray(bags), return_inverse=True)[1], dtype=np.intp)
+    else:
+        if isinstance(bag_size, bool) or not isinstance(bag_size, Integral) or bag_size < 1:
+            raise ValueError(f"bag_size={bag_size!r} is no number of rows; give 1 or more.")
+        bag = np.empty(n, dtype=np.intp)
+        # The first n numbers of a seed may be those that y was drawn with: bags would be sorted.
+        bag[np.argsort(labels.draw((2, n))[1], kind="stable")] = np.arange(n) // int(bag_size)
+    union = np.zeros((bag.max() + 1, l), dtype=bool)
+    union[bag, truth] = True
+    size = np.count_nonzero(union, axis=1)
+    wanted = np.maximum(size + n_distractors, labels.fewest)
+    if (wanted > size).any():
+        frequency = np.bincount(truth, minlength=l) + 1e-9
+        union |= _fill(union, np.tile(frequency, (len(union), 1)), wanted, labels.draw)
+    sets = union[bag]
+    sets[np.arange(n), truth] = False
+    return _flip(labels, sets.astype(float), by_row=True)
+
+
+_ALL = (uniform, fixed, cooccurring, pairwise, instance_dependent, hierarchical, noisy, set_first)
+#: By their names for users; what each reads, and what it takes where nothing is given.
+STRATEGIES: dict[str, Callable[..., Plan]] = {each.__name__: each for each in _ALL}
+OPTIONS = {name: dict(each.__kwdefaults__ or {}) for name, each in STRATEGIES.items()}
 
 
 def check_integer(name: str, value: Any, low: int, high: int) -> int:
@@ -116,9 +219,8 @@ def check_integer(name: str, value: Any, low: int, high: int) -> int:
 
 
 def _flip(
-    truth: Places,
+    labels: Labels,
     chance: Floats,
-    fewest: int,
     *,
     by_row: bool = False,
     left_out: NDArray[np.bool_] | None = None,
@@ -128,12 +230,10 @@ def _flip(
 
     Parameters
     ----------
-    truth : ndarray, shape (n,)
-        Columns of the true labels.
+    labels : Labels
+        The truth; sets that come out smaller than its `fewest` are filled up.
     chance : ndarray, shape (l, l) or (n, l)
         Chances of all labels, for each true label or, `by_row`, for each row; 0 for the truth.
-    fewest : int
-        Sets that come out smaller are filled up.
     by_row : bool
         Whether the rows of `chance` are samples.
     left_out : ndarray of bool, shape (n,), or None
@@ -141,15 +241,16 @@ def _flip(
     weight : ndarray of the shape of `chance`, or None
         How likely labels fill up a set; as `chance` by default.
     """
+    truth, fewest = labels.truth, labels.fewest
     weight = chance if weight is None else weight
 
-    def sample(rows: slice, draw: Draw) -> NDArray[np.bool_]:
+    def sample(rows: slice) -> NDArray[np.bool_]:
         places = rows if by_row else truth[rows]
-        sets = draw(chance[places].shape) < chance[places]
+        sets = labels.draw(chance[places].shape) < chance[places]
         sets[np.arange(len(sets)), truth[rows]] = True if left_out is None else ~left_out[rows]
         small = np.flatnonzero(np.count_nonzero(sets, axis=1) < fewest)
         if small.size:
-            sets[small] |= _fill(sets[small], weight[places][small], fewest, draw)
+            sets[small] |= _fill(sets[small], weight[places][small], fewest, labels.draw)
         return sets
 
     sizes = np.count_nonzero(weight, axis=1) + (left_out is None)
@@ -164,77 +265,6 @@ def _fill(sets: NDArray[np.bool_], weight: Floats, fewest: Any, draw: Draw) -> N
     lacking = fewest - np.count_nonzero(sets, axis=1)
     place = np.argsort(np.argsort(waiting, axis=1), axis=1)
     return place < lacking[:, None]
-
-
-def _fixed(truth: Places, n_false: int, l: int) -> Plan:
-    """The same number of false labels for every row, all choices equally likely."""
-
-    def sample(rows: slice, draw: Draw) -> NDArray[np.bool_]:
-        keys = draw((len(truth[rows]), l))
-        keys[np.arange(len(keys)), truth[rows]] = -1  # the truth always comes first
-        chosen = np.argpartition(keys, n_false, axis=1)[:, : n_false + 1]
-        sets = np.zeros(keys.shape, dtype=bool)
-        np.put_along_axis(sets, chosen, True, axis=1)
-        return sets
-
-    return Plan(sample, np.full(len(truth), n_false + 1))
-
-
-def _one_other(truth: Places, epsilon: float, partner: Places) -> Plan:
-    """One false label for every row: the partner of the true one, or any other."""
-    l = len(partner)
-    if l == 2 and epsilon < 1:
-        raise ValueError(
-            f"epsilon={epsilon:g} cannot be had with two classes: there is no label but the "
-            "partner. Set epsilon=1."
-        )
-    weight = np.full((l, l), (1 - epsilon) / max(l - 2, 1))  # rows sum to 1
-    np.fill_diagonal(weight, 0)
-    weight[np.arange(l), partner] = epsilon
-    passed = np.cumsum(weight, axis=1)
-    passed[:, -1] = 1
-
-    def sample(rows: slice, draw: Draw) -> NDArray[np.bool_]:
-        own = np.arange(len(truth[rows]))
-        other = np.argmax(passed[truth[rows]] > draw((len(own), 1)), axis=1)
-        sets = np.zeros((len(own), l), dtype=bool)
-        sets[own, truth[rows]] = sets[own, other] = True
-        return sets
-
-    return Plan(sample, np.full(len(truth), 2))
-
-
-def _shared_sets(
-    truth: Places, bags: Places, n_classes: int, n_distractors: int, fewest: int, draw: Draw
-) -> NDArray[np.bool_]:
-    """Sets that all rows of a bag share, (n, l): the union of their labels, and distractors.
-
-    Distractors are labels of no row of the bag, frequent ones likelier, and as many more as a
-    set of `fewest` needs.
-    """
-    union = np.zeros((bags.max() + 1, n_classes), dtype=bool)
-    union[bags, truth] = True
-    size = np.count_nonzero(union, axis=1)
-    wanted = np.maximum(size + n_distractors, fewest)
-    if (wanted > size).any():
-        frequency = np.bincount(truth, minlength=n_classes) + 1e-9
-        union |= _fill(union, np.tile(frequency, (len(union), 1)), wanted, draw)
-    return union[bags]
-
-
-def _bags(options: Mapping[str, Any], truth: Places, draw: Draw) -> Places:
-    """Return the bag of every row by number: those given, or rows drawn together."""
-    n, given, size = len(truth), options["bags"], options["bag_size"]
-    if given is not None:
-        if len(given) != n:
-            raise ValueError(f"bags has {len(given)} entries, but there are {n} rows.")
-        return np.asarray(np.unique(np.asarray(given), return_inverse=True)[1], dtype=np.intp)
-    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-        raise ValueError(f"bag_size={size!r} is no number of rows; give 1 or more.")
-    bags = np.empty(n, dtype=np.intp)
-    # The first n numbers of a seed may be those that y was drawn with: bags would be sorted.
-    bags[np.argsort(draw((2, n))[1], kind="stable")] = np.arange(n) // int(size)
-    return bags
 
 
 def _by_class(word: str, given: Any, names: NDArray[Any]) -> list[Any]:
@@ -302,32 +332,9 @@ def scale_to_mean(score: Floats, mean: float) -> Floats:
     return chance
 
 
-def _confusion_scores(
-    truth: Places, names: NDArray[Any], draw: Draw, options: Mapping[str, Any]
-) -> Floats:
-    """Return how much each sample looks like each false label, (n, l); 0 for the true one."""
-    X, given, estimator = (options[key] for key in ("X", "probabilities", "estimator"))
-    if given is None:
-        if X is None:
-            raise ValueError("strategy='instance_dependent' needs features X, or probabilities.")
-        score = _predict(X, truth, names, draw, estimator)
-    else:
-        spare = [key for key in ("X", "estimator") if options[key] is not None]
-        if spare:
-            raise ValueError(f"with probabilities, {', '.join(spare)} would not be read.")
-        score = check_array(given, dtype=np.float64, copy=True, input_name="probabilities")
-        shape = len(truth), len(names)
-        if score.shape != shape:
-            raise ValueError(f"probabilities have shape {score.shape}; {shape} is needed.")
-        negative = np.flatnonzero((score < 0).any(axis=1))
-        if negative.size:
-            raise ValueError(f"probabilities are negative in {name_rows(negative)}.")
-    score[np.arange(len(truth)), truth] = 0
-    return np.asarray(score)
-
-
-def _predict(X: Any, truth: Places, names: NDArray[Any], draw: Draw, estimator: Any) -> Floats:
-    """Return out-of-fold probabilities, (n, l)."""
+def _predict(X: Any, labels: Labels, estimator: Any) -> Floats:
+    """Return how much each row looks like each label, out-of-fold probabilities, (n, l)."""
+    names, truth = labels.names, labels.truth
     features = check_array(X, accept_sparse="csr", input_name="X")
     if features.shape[0] != len(truth):
         raise ValueError(f"X has {features.shape[0]} rows, but y has {len(truth)} labels.")
@@ -345,7 +352,7 @@ def _predict(X: Any, truth: Places, names: NDArray[Any], draw: Draw, estimator: 
             f"class {rare!r} has one sample; a classifier cannot be judged on it. Drop it, or "
             "give probabilities."
         )
-    folds, seed = min(_FOLDS, int(counts.min())), int(draw(1)[0] * 2**31)
+    folds, seed = min(_FOLDS, int(counts.min())), int(labels.draw(1)[0] * 2**31)
     cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
     score = np.zeros((len(truth), len(names)))
     score[:, present] = cross_val_predict(

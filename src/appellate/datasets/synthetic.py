@@ -11,7 +11,7 @@ from scipy.stats import beta
 from sklearn.utils import Bunch, check_random_state
 
 from appellate.candidates import Answers
-from appellate.candidates.names import encode, scalars
+from appellate.candidates.names import scalars
 from appellate.datasets.generators import BLOCK, encode_truth, hide_truth, summarize_matrix
 
 _PERMUTED = 10_000_000  # pairs of rows and people up to which people are drawn without repeats
@@ -226,7 +226,7 @@ def make_crowd(
     Raises
     ------
     ValueError
-        If a share does not lie in [0, 1] or a number is below 1.
+        If a share does not lie in [0, 1], a number is below 1, or a label is missing.
 
     Examples
     --------
@@ -244,9 +244,8 @@ def make_crowd(
         raise ValueError(f"experts + spammers = {experts + spammers:g}; they are 1 at most.")
     if not 1 <= n_answers <= n_people:
         raise ValueError(f"n_answers={n_answers!r} must lie from 1 to n_people={n_people!r}.")
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    labels = np.asarray(y)
-    truth, names = encode(labels, None, np.arange(len(labels)))
+    rng = _generator(random_state, 1)
+    names, truth = encode_truth(y)
     n, l = len(truth), len(names)
     kind = np.full(n_people, "worker", dtype=object)
     n_experts, n_spammers = round(experts * n_people), round(spammers * n_people)
@@ -286,8 +285,8 @@ def _check_number(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}; give a whole number of at least 1.")
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Any, n_words: int = 4) -> np.random.Generator:
     """Return a new-style generator, seeded from whatever scikit-learn accepts."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=n_words))

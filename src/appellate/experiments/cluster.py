@@ -49,7 +49,12 @@ def run_on_dask(
     with connect(n_jobs, scheduler) as client:
         from distributed import as_completed
 
-        data = {name: _lay_out(client, problem) for name, problem in problems.items()}
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            data = {  # as results of tasks, which the scheduler can repeat
+                name: client.submit(_same, problem, key=f"data-{problem.fingerprint()}")
+                for name, problem in problems.items()
+            }
         futures = {
             client.submit(
                 execute_keyed, key, run, data[run.dataset], key=f"run-{key}", retries=_RETRIES
@@ -60,7 +65,9 @@ def run_on_dask(
             if future.status == "finished":
                 yield future.result()
             else:
-                yield futures[future], Outcome(error=_reason(future))
+                error = future.exception() if future.status == "error" else None
+                reason = future.status if error is None else f"{type(error).__name__}: {error}"
+                yield futures[future], Outcome(error=reason)
             future.release()
 
 
@@ -118,17 +125,5 @@ def _ask(scheduler: str) -> None:
         pool.submit(asyncio.run, ask()).result()
 
 
-def _lay_out(client: Any, problem: Problem) -> Any:
-    """Make a problem the result of a task, which the scheduler can repeat."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        return client.submit(_same, problem, key=f"data-{problem.fingerprint()}")
-
-
 def _same(problem: Problem) -> Problem:
     return problem
-
-
-def _reason(future: Any) -> str:
-    error = future.exception() if future.status == "error" else None
-    return f"{type(error).__name__}: {error}" if error is not None else str(future.status)

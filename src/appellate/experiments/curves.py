@@ -32,27 +32,21 @@ CURVE_METHODS = (RIDGE, alone("aggd"), coupled("aggd"), coupled_auto("aggd"), JU
 
 def curve_problems() -> dict[str, Problem]:
     """Digits of scikit-learn with made-up candidate sets, one problem a point."""
-    found = (_problem(curve, value) for curve, (_, values) in CURVES.items() for value in values)
-    return {problem.name: problem for problem in found}
-
-
-def _problem(curve: str, value: float) -> Problem:
     images, truth = load_digits(return_X_y=True)
     X, truth = images / 16, truth.astype(np.intp)
-    options: dict[str, Any] = {"strategy": "uniform", "flip_probability": 0.3}
-    if curve == "flip":
-        options["flip_probability"] = value
-    elif curve == "noise":
-        options |= {"strategy": "noisy", "eta": value}
-    sets = make_partial_labels(truth, classes=list(range(10)), random_state=0, **options)
-    shared = np.random.default_rng(0).random(len(truth)) < value
-    if curve == "shared" and shared.any():
-        bags = make_partial_labels(
-            truth[shared], classes=list(range(10)), strategy="set_first", random_state=0
-        )
-        sets[shared] = bags
-    name = f"digits-{curve}-{value:g}"
-    return Problem(name, name, X, sets, truth)
+    given: dict[str, Any] = {"classes": list(range(10)), "random_state": 0}
+    found = {}
+    for curve, value in ((curve, x) for curve, (_, values) in CURVES.items() for x in values):
+        options = given | {"flip_probability": value if curve == "flip" else 0.3}
+        if curve == "noise":
+            options |= {"strategy": "noisy", "eta": value}
+        sets = make_partial_labels(truth, **options)
+        shared = np.random.default_rng(0).random(len(truth)) < value
+        if curve == "shared" and shared.any():
+            sets[shared] = make_partial_labels(truth[shared], strategy="set_first", **given)
+        name = f"digits-{curve}-{value:g}"
+        found[name] = Problem(name, name, X, sets, truth)
+    return found
 
 
 def report_curves(results: Results, *_: object) -> Report:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from appellate.experiments.results import TableResult
-from appellate.experiments.tables import Line
 from appellate.plotting import INK, MUTED, dress, new_figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, told apart with any colour vision; markers differ too.
@@ -29,58 +28,41 @@ _LABELS = {
 
 def draw_table(result: TableResult) -> Figure:
     """Draw a table: one panel a column, one line a method, ours and the paper's means."""
+    from matplotlib.lines import Line2D
+
     lines = [line for line in result.table.lines if "unmasked" not in line.score]
     n_columns = max(1, len(result.columns))
     figure = new_figure(2.6 + 1.75 * n_columns, 1.3 + 0.24 * len(lines))
     panels = figure.subplots(1, n_columns, sharey=True, squeeze=False)[0]
-    places = _places(lines)
+    steps = (  # a base and its coupled version stand close together
+        0.8 if after.title == f"{before.title}-PLCP" else 1.25 for before, after in pairwise(lines)
+    )
+    places = list(accumulate(steps, initial=0.0))[: len(lines)]
+    unit = 100.0 if result.table.percent else 1.0
     for panel, column in zip(panels, result.columns, strict=False):
         for line, y in zip(lines, places, strict=True):
-            _draw_cell(panel, y, result, line, column)
+            cell = result.cells[line, column]
+            for source, shift, look in ((cell.paper, -0.13, _THEIR_LOOK), (cell, 0.13, _OUR_LOOK)):
+                if source is not None and source.mean is not None:
+                    spread = None if source.std is None else [unit * source.std]
+                    style: dict[str, Any] = {"linestyle": "", "capsize": 0, "elinewidth": 1.1}
+                    panel.errorbar([unit * source.mean], [y + shift], xerr=spread, **style | look)
         panel.locator_params(axis="x", nbins=4)
         panel.set_title(column.title, size=9.5, color=INK, weight="bold", parse_math=False)
         dress(panel, "x")
         panel.tick_params(left=False)
     panels[0].set_yticks(places, [line.title for line in lines], parse_math=False)
     panels[0].set_ylim(max(places, default=0) + 0.6, -0.6)
-    figure.supxlabel(_label({line.score for line in lines}), size=9, color=INK)
-    _draw_legend(figure, paper=any(cell.paper is not None for cell in result.cells.values()))
-    return figure
-
-
-def _label(scores: set[str]) -> str:
+    scores, label = {line.score for line in lines}, "share of rows"
     if len(scores) == 1 or scores == {"corrected", "broken"}:
-        return _LABELS.get(max(scores), max(scores))
-    return "share of rows"
-
-
-def _places(lines: list[Line]) -> list[float]:
-    """Heights of the lines: a base and its coupled version close together."""
-    places, y = [], 0.0
-    for number, line in enumerate(lines):
-        if number:
-            pair = line.title == f"{lines[number - 1].title}-PLCP"
-            y += 0.8 if pair else 1.25
-        places.append(y)
-    return places
-
-
-def _draw_cell(panel: Axes, y: float, result: TableResult, line: Line, column: Any) -> None:
-    cell = result.cells[line, column]
-    unit = 100.0 if result.table.percent else 1.0
-    for source, place, look in ((cell.paper, y - 0.13, _THEIR_LOOK), (cell, y + 0.13, _OUR_LOOK)):
-        if source is not None and source.mean is not None:
-            spread = None if source.std is None else [unit * source.std]
-            style: dict[str, Any] = {"linestyle": "", "capsize": 0, "elinewidth": 1.1} | look
-            panel.errorbar([unit * source.mean], [place], xerr=spread, **style)
-
-
-def _draw_legend(figure: Figure, *, paper: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    looks = {"ours": _OUR_LOOK} | ({"paper": _THEIR_LOOK} if paper else {})
+        label = _LABELS.get(max(scores), max(scores))
+    figure.supxlabel(label, size=9, color=INK)
+    looks = {"ours": _OUR_LOOK}
+    if any(cell.paper is not None for cell in result.cells.values()):
+        looks["paper"] = _THEIR_LOOK
     names = ((f"{who}, mean ± deviation", look | {"markersize": 5}) for who, look in looks.items())
     place_legend(figure, [Line2D([], [], label=name, **look) for name, look in names])
+    return figure
 
 
 def place_legend(figure: Figure, handles: list[Any]) -> None:

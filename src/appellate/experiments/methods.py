@@ -106,16 +106,14 @@ class Method:
         """
         if self.kind in ("random", "lowest", "majority"):
             return None
-        model = self._build(seed)
-        _fix_kernels(model, n_rows)
-        return model
-
-    def _build(self, seed: int) -> Any:
+        makers = {"base": self._build_base, "plcp": self._build_coupled, "deep": self._build_deep}
         if self.kind in _CLASSES:
             seeded = {"random_state": seed} if self.kind == "jury" else {}
-            return resolve_name(_CLASSES[self.kind])(**seeded | dict(self.settings))
-        makers = {"base": self._build_base, "plcp": self._build_coupled, "deep": self._build_deep}
-        return makers[self.kind](seed)
+            model = resolve_name(_CLASSES[self.kind])(**seeded | dict(self.settings))
+        else:
+            model = makers[self.kind](seed)
+        _fix_kernels(model, n_rows)
+        return model
 
     def _build_deep(self, seed: int) -> Any:
         from appellate import deep
@@ -316,7 +314,7 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     'PL-KNN (n_neighbors=5)-PLCP(auto)']
     """
     from appellate.bases import available_bases
-    from appellate.experiments.problems import resolve
+    from appellate.datasets.home import resolve
 
     parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
     known = ["jury", "testimony", *available_bases(), *DEEP]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._text import did_you_mean
 from appellate.candidates import Answers, as_answers
 from appellate.datasets.catalogue import known_datasets
-from appellate.datasets.home import simplify
+from appellate.datasets.home import resolve, simplify
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,43 +87,54 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class PaperDataset:
-    """One of the paper's real-world data sets and how it is prepared."""
+class Preparation:
+    """What is made of a data set for the experiments.
 
-    name: str
+    Attributes
+    ----------
+    title : str
+        To print.
+    standardize : bool
+        Z-score every feature over all rows.
+    tolerances : tuple of int
+        As `Problem.tolerances`.
+    source : str
+        The data set that is loaded, if it has another name.
+    hidden : mapping or None
+        Options by which the truth of 2,000 pictures is hidden in sets.
+    """
+
     title: str
     standardize: bool = False
     tolerances: tuple[int, ...] = ()
+    source: str = ""
+    hidden: Mapping[str, Any] | None = None
 
 
-# As in the authors' data, Lost is z-scored over all rows; FG-NET is shipped so.
+def _fashion(title: str, **hidden: Any) -> Preparation:
+    return Preparation(title, source="fashion_mnist", hidden=hidden)
+
+
+# The paper's. As in the authors' data, Lost is z-scored over all rows; FG-NET is shipped so.
 DATASETS = {
-    each.name: each
-    for each in (
-        PaperDataset("fgnet", "FG-NET", tolerances=(3, 5)),
-        PaperDataset("lost", "Lost", standardize=True),
-        PaperDataset("msrcv2", "MSRCv2"),
-        PaperDataset("mirflickr", "Mirflickr"),
-        PaperDataset("soccer_player", "Soccer Player"),
-        PaperDataset("yahoo_news", "Yahoo!News"),
-    )
+    "fgnet": Preparation("FG-NET", tolerances=(3, 5)),
+    "lost": Preparation("Lost", standardize=True),
+    "msrcv2": Preparation("MSRCv2"),
+    "mirflickr": Preparation("Mirflickr"),
+    "soccer_player": Preparation("Soccer Player"),
+    "yahoo_news": Preparation("Yahoo!News"),
 }
-
-
-# Further sets of the table of rivals. Those of Fashion-MNIST are 2,000 pictures with made-up sets.
+# Further sets of the table of rivals.
 FURTHER = {
-    "birdsong": "BirdSong",
-    "labelme": "LabelMe",
-    "music_genre": "Music",
-    "fashion_uniform": "Fashion, uniform",
-    "fashion_instance": "Fashion, instance-dependent",
-    "fashion_set_first": "Fashion, set-first",
+    "birdsong": Preparation("BirdSong"),
+    "labelme": Preparation("LabelMe"),
+    "music_genre": Preparation("Music", standardize=True),
+    "fashion_uniform": _fashion("Fashion, uniform", strategy="uniform", flip_probability=0.5),
+    "fashion_instance": _fashion("Fashion, instance-dependent", strategy="instance_dependent"),
+    "fashion_set_first": _fashion("Fashion, set-first", strategy="set_first"),
 }
-_FASHION: dict[str, dict[str, Any]] = {
-    "fashion_uniform": {"strategy": "uniform", "flip_probability": 0.5},
-    "fashion_instance": {"strategy": "instance_dependent"},
-    "fashion_set_first": {"strategy": "set_first"},
-}
+# Lost without scaling, as the authors' PL-AGGD and PLCP have it; their PL-CL z-scores it.
+RAW = {"lost_raw": Preparation("Lost (as it stands)", source="lost")}
 _FASHION_ROWS = 2000
 
 
@@ -137,7 +148,7 @@ def load_problem(name: str) -> Problem:
     Parameters
     ----------
     name : str
-        A key of `DATASETS` or `FURTHER`.
+        A key of `DATASETS`, `FURTHER` or `RAW`.
 
     Raises
     ------
@@ -146,15 +157,20 @@ def load_problem(name: str) -> Problem:
     """
     from appellate import datasets
 
+    known = (DATASETS | FURTHER | RAW)[name]
     try:
-        if name in _FASHION:
-            return _load_fashion(name)
-        data = getattr(datasets, f"load_{name}")(download_if_missing=False)
+        data = getattr(datasets, f"load_{known.source or name}")(download_if_missing=False)
+        if known.hidden is not None:  # the same pictures and sets for every split
+            rows = np.random.default_rng(0).choice(len(data.X), _FASHION_ROWS, replace=False)
+            X, truth, options = data.X[rows] / 255.0, data.y_true[rows], dict(known.hidden)
+            if options["strategy"] == "instance_dependent":
+                options["X"] = X
+            options |= {"classes": list(range(10)), "random_state": 0}
+            sets = datasets.make_partial_labels(truth, **options)
+            return Problem(name, known.title, X, sets, truth)
     except (OSError, ValueError, ImportError) as error:
         raise UnavailableError(str(error).replace("data_home= or ", "")) from error
-    known = DATASETS.get(name) or PaperDataset(name, FURTHER[name], name in ("music_genre",))
-    X = np.asarray(data.X, dtype=np.float64)
-    answers = data.get("answers")
+    X, answers = np.asarray(data.X, dtype=np.float64), data.get("answers")
     candidates = np.asarray(data.candidates, dtype=bool)
     answered = candidates.any(axis=1)
     return Problem(
@@ -166,20 +182,6 @@ def load_problem(name: str) -> Problem:
         tolerances=known.tolerances,
         answers=None if answers is None else answers[answered],
     )
-
-
-def _load_fashion(name: str) -> Problem:
-    """Hide the truth of some pictures by a strategy; the same sets for every split."""
-    from appellate.datasets import load_fashion_mnist, make_partial_labels
-
-    images, labels = load_fashion_mnist(download_if_missing=False, return_X_y=True)
-    rows = np.random.default_rng(0).choice(len(labels), _FASHION_ROWS, replace=False)
-    X, truth = images[rows] / 255.0, labels[rows]
-    options = dict(_FASHION[name])
-    if name == "fashion_instance":
-        options["X"] = X
-    sets = make_partial_labels(truth, classes=list(range(10)), random_state=0, **options)
-    return Problem(name, FURTHER[name], X, sets, truth)
 
 
 def standardize(X: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
@@ -229,7 +231,18 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
         truth = data.y_true
         return Problem(path.stem, path.stem, X, data.candidates, truth, standardize=scale)
     if source == "-" or path.exists() or path.suffix or len(path.parts) > 1:
-        return _from_table(datasets.load_partial_csv(source, **options), path.stem, scale)
+        data = datasets.load_partial_csv(source, **options)
+        X = data.frame if scale else data.X
+        if not scale and (not isinstance(X, np.ndarray) or np.isnan(X).any()):
+            raise ValueError(
+                "features can be left as they are only if all are numbers and none is missing. "
+                "Leave out --no-scaling, or name the features."
+            )
+        truth = data.y_true if data.y_true is not None and (data.y_true >= 0).any() else None
+        told = data.roles.annotators or data.roles.long or data.roles.counts
+        answers = as_answers(data.counts, layout="counts") if told else None
+        named = (path.stem, path.stem)
+        return Problem(*named, X, data.candidates, truth, text=data.text, answers=answers)
     if simplify(source) in {simplify(name) for name in known_datasets().keys() - DATASETS.keys()}:
         raise ValueError(
             f"'{source}' cannot be compared by its name. Give a table, a .mat file, or one of "
@@ -242,41 +255,3 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
             "named. They are for files."
         )
     return load_problem(name)
-
-
-def _from_table(data: Any, name: str, scale: bool) -> Problem:
-    X = data.frame if scale else data.X
-    if not scale and (not isinstance(X, np.ndarray) or np.isnan(X).any()):
-        raise ValueError(
-            "features can be left as they are only if all are numbers and none is missing. Leave "
-            "out --no-scaling, or name the features."
-        )
-    truth = data.y_true
-    known = truth is not None and bool((truth >= 0).any())
-    told = data.roles.annotators or data.roles.long or data.roles.counts
-    answers = as_answers(data.counts, layout="counts") if told else None
-    truth = truth if known else None
-    return Problem(name, name, X, data.candidates, truth, text=data.text, answers=answers)
-
-
-def resolve(name: str, known: list[str], what: str) -> str:
-    """Return the known name that is meant, whatever its spelling.
-
-    Raises
-    ------
-    ValueError
-        If there is none; it suggests the nearest.
-
-    Examples
-    --------
-    >>> resolve("FG-NET", ["lost", "fgnet"], "data set")
-    'fgnet'
-    >>> resolve("lots", ["lost", "fgnet"], "data set")
-    Traceback (most recent call last):
-    ValueError: unknown data set 'lots'. Did you mean 'lost'? Known are lost, fgnet.
-    """
-    spellings = {simplify(each): each for each in known}
-    if simplify(name) in spellings:
-        return spellings[simplify(name)]
-    guess = did_you_mean(name, known)
-    raise ValueError(f"unknown {what} '{name}'.{guess} Known are {', '.join(known)}.")

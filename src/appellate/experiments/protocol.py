@@ -127,135 +127,107 @@ def execute(run: Run, problem: Problem) -> Outcome:
 
 
 def _execute(run: Run, problem: Problem) -> Outcome:
+    method, answers = run.method, problem.answers
     train, test = split_rows(len(problem.X), run.split)
     candidates = problem.candidates[train]
     truth = None if problem.truth is None else problem.truth[train]
     X, X_test = problem.features(train, test)
-    model = run.method.build(run.seed, len(train))
-    if run.method.kind in ("majority", "testimony") and problem.answers is None:
+    model = method.build(run.seed, len(train))
+    if method.kind in ("majority", "testimony") and answers is None:
         raise ValueError("there are candidates, but no answers of people.")
-    if problem.answers is not None and run.method.kind == "majority":
-        votes = problem.answers[train].votes()
+    if answers is not None and method.kind == "majority":
+        votes = answers[train].votes()
         candidates = votes == votes.max(axis=1, keepdims=True)  # of several, a random one
     if model is None:
-        return Outcome(_luck_scores(run.method, candidates, truth, problem.tolerances))
-    if run.method.trace:
+        if truth is None or not (known := truth >= 0).any():
+            return Outcome()
+        sets, labels, lowest = candidates[known], truth[known], method.kind == "lowest"
+        tolerances = (0, *problem.tolerances)
+        return Outcome(
+            {within("transductive", t): luck(sets, labels, t, lowest=lowest) for t in tolerances}
+        )
+    if method.trace:
         model.set_params(keep_confidences=True)
     start = time.process_time()
-    y: Any = problem.answers[train] if run.method.kind == "testimony" else candidates  # type: ignore[index]
+    y: Any = answers[train] if answers is not None and method.kind == "testimony" else candidates
     supervision = {}
-    if run.method.start == "graph":
+    if method.start == "graph":
         supervision = {"supervision": graph_confidence(X, candidates)}
     model.fit(X, y, **supervision)
     fitted = time.process_time()
-    predicted = _predict(model, X_test)
+    if hasattr(model, "predict"):
+        predicted = np.asarray(model.predict(X_test)).astype(np.intp)
+    else:  # whoever wrote the classifier
+        predicted = np.argmax(model.predict_proba(X_test), axis=1)
     done = time.process_time()
 
-    scores = _free_scores(model, X_test, problem.candidates[test], predicted)
+    scores = {"covering": covering_rate(problem.candidates[test], predicted)}
+    if hasattr(model, "predict_proba"):
+        chances = model.predict_proba(X_test)
+        scores["approximated"] = approximated_accuracy(problem.candidates[test], chances)
+    if hasattr(model, "n_ties_"):
+        scores["ties"] = model.n_ties_ / len(model.training_output_)
     details = None
     if truth is not None and problem.truth is not None:
-        verdict = _unmasked_verdict(run, X, candidates)
-        for tolerance in (0, *problem.tolerances):
-            scores |= _true_scores(
-                model, candidates, truth, predicted, problem.truth[test], verdict, tolerance
-            )
-        if run.method.trace:
+        scores |= _true_scores(run, problem, problem.truth, model, X, predicted)
+        if method.trace:
             details = representative_errors(model, truth, train)
     kept = {name: value for name, value in scores.items() if value == value}
     return Outcome(kept, details, fitted - start, done - fitted, peak_memory())
 
 
-def _predict(model: Any, X: NDArray[Any]) -> NDArray[np.intp]:
-    """Columns of the predicted labels, whoever wrote the classifier."""
-    if hasattr(model, "predict"):
-        return np.asarray(model.predict(X)).astype(np.intp)
-    return np.argmax(model.predict_proba(X), axis=1)
-
-
-def _transduce(model: Any, candidates: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Label of every training row: the best of its candidates."""
-    if hasattr(model, "transduction_"):
-        return np.asarray(model.transduction_).astype(np.intp)
-    return np.argmax(np.where(candidates, model.training_output_, -np.inf), axis=1)
-
-
-def _unmasked_verdict(
-    run: Run, X: NDArray[Any], candidates: NDArray[np.bool_]
-) -> NDArray[np.intp] | None:
-    """Best of all labels by the base alone, for PLCP as the paper sets it."""
-    if run.method.kind != "plcp" or run.method.settings or run.method.start != "own":
-        return None
-    base = replace(run.method, kind="base").build(run.seed, len(X))
-    return np.argmax(base.fit(X, candidates).training_output_, axis=1)
-
-
 def _true_scores(
-    model: Any,
-    candidates: NDArray[np.bool_],
+    run: Run,
+    problem: Problem,
     truth: NDArray[np.intp],
+    model: Any,
+    X: NDArray[Any],
     predicted: NDArray[np.intp],
-    expected: NDArray[np.intp],
-    unmasked_verdict: NDArray[np.intp] | None,
-    tolerance: int,
 ) -> dict[str, float]:
-    """Scores of rows whose truth is known, labels within the tolerance counting as right.
+    """Scores of rows whose truth is known, labels within each tolerance counting as right.
 
-    "unmasked" takes the best of all labels of a training row, candidate or not.
+    "unmasked" takes the best of all labels of a training row, candidate or not; the verdict is
+    then that of the base alone, for PLCP as the paper sets it.
     """
-    known, tested = truth >= 0, expected >= 0
-    if not known.any() or not tested.any():
+    train, test = split_rows(len(problem.X), run.split)
+    candidates, known = problem.candidates[train], train[truth[train] >= 0]
+    if not len(known) or not (truth[test] >= 0).any():
         raise ValueError("training or test rows of this split are all without truth.")
-
-    def is_right(labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        return (np.abs(labels - truth) <= tolerance)[known]
-
-    right = is_right(_transduce(model, candidates))
-    unmasked = is_right(np.argmax(model.training_output_, axis=1))
-    scores = {
-        "test": float(np.mean((np.abs(predicted - expected) <= tolerance)[tested])),
-        "transductive": float(right.mean()),
-        "unmasked": float(unmasked.mean()),
-    }
+    unmasked = np.argmax(model.training_output_, axis=1)
+    if hasattr(model, "transduction_"):
+        labels = np.asarray(model.transduction_).astype(np.intp)
+    else:
+        labels = np.argmax(np.where(candidates, model.training_output_, -np.inf), axis=1)
+    appeals = {}  # labels before and after
     if hasattr(model, "verdict_"):
-        before = is_right(np.asarray(model.verdict_).astype(np.intp))
-        everywhere = np.ones(len(right), dtype=bool)
-        scores["corrected"] = correction_ratio(everywhere, before, right)
-        scores["broken"] = broken_ratio(everywhere, before, right)
-        if unmasked_verdict is not None:
-            before = is_right(unmasked_verdict)
-            scores["corrected unmasked"] = correction_ratio(everywhere, before, unmasked)
-            scores["broken unmasked"] = broken_ratio(everywhere, before, unmasked)
-    suffix = f"@{tolerance}" if tolerance else ""
-    return {f"{name}{suffix}": value for name, value in scores.items()}
+        appeals[""] = np.asarray(model.verdict_).astype(np.intp), labels
+    if run.method.kind == "plcp" and not run.method.settings and run.method.start == "own":
+        base = replace(run.method, kind="base").build(run.seed, len(X))
+        verdict = np.argmax(base.fit(X, candidates).training_output_, axis=1)
+        appeals[" unmasked"] = verdict, unmasked
 
+    def right(labels: NDArray[np.intp], rows: NDArray[np.intp], most: int) -> NDArray[np.bool_]:
+        return (np.abs(labels - truth[rows]) <= most)[truth[rows] >= 0]
 
-def _free_scores(
-    model: Any, X: NDArray[Any], candidates: NDArray[np.bool_], predicted: NDArray[np.intp]
-) -> dict[str, float]:
-    """Scores of test rows that need no truth, and the share of tied training rows."""
-    scores = {"covering": covering_rate(candidates, predicted)}
-    if hasattr(model, "predict_proba"):
-        scores["approximated"] = approximated_accuracy(candidates, model.predict_proba(X))
-    if hasattr(model, "n_ties_"):
-        scores["ties"] = model.n_ties_ / len(model.training_output_)
+    scores: dict[str, float] = {}
+    everywhere = np.ones(len(known), dtype=bool)
+    for tolerance in (0, *problem.tolerances):
+        found = {
+            "test": float(right(predicted, test, tolerance).mean()),
+            "transductive": float(right(labels, train, tolerance).mean()),
+            "unmasked": float(right(unmasked, train, tolerance).mean()),
+        }
+        for which, pair in appeals.items():
+            before, after = (right(each, train, tolerance) for each in pair)
+            found[f"corrected{which}"] = correction_ratio(everywhere, before, after)
+            found[f"broken{which}"] = broken_ratio(everywhere, before, after)
+        scores |= {within(name, tolerance): value for name, value in found.items()}
     return scores
 
 
-def _luck_scores(
-    method: Method,
-    candidates: NDArray[np.bool_],
-    truth: NDArray[np.intp] | None,
-    tolerances: tuple[int, ...],
-) -> dict[str, float]:
-    if truth is None or not (truth >= 0).any():
-        return {}
-    lowest, known = method.kind == "lowest", truth >= 0
-    return {
-        f"transductive{f'@{t}' if t else ''}": luck(
-            candidates[known], truth[known], t, lowest=lowest
-        )
-        for t in (0, *tolerances)
-    }
+def within(score: str, tolerance: int) -> str:
+    """Name of a score that allows ordered labels a difference."""
+    return f"{score}@{tolerance}" if tolerance else score
 
 
 def peak_memory() -> float | None:

@@ -123,13 +123,10 @@ def overview(result: TableResult) -> Sheet:
     """Lay the table out as the paper does, with one row for it and one for us."""
     percent, rows = result.table.percent, []
     for line in result.table.lines:
-        printed, ours = [], []
-        for cell in (result.cells[line, column] for column in result.columns):
-            paper = cell.paper
-            printed.append(
-                "-" if paper is None else mean_text(paper.mean, paper.std, percent, paper.mark)
-            )
-            ours.append(mean_text(cell.mean, cell.std, percent, cell.outcome))
+        cells = [result.cells[line, column] for column in result.columns]
+        papers = [cell.paper for cell in cells]
+        printed = [mean_text(p.mean, p.std, percent, p.mark) if p else "-" for p in papers]
+        ours = [mean_text(cell.mean, cell.std, percent, cell.outcome) for cell in cells]
         if any(text != "-" for text in printed):
             rows.append((line.title, "paper", *printed))
         rows.append((line.title, "ours", *ours))
@@ -140,18 +137,15 @@ def overview(result: TableResult) -> Sheet:
 def _details(result: TableResult) -> list[Sheet]:
     """One sheet a column: paper, ours, difference, gains and p-value side by side."""
     header: tuple[str, ...] = ("method", "paper", "ours", "ours - paper")
-    compared = any(line.compared for line in result.table.lines)
-    if compared:
+    if any(line.compared for line in result.table.lines):
         header += ("gain in the paper", "our gain", "p", "mark")
     percent, sheets = result.table.percent, []
     for column in result.columns:
         rows = []
         for line in result.table.lines:
             cell = result.cells[line, column]
-            figures = (
-                share(cell.paper.mean if cell.paper else None, percent),
-                share(cell.mean, percent),
-            )
+            printed = cell.paper.mean if cell.paper else None
+            figures = (share(each, percent) for each in (printed, cell.mean))
             row = [line.title, *figures, share(cell.difference, percent, sign=True)]
             pair = cell.comparison
             if pair is not None:
@@ -178,7 +172,8 @@ def _summary(result: TableResult) -> Sheet:
         if line.compared is None:
             continue
         (first, second), counts = line.compared, result.counts(line)
-        row = [f"{first.title} against {second.title}", _counts(result.paper_counts(line))]
+        marks = result.counts(line, paper=True)
+        row = [f"{first.title} against {second.title}", _counts(marks) if any(marks) else "-"]
         row.append(_counts(counts))
         if couplings:
             shown = result.table.source == "test_accuracy" and not first.settings
@@ -197,8 +192,8 @@ def _summary(result: TableResult) -> Sheet:
     return Sheet("Win/tie/loss", header, tuple(rows))
 
 
-def _counts(counts: Sequence[int] | None) -> str:
-    return "-" if counts is None else "/".join(map(str, counts))
+def _counts(counts: Sequence[int]) -> str:
+    return "/".join(map(str, counts))
 
 
 def _ties(result: TableResult, results: Results) -> Sheet:
@@ -305,7 +300,9 @@ def to_markdown(report: Report) -> str:
     """Return the whole report as Markdown."""
     parts = [f"# {report.title}", report.caption]
     for sheet in report.sheets:
-        parts += [f"## {sheet.title}", _pipe_table(sheet)]
+        rows = [sheet.header, ["---"] * len(sheet.header), *sheet.rows]
+        cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows)
+        parts += [f"## {sheet.title}", "\n".join(f"| {row} |" for row in cells)]
     if report.figure is not None:
         parts.append(f"![{report.title}]({report.name}.png)")
     if report.notes:
@@ -374,11 +371,6 @@ def to_latex(report: Report) -> str:
 
 def _latex_row(cells: Sequence[str]) -> str:
     return " & ".join(cell.translate(_ESCAPES) for cell in cells) + r" \\"
-
-
-def _pipe_table(sheet: Sheet) -> str:
-    rows = [sheet.header, tuple("---" for _ in sheet.header), *sheet.rows]
-    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
 
 
 def _facts(rows: Sequence[Row]) -> list[str]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from appellate._files import whole_folder
 from appellate.bases import available_bases
+from appellate.datasets.home import resolve
 from appellate.experiments import studies
 from appellate.experiments.curves import CURVE_METHODS, curve_problems, report_curves
 from appellate.experiments.methods import BASES, Method, deep_missing
-from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems, resolve
+from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems
 from appellate.experiments.protocol import Run
 from appellate.experiments.reports import Report, report_table, write_files, write_page
 from appellate.experiments.results import Results, fill
 from appellate.experiments.rivals import rank_sheet, report_rivals, rival_methods
 from appellate.experiments.studies import DATASET
-from appellate.experiments.tables import TABLES, Column, Table, make_table, plan
+from appellate.experiments.tables import DECLARED, TABLES, Column, Table, make_table, plan
 
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
@@ -30,7 +32,7 @@ class Reproduction:
     Attributes
     ----------
     tables : tuple of str
-        Of `TABLES`.
+        Of `EXPERIMENTS`, those that the data sets at hand allow.
     bases : tuple of str
         Registered names; the ablation, the collaborative term and the studies have PL-AGGD
         alone, as the paper.
@@ -40,6 +42,8 @@ class Reproduction:
         Their seeds.
     missing : dict of str to str
         Data sets that are not there, and why.
+    left_out : tuple of str
+        Why data sets, tables and networks are left out.
     """
 
     tables: tuple[str, ...]
@@ -47,47 +51,41 @@ class Reproduction:
     problems: dict[str, Problem]
     splits: tuple[int, ...]
     missing: dict[str, str]
-
-    def possible(self) -> tuple[str, ...]:
-        """Tables that the data sets at hand allow, in the paper's order."""
-        return tuple(
-            name
-            for name, each in EXPERIMENTS.items()
-            if name in self.tables
-            and (DATASET in self.problems if each.needs_lost else self.problems)
-        )
-
-    def left_out(self) -> list[str]:
-        """Data sets that are not there and tables that cannot be made, and why."""
-        lost = f"it is made of Lost: {self.missing.get(DATASET, 'which is not among --datasets')}"
-        absent = [deep_missing()] if "rivals" in self.tables and deep_missing() else []
-        return [*self.missing.values(), *absent] + [
-            f"{name}: {lost if EXPERIMENTS[name].needs_lost else 'no data set is there'}"
-            for name in self.tables
-            if name not in self.possible()
-        ]
+    left_out: tuple[str, ...]
 
     def runs(self) -> list[Run]:
         """All runs of all tables, each once."""
-        return list(
-            dict.fromkeys(
-                run
-                for table in self.possible()
-                for name, problem in self.problems.items()
-                for run in plan(
-                    [name], EXPERIMENTS[table].methods(self.bases, problem), self.splits
-                )
-            )
-        )
+        found: dict[Run, None] = {}
+        for table, (name, problem) in product(self.tables, self.problems.items()):
+            methods = EXPERIMENTS[table].methods(self.bases, problem)
+            found |= dict.fromkeys(plan([name], methods, self.splits))
+        return list(found)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or study: what is run on a problem, for some bases, and its report."""
+    """A table or study.
+
+    Attributes
+    ----------
+    methods : callable
+        What is run on a problem, for some bases.
+    report : callable
+        From results, bases and reasons for data sets that are not there to the report.
+    needs_lost : bool
+        Whether it cannot be made without Lost.
+    has_all : bool
+        Whether all data sets and bases that are known are the default, not the paper's; and
+        networks.
+    load : callable
+        From names of data sets to problems and reasons, as `load_problems`.
+    """
 
     methods: Callable[[Sequence[str], Problem], Iterable[Method]]
     report: Callable[[Results, Sequence[str], Mapping[str, str]], Report]
     needs_lost: bool = False
+    has_all: bool = False
+    load: Callable[[list[str]], tuple[dict[str, Problem], dict[str, str]]] = load_problems
 
 
 def _of_paper(name: str) -> Experiment:
@@ -97,14 +95,19 @@ def _of_paper(name: str) -> Experiment:
     return Experiment(lambda bases, _: make_table(name, bases).methods(), report)
 
 
-EXPERIMENTS = {name: _of_paper(name) for name in TABLES[:-2]} | {
+EXPERIMENTS = {name: _of_paper(name) for name in DECLARED} | {
     "sensitivity": Experiment(studies.sensitivity_methods, studies.report_sensitivity, True),
     "trajectories": Experiment(studies.traced, studies.report_trajectories, True),
     "authors": Experiment(
-        lambda bases, _: studies.authors_tables(bases)[0].methods(), studies.report_authors, True
+        lambda bases, _: studies.authors_tables(bases)[0].methods(),
+        studies.report_authors,
+        needs_lost=True,
+        load=studies.load_with_raw_lost,
     ),
-    "rivals": Experiment(rival_methods, report_rivals),
-    "curves": Experiment(lambda *_: CURVE_METHODS, report_curves),
+    "rivals": Experiment(rival_methods, report_rivals, has_all=True),
+    "curves": Experiment(
+        lambda *_: CURVE_METHODS, report_curves, load=lambda _: (curve_problems(), {})
+    ),
 }
 
 
@@ -119,34 +122,35 @@ def request(
         If a name is not known, or no table can be made; it says what to do.
     """
 
-    def choose(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:
+    def choose(
+        given: Iterable[str], known: Iterable[str], usual: Iterable[str], what: str
+    ) -> list[str]:
         names = [name.strip() for each in given for name in each.split(",")]
-        return list(dict.fromkeys(resolve(n, list(known), what) for n in names or known))
+        return list(dict.fromkeys(resolve(n, list(known), what) for n in names or usual))
 
-    (name,) = choose([table], [*EXPERIMENTS, "all"], "table")
-    datasets, bases = list(datasets), list(bases)
-    known = choose(datasets, [*DATASETS, *FURTHER], "data set")
-    if not datasets and name != "rivals":
-        known = list(DATASETS)
-    chosen = tuple(choose(bases, available_bases(), "base classifier"))
-    if not bases and name != "rivals":
-        chosen = tuple(BASES)
-    problems, missing = (curve_problems(), {}) if name == "curves" else load_problems(known)
-    if name == "authors" and DATASET in problems:
-        problems[studies.RAW.dataset] = studies.load_raw_lost()
+    name = resolve(table, [*EXPERIMENTS, "all"], "table")
     tables = TABLES if name == "all" else (name,)
-    what = Reproduction(tables, chosen, problems, tuple(splits), missing)
-    if DATASET not in known and all(EXPERIMENTS[each].needs_lost for each in tables):
+    first, sets = EXPERIMENTS[tables[0]], [*DATASETS, *FURTHER]
+    known = choose(datasets, sets, sets if first.has_all else DATASETS, "data set")
+    usual = available_bases() if first.has_all else BASES
+    chosen = choose(bases, available_bases(), usual, "base classifier")
+    problems, missing = first.load(known)
+    lacking = [t for t in tables if EXPERIMENTS[t].needs_lost and DATASET not in problems]
+    if DATASET not in known and len(lacking) == len(tables):
         raise ValueError(
             f"{', '.join(tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "
             f"--datasets {','.join([*known, DATASET])}"
         )
-    if not what.possible():
+    if not problems or len(lacking) == len(tables):
         raise ValueError(
             "none of the data sets that this needs is there. Name the folder that has them with "
             "the environment variable APPELLATE_DATA_HOME."
         )
-    return what
+    why = f"it is made of Lost: {missing.get(DATASET, 'which is not among --datasets')}"
+    networks = [deep_missing()] if first.has_all and deep_missing() else []
+    left_out = (*missing.values(), *networks, *(f"{table}: {why}" for table in lacking))
+    there = tuple(table for table in tables if table not in lacking)
+    return Reproduction(there, tuple(chosen), problems, tuple(splits), missing, left_out)
 
 
 def file_names(tables: Iterable[str]) -> list[str]:
@@ -164,12 +168,12 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
     """
     reports = {
         table: EXPERIMENTS[table].report(results, what.bases, what.missing)
-        for table in what.possible()
+        for table in what.tables
     }
     _write(
         reports.values(),
         folder,
-        what.possible(),
+        what.tables,
         title="PLCP: the paper's tables, reproduced",
         lead="Every figure that the paper prints stands beside the one computed here, on "
         f"{len(what.splits)} random 50/50 splits of each data set.",

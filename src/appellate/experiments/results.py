@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from appellate.experiments.methods import Method, splits_of
 from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.problems import Problem
-from appellate.experiments.protocol import Run
+from appellate.experiments.protocol import Run, within
 from appellate.experiments.runner import code_version
 from appellate.experiments.store import Row, Store
 from appellate.experiments.tables import COLUMNS, Column, Line, Table
@@ -109,18 +110,13 @@ class TableResult:
     columns: tuple[Column, ...]
     cells: dict[tuple[Line, Column], Cell]
 
-    def counts(self, line: Line) -> tuple[int, int, int]:
-        """Wins, ties and losses over the columns."""
-        found = [self.cells[line, column].outcome for column in self.columns]
+    def counts(self, line: Line, *, paper: bool = False) -> tuple[int, int, int]:
+        """Wins, ties and losses over the columns; or by the paper's marks, where it has some."""
+        cells = [self.cells[line, column] for column in self.columns]
+        found = [cell.outcome for cell in cells]
+        if paper:
+            found = [cell.paper.mark or "tie" for cell in cells if cell.paper is not None]
         return found.count("win"), found.count("tie"), found.count("loss")
-
-    def paper_counts(self, line: Line) -> tuple[int, int, int] | None:
-        """The same by the paper's marks, over the same columns; None if it has none."""
-        figures = [self.cells[line, column].paper for column in self.columns]
-        marks = [figure.mark for figure in figures if figure is not None]
-        if line.compared is None or not marks:
-            return None
-        return marks.count("win"), marks.count(""), marks.count("loss")
 
     def improvement(self, line: Line, *, paper: bool = False) -> float | None:
         """Average improvement ratio of the line's first method over its second."""
@@ -140,11 +136,21 @@ def fill(table: Table, results: Results, columns: Sequence[Column] = COLUMNS) ->
     """Compute the cells of a table from the stored runs."""
     there = tuple(column for column in columns if column.dataset in results.problems)
     named = {line.method: line.paper or line.title for line in reversed(table.lines)}
-    cells = {
-        (line, column): _cell(table, line, column, results, named)
-        for line in table.lines
-        for column in there
-    }
+    cells = {}
+    for line, column in product(table.lines, there):
+        score = within(line.score, column.tolerance)
+        values = results.scores(column.dataset, line.method, score)
+        printed = partial(lookup, table.source, column=column.paper or column.title)
+        cell = Cell(*mean_spread(values), printed(line.paper or line.title))
+        if values is not None and line.compared is not None:
+            one, two = (results.scores(column.dataset, each, score) for each in line.compared)
+            first, second = (printed(named.get(each, "")) for each in line.compared)
+            cell = replace(
+                cell,
+                comparison=None if one is None or two is None else paired_comparison(one, two),
+                paper_gain=None if first is None or second is None else first.mean - second.mean,
+            )
+        cells[line, column] = cell
     return TableResult(table, there, cells)
 
 
@@ -158,25 +164,3 @@ def mean_spread(values: NDArray[np.float64] | None) -> tuple[float | None, float
 def finite(value: float) -> float | None:
     """Return a number, or None for NaN and infinity."""
     return value if np.isfinite(value) else None
-
-
-def _cell(
-    table: Table, line: Line, column: Column, results: Results, named: Mapping[Method, str]
-) -> Cell:
-    def printed(name: str) -> Figure | None:
-        return lookup(table.source, name, column.paper or column.title)
-
-    score, paper = column.score(line.score), printed(line.paper or line.title)
-    values = results.scores(column.dataset, line.method, score)
-    if values is None:
-        return Cell(None, None, paper)
-    cell = Cell(*mean_spread(values), paper)
-    if line.compared is None:
-        return cell
-    one, two = (results.scores(column.dataset, method, score) for method in line.compared)
-    first, second = (printed(named.get(method, "")) for method in line.compared)
-    return replace(
-        cell,
-        comparison=None if one is None or two is None else paired_comparison(one, two),
-        paper_gain=None if first is None or second is None else first.mean - second.mean,
-    )

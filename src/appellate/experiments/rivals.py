@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +63,8 @@ def mean_ranks(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
     >>> mean_ranks({"a": [0.9, 0.5], "b": [0.8, 0.5]})
     {'a': 1.25, 'b': 1.75}
     """
+    if not scores:
+        return {}
     ranks = rankdata(-np.array(list(scores.values())), axis=0).mean(axis=1)
     return dict(zip(scores, ranks.tolist(), strict=True))
 
@@ -89,7 +90,7 @@ def rank_sheet(table: Table, results: Results) -> Sheet:
     wanted = {e.title for e in table.lines if e.score == score}
     there = {t: v for t, v in found.items() if v is not None and t in wanted}
     common = min(map(len, there.values()), default=0)  # deep methods have the first few
-    ranks = mean_ranks({t: v[:common].tolist() for t, v in there.items()}) if there else {}
+    ranks = mean_ranks({t: v[:common].tolist() for t, v in there.items()})
     rows = [(t, f"{r:.2f}") for t, r in sorted(ranks.items(), key=lambda pair: pair[1])]
     title = f"Ranks. {rank_note(len(ranks), common, 'splits')}"
     return Sheet(title, ("method", "mean rank"), tuple(rows))
@@ -103,26 +104,46 @@ def report_rivals(results: Results, bases: Sequence[str], *_: object) -> Report:
     on all sets.
     """
     problems = results.problems
-    methods = {n: rival_methods(bases, problem) for n, problem in problems.items()}
+    runs = [(n, m) for n, problem in problems.items() for m in rival_methods(bases, problem)]
+    seconds: Seconds = {}
+    for name, method in runs:
+        rows = (results.row(name, method, split) for split in results.splits)
+        taken = [row.seconds for row in rows if row is not None and row.seconds > 0]
+        if taken:  # luck takes none
+            seconds[method.title, name] = float(np.mean(taken))
     sheets, records, notes = [], [], []
-    seconds = _seconds(results, methods)
     for score, title in (("test", "Test accuracy"), ("transductive", "Transductive accuracy")):
         found: Scores = {}
-        for name, each in methods.items():
-            for method in each:
-                values = results.scores(name, method, score)
-                if values is not None:
-                    found.setdefault(method.title, {})[name] = values
+        for name, method in runs:
+            values = results.scores(name, method, score)
+            if values is not None:
+                found.setdefault(method.title, {})[name] = values
         datasets = [name for name in problems if any(name in each for each in found.values())]
-        sheets.append(_sheet(title, found, {n: problems[n].title for n in datasets}, seconds))
-        whole = [method for method, each in found.items() if len(each) == len(datasets)]
-        notes.append(f"{title}: {rank_note(len(whole), len(datasets), 'data sets')}")
-        records += [
-            _record(score, m, n, v) | {"seconds": seconds.get((m, n))}
-            for m, each in found.items()
-            for n, v in each.items()
-        ]
-    sheets += [_seconds_sheet(seconds, problems), _couplings(results, bases)]
+        whole = {m: each for m, each in found.items() if len(each) == len(datasets)}
+        ranks = mean_ranks({m: [each[n].mean() for n in datasets] for m, each in whole.items()})
+        notes.append(f"{title}: {rank_note(len(ranks), len(datasets), 'data sets')}")
+        best = {
+            n: max((each[n] for each in found.values() if n in each), key=np.mean)
+            for n in datasets
+        }
+        lines = []
+        for m in sorted(found, key=lambda m: (ranks.get(m, np.inf), m)):
+            cells = [_cell(found[m][n], best[n]) if n in found[m] else "-" for n in datasets]
+            taken = [seconds[m, n] for n in datasets if (m, n) in seconds]
+            mean = f"{np.mean(taken):.1f}" if taken else "-"
+            lines.append((m, f"{ranks[m]:.1f}" if m in ranks else "-", mean, *cells))
+        header = ("method", "rank", "seconds", *(problems[n].title for n in datasets))
+        sheets.append(Sheet(title, header, tuple(lines)))
+        for m, n, values in ((m, n, v) for m, each in found.items() for n, v in each.items()):
+            record = {"score": score, "method": m, "dataset": n, "splits": len(values)}
+            record |= zip(("mean", "deviation"), mean_spread(values), strict=True)
+            records.append(record | {"seconds": seconds.get((m, n))})
+    spent = [
+        (m, *(f"{seconds[m, n]:.2f}" if (m, n) in seconds else "-" for n in problems))
+        for m in dict.fromkeys(m for m, _ in seconds)
+    ]
+    title = "Processor seconds to fit and predict, one thread"
+    sheets += [Sheet(title, ("method", *problems), tuple(spent)), _couplings(results, bases)]
     caption = (
         "Mean and standard deviation over splits, the best mean rank first; processor seconds to "
         "fit and predict are the mean over the data sets. A circle (○): significantly below the "
@@ -131,25 +152,8 @@ def report_rivals(results: Results, bases: Sequence[str], *_: object) -> Report:
     )
     notes.append(f"{len(results.splits)} splits. {FIXED}")
     notes.append(f"Left out: {deep_missing()}" if deep_missing() else SETTING)
-    title = "Rivals"
-    return Report("rivals", title, caption, tuple(sheets), tuple(records), tuple(notes))
-
-
-def _sheet(title: str, found: Scores, datasets: Mapping[str, str], seconds: Seconds) -> Sheet:
-    whole = {m: each for m, each in found.items() if len(each) == len(datasets)}
-    ranks = mean_ranks({m: [each[n].mean() for n in datasets] for m, each in whole.items()})
-    best = {
-        n: max((each[n] for each in found.values() if n in each), key=np.mean) for n in datasets
-    }
-    rows = []
-    for method in sorted(found, key=lambda m: (ranks.get(m, np.inf), m)):
-        cells = [
-            "-" if n not in found[method] else _cell(found[method][n], best[n]) for n in datasets
-        ]
-        rank = f"{ranks[method]:.1f}" if method in ranks else "-"
-        taken = [seconds[method, n] for n in datasets if (method, n) in seconds]
-        rows.append((method, rank, f"{np.mean(taken):.1f}" if taken else "-", *cells))
-    return Sheet(title, ("method", "rank", "seconds", *datasets.values()), tuple(rows))
+    texts = ("rivals", "Rivals", caption)
+    return Report(*texts, tuple(sheets), tuple(records), tuple(notes))
 
 
 def _cell(values: NDArray[np.float64], best: NDArray[np.float64]) -> str:
@@ -157,33 +161,6 @@ def _cell(values: NDArray[np.float64], best: NDArray[np.float64]) -> str:
     if both > 1:
         worse = paired_comparison(values[:both], best[:both]).outcome(test="corrected")
     return mean_text(*mean_spread(values), outcome=worse)
-
-
-def _record(score: str, method: str, name: str, values: NDArray[np.float64]) -> dict[str, Any]:
-    numbers = dict(zip(("mean", "deviation"), mean_spread(values), strict=True))
-    return {"score": score, "method": method, "dataset": name, "splits": len(values), **numbers}
-
-
-def _seconds(results: Results, methods: Mapping[str, list[Method]]) -> Seconds:
-    """Mean time to fit and predict, by method and data set; luck takes none."""
-    found = {}
-    for name, each in methods.items():
-        for method in each:
-            rows = [results.row(name, method, split) for split in results.splits]
-            taken = [row.seconds for row in rows if row is not None and row.seconds > 0]
-            if taken:
-                found[method.title, name] = float(np.mean(taken))
-    return found
-
-
-def _seconds_sheet(seconds: Seconds, datasets: Iterable[str]) -> Sheet:
-    names, titles = list(datasets), dict.fromkeys(title for title, _ in seconds)
-    rows = [
-        (t, *(f"{seconds[t, n]:.2f}" if (t, n) in seconds else "-" for n in names)) for t in titles
-    ]
-    return Sheet(
-        "Processor seconds to fit and predict, one thread", ("method", *names), tuple(rows)
-    )
 
 
 def _couplings(results: Results, bases: Sequence[str]) -> Sheet:
@@ -198,10 +175,8 @@ def _couplings(results: Results, bases: Sequence[str]) -> Sheet:
                     pair = paired_comparison(one, two)
                     outcomes["t"].append(pair.outcome())
                     outcomes["corrected"].append(pair.outcome(test="corrected"))
-            counts = ("/".join(str(o.count(w)) for w in _OUTCOMES) for o in outcomes.values())
+            words = ("win", "tie", "loss")
+            counts = ("/".join(str(o.count(w)) for w in words) for o in outcomes.values())
             rows.append((f"{title} against B", score, str(len(outcomes["t"])), *counts))
     header = ("comparison", "score", "cells", "win/tie/loss, paired t", "by Nadeau and Bengio")
     return Sheet("Coupled over base", header, tuple(rows))
-
-
-_OUTCOMES = ("win", "tie", "loss")

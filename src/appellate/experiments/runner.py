@@ -119,11 +119,12 @@ def _run_on_loky(
 
     from joblib import Parallel, delayed, parallel_config
 
+    follow = {"initializer": _follow, "initargs": (os.getpid(),)}
     try:
-        with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1, **follow):
             parallel = Parallel(return_as="generator_unordered", batch_size=1)
             yield from parallel(
-                delayed(_execute_for)(os.getpid(), key, run, problems[run.dataset])
+                delayed(execute_keyed)(key, run, problems[run.dataset])
                 for key, run in runs.items()
             )
     except BrokenProcessPool as error:
@@ -133,23 +134,15 @@ def _run_on_loky(
         ) from error
 
 
-def _execute_for(driver: int, key: str, run: Run, problem: Problem) -> tuple[str, Outcome]:
-    """Execute a run in a worker that ends with its driver."""
-    _follow(driver)
-    return execute_keyed(key, run, problem)
-
-
-@cache
 def _follow(driver: int) -> None:
-    """End this process soon after its driver was killed, not minutes later."""
+    """End this worker soon after its driver was killed, also while it waits for its first run."""
 
     def watch() -> None:
         while os.getppid() == driver:
             time.sleep(1)
         os._exit(1)
 
-    if os.getppid() == driver:
-        Thread(target=watch, daemon=True).start()
+    Thread(target=watch, daemon=True).start()
 
 
 def execute_keyed(key: str, run: Run, problem: Problem) -> tuple[str, Outcome]:

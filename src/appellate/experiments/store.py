@@ -151,7 +151,15 @@ class Store:
             execute(_TABLE)
             execute(f"PRAGMA application_id = {_APPLICATION}")
             execute(f"PRAGMA user_version = {VERSION}")
-        _retry(lambda: execute("PRAGMA journal_mode = WAL"))
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:  # changing the journal does not wait for another process
+            try:
+                execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -181,19 +189,6 @@ def _check_file(path: Path) -> None:
         what = f"is a store of version {found}, this appellate reads version {VERSION}"
     if what:
         raise StoreError(f"'{path}' {what}; it is left as it is. Name another file with --store.")
-
-
-def _retry(action: Any) -> None:
-    """Repeat while another process holds the lock: changing the journal does not wait."""
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            action()
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
 
 
 def _dump(document: Any) -> str:

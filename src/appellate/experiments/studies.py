@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from appellate.datasets import load_lost
 from appellate.experiments import problems
 from appellate.experiments.authors import AUTHORS, corrected_shares, stopping_round
 from appellate.experiments.figures import OURS, place_legend
@@ -111,7 +110,7 @@ def trace_methods() -> dict[str, Method]:
 def report_sensitivity(results: Results, *_: object) -> Report:
     """Report the four curves over lambda, alpha, gamma and k on Lost."""
     reference = results.scores(DATASET, coupled(BASE), "test")
-    sheets, records = [], []
+    sheets, records, stacked = [], [], []
     for curve in CURVES:
         rows = []
         for value in curve.values:
@@ -126,6 +125,7 @@ def report_sensitivity(results: Results, *_: object) -> Report:
             first, last = mean_spread(test), mean_spread(training)
             name = f"{value:g}{' (the paper)' if default else ''}"
             rows.append((name, mean_text(*first), *told, mean_text(*last)))
+            stacked.append((curve.symbol, name, mean_text(*first), mean_text(*last), told[-1]))
             numbers = (*first, *last, pair.difference, finite(pair.t_pvalue))
             named = (curve.parameter, curve.symbol, value, default, *numbers)
             records.append(dict(zip(_RECORDED, named, strict=True)))
@@ -142,16 +142,10 @@ def report_sensitivity(results: Results, *_: object) -> Report:
         notes.append(f"PL-AGGD alone: test accuracy {share(float(base.mean()))}.")
     title = "Sensitivity of PL-AGGD-PLCP on Lost"
     caption = "Test accuracy when one parameter is varied and the others are the paper's."
-    sheets, drawn = [_stack(sheets), *sheets], _draw_sensitivity(results)
-    texts = "sensitivity", title, caption
-    return Report(*texts, tuple(sheets), tuple(records), tuple(notes), drawn)
-
-
-def _stack(sheets: list[Sheet]) -> Sheet:
-    """All curves in one sheet."""
-    rows = [(s.header[0], row[0], row[1], row[-1], row[4]) for s in sheets for row in s.rows]
-    header = ("parameter", "value", "test accuracy", _TRAINING, "mark")
-    return Sheet("Overview", header, tuple(rows))
+    columns = ("parameter", "value", "test accuracy", _TRAINING, "mark")
+    all_sheets = (Sheet("Overview", columns, tuple(stacked)), *sheets)
+    texts, drawn = ("sensitivity", title, caption), _draw_sensitivity(results)
+    return Report(*texts, all_sheets, tuple(records), tuple(notes), drawn)
 
 
 def traced(_: object, problem: Problem) -> list[Method]:
@@ -167,7 +161,13 @@ def report_trajectories(results: Results, *_: object) -> Report:
         found = {s: row.details for s, row in rows.items() if row is not None and row.details}
         if not found:
             continue
-        counts.append(_count_row(title, list(found.values())))
+        told = [
+            (each["mislabeled"], each["corrected"], *(each["counts"][kind] for kind in KINDS))
+            for each in found.values()
+        ]
+        counts.append(
+            (title, *(f"{sum(each) / len(told):.1f}" for each in zip(*told, strict=True)))
+        )
         base, graph = title.split(",")[0], "," in title
         for kind in ("rises", "starts high"):
             if (base, kind) in REPRESENTATIVE_ERRORS and graph == (kind == "starts high"):
@@ -179,7 +179,13 @@ def report_trajectories(results: Results, *_: object) -> Report:
             first = found[split]["examples"][kind][0]
             arrows = _arrows(first["false_confidence"], first["true_confidence"])
             examples.append((title, kind, "ours", f"{first['row']} (split {split})", *arrows))
-            records += [_record(title, kind, split, e) for e in found[split]["examples"][kind]]
+            for each in found[split]["examples"][kind]:
+                record = {"base": title, "error": kind, "split": split}
+                record |= {key: each[key] for key in ("row", "false_label", "true_label")}
+                for which in ("false", "true"):
+                    names = (f"{which}_{when}" for when in ("start", "alone", "coupled"))
+                    record |= zip(names, each[f"{which}_confidence"], strict=True)
+                records.append(record)
     header = (
         *("base", "error", "source", "row", "false label alone", "true label alone"),
         *("false label with PLCP", "true label with PLCP"),
@@ -207,21 +213,6 @@ def report_trajectories(results: Results, *_: object) -> Report:
 def _arrows(false: Any, true: Any) -> list[str]:
     steps = ((each, i) for i in (0, 1) for each in (false, true))
     return [f"{each[i]:.4f} → {each[i + 1]:.4f}" for each, i in steps]
-
-
-def _count_row(title: str, found: list[Any]) -> tuple[str, ...]:
-    n = len(found)
-    numbers = [sum(each[name] for each in found) / n for name in ("mislabeled", "corrected")]
-    numbers += [sum(each["counts"][kind] for each in found) / n for kind in KINDS]
-    return (title, *(f"{number:.1f}" for number in numbers))
-
-
-def _record(title: str, kind: str, split: int, example: dict[str, Any]) -> dict[str, Any]:
-    names = ("start", "alone", "coupled")
-    false = {f"false_{n}": v for n, v in zip(names, example["false_confidence"], strict=True)}
-    true = {f"true_{n}": v for n, v in zip(names, example["true_confidence"], strict=True)}
-    labels = {key: example[key] for key in ("row", "false_label", "true_label")}
-    return {"base": title, "error": kind, "split": split, **labels, **false, **true}
 
 
 def _draw_sensitivity(results: Results) -> Figure:
@@ -290,23 +281,16 @@ def _draw_trajectories(results: Results) -> Figure | None:
 # -- the authors' reading of the paper ------------------------------------------------------
 
 
-def load_raw_lost() -> Problem:
-    """Load Lost without scaling, as the authors' PL-AGGD and PLCP have it.
-
-    `load_problem` z-scores it, as their PL-CL does.
-
-    Raises
-    ------
-    UnavailableError
-        If its file is missing or cannot be read.
-    """
-    found, data = problems.load_problem("lost"), load_lost(download_if_missing=False)
-    rows = np.asarray(data.X, dtype=np.float64)
-    return replace(found, name="lost_raw", title="Lost (as it stands)", X=rows)
-
-
-RAW = Column("Lost (as it stands)", "lost_raw", paper="Lost")
+_RAW = Column(problems.RAW["lost_raw"].title, "lost_raw", paper="Lost")
 _ROUNDS = 10  # in which the paper's rule is looked for
+
+
+def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]:
+    """Load data sets as `load_problems`, and Lost also as it stands, where it is there."""
+    found, missing = problems.load_problems(names)
+    if DATASET in found:
+        found[_RAW.dataset] = problems.load_problem(_RAW.dataset)
+    return found, missing
 
 
 def authors_tables(bases: Sequence[str]) -> list[Table]:
@@ -323,7 +307,7 @@ def authors_tables(bases: Sequence[str]) -> list[Table]:
 
 def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
     """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
-    filled = [fill(table, results, (*COLUMNS, RAW)) for table in authors_tables(bases)]
+    filled = [fill(table, results, (*COLUMNS, _RAW)) for table in authors_tables(bases)]
     report = report_table(filled[0], results, missing)
     trained = replace(overview(filled[1]), title="Transductive accuracy")
     sheets = (*report.sheets, trained, _stopping_sheet(results))
@@ -334,32 +318,25 @@ def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str,
 
 def _stopping_sheet(results: Results) -> Sheet:
     """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
-    rows, found, splits = [], results.problems, results.splits
-    for name in ("lost", RAW.dataset):
-        for method in (coupled("aggd"), AUTHORS):
-            told = [_history(method, found[name], split) for split in splits]
-            shares = np.array([each for each, _ in told]).mean(axis=0)
-            stops = [stop for _, stop in told if stop is not None]
-            text = f"{len(stops)} of {len(splits)}"
-            text += f", after round {np.mean(stops):.1f}" if stops else ""
-            numbers = (share(v, percent=True) for v in (*shares[:3], shares[3:].max()))
-            rows.append((found[name].title, method.title, *numbers, text))
+    rows, splits = [], results.splits
+    for name, method in product((DATASET, _RAW.dataset), (coupled(BASE), AUTHORS)):
+        problem, shares, stops = results.problems[name], [], []
+        for split in splits:
+            train, _ = split_rows(len(problem.X), split)
+            model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
+            history = model.fit(problem.X[train], problem.candidates[train]).label_history_
+            truth: Any = problem.truth
+            shares.append(corrected_shares(history, truth[train]))
+            stops.append(stopping_round(history, truth[train]))
+        mean = np.mean(shares, axis=0)
+        ended = [stop for stop in stops if stop is not None]
+        text = f"{len(ended)} of {len(splits)}"
+        text += f", after round {np.mean(ended):.1f}" if ended else ""
+        numbers = (share(v, percent=True) for v in (*mean[:3], mean[3:].max()))
+        rows.append((problem.title, method.title, *numbers, text))
     title = (
         f"The paper's rule to stop, {_ROUNDS} rounds: per cent of the wrong training labels that "
         "a round corrects (it needs the truth, and stops after two rounds in a row above 5)"
     )
     rounds = ("round 1", "round 2", "round 3", "most of the later")
     return Sheet(title, ("data set", "method", *rounds, "splits that stop"), tuple(rows))
-
-
-def _history(
-    method: Method, problem: Problem, split: int
-) -> tuple[NDArray[np.float64], int | None]:
-    """Shares of wrong labels that every round corrects, and the round after which to stop."""
-    if problem.truth is None:
-        raise ValueError("the paper's rule needs the truth.")
-    train, _ = split_rows(len(problem.X), split)
-    model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)
-    history = model.fit(problem.X[train], problem.candidates[train]).label_history_
-    truth = problem.truth[train]
-    return corrected_shares(history, truth), stopping_round(history, truth)
