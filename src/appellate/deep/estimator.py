@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
-from appellate.base import AppealClassifier, Model, Result
+from appellate.base import AppealClassifier, Model, ProbabilityModel, Result
 from appellate.confidence import normalize_entries
 from appellate.costs import candidate_costs
 from appellate.deep.data import ArrayInputs, Scaling, open_inputs
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Networks(Model):
+class Networks(ProbabilityModel):
     """The fitted networks: what remains of a fit.
 
     As state, for files and copies, they are plain arrays and the plan to make them anew.
@@ -68,10 +68,6 @@ class Networks(Model):
         """Probabilities of new rows by the head, (m, l)."""
         heads = self.heads(X)
         return heads.get(self.head, heads["base"])
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores, which are probabilities already."""
-        return scores
 
     def light(self) -> Networks:
         """Forget the training rows."""
