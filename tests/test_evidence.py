@@ -227,7 +227,10 @@ def test_kinds_of_evidence_multiply():
     expected = candidates * np.exp(logs) * P
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(evidence.entries.scatter(estep(P, evidence, 0.0)), expected)
-    decided = evidence.decide(np.array([3, 7]), np.array([0, 4]))
+    logs = evidence.logs()
+    logs[[3, 7]] = -np.inf
+    logs[[3, 7], [0, 4]] = 0
+    decided = Evidence.of_logs(logs)
     posterior = decided.entries.scatter(estep(P, decided, 1.0))
     assert posterior[3, 0] == posterior[7, 4] == 1
     some = evidence.take(np.array([5, 2]))

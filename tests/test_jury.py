@@ -21,6 +21,7 @@ from appellate import (
     PLCPClassifier,
     PLECOCClassifier,
     PLKNNClassifier,
+    SoftLabelClassifier,
     SUREClassifier,
     landmarks,
 )
@@ -29,6 +30,7 @@ from appellate.datasets import make_partial_labels
 from appellate.evidence import Evidence, Scale, estep
 from appellate.io import load_model, save_model
 from appellate.jurors import (
+    Decision,
     ForestJuror,
     KernelJuror,
     LeaveOneOutJuror,
@@ -37,6 +39,7 @@ from appellate.jurors import (
     Replicas,
     SupervisedExpert,
     Trees,
+    log_shares,
     make_folds,
     seat,
 )
@@ -427,6 +430,35 @@ def test_who_cannot_sit(data, member):
     X, candidates, _ = data
     with pytest.raises(TypeError, match="cannot be a member of a jury"):
         JuryClassifier([member]).fit(X, candidates)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        SoftLabelClassifier(LogisticRegression()),
+        PLCPClassifier(SoftLabelClassifier(LogisticRegression()), head="base"),
+        PLCPClassifier(SUREClassifier(), head="mean"),
+        pytest.param("PRODENClassifier", marks=needs_torch),
+    ],
+)
+def test_probabilities_are_heard_as_logarithms(data, member):
+    X, candidates, _ = data
+    if isinstance(member, str):
+        from appellate.deep import PRODENClassifier
+
+        member = PRODENClassifier("linear", n_epochs=1, random_state=0)
+    member = clone(member).fit(X, candidates)
+    expected = log_shares(member.predict_proba(X), len(X))
+    np.testing.assert_array_equal(Decision(member).predict(X), expected)
+
+
+@needs_torch
+def test_a_network_judges_no_row_that_it_saw(data):
+    """Its partner is a network too, which has no leave-one-out output."""
+    from appellate.deep import PRODENClassifier
+
+    member = PRODENClassifier("linear", n_epochs=1, partner="non-candidate", head="partner")
+    assert type(seat(member, data[0], None, None)) is SupervisedExpert
 
 
 def test_members_of_two_labels():

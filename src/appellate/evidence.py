@@ -142,13 +142,6 @@ class Evidence:
             )
         return Evidence.of_logs(self.logs() + matrix)
 
-    def decide(self, rows: NDArray[np.intp], labels: NDArray[np.intp]) -> Evidence:
-        """Return the evidence with some rows' labels decided; nothing else counts for them."""
-        matrix = self.logs()
-        matrix[rows] = -np.inf
-        matrix[rows, labels] = 0.0
-        return Evidence.of_logs(matrix)
-
     def take(self, rows: NDArray[Any]) -> Evidence:
         """Return the evidence of some rows."""
         possible = self.entries.scatter(np.ones(len(self.entries), dtype=bool))

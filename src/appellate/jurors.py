@@ -24,7 +24,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import has_fit_parameter
 
-from appellate.base import seeded
+from appellate.base import PartialLabelClassifier, ProbabilityModel, seeded
 from appellate.bases.ridge import KernelClassifier
 from appellate.evidence import Evidence, Groups
 from appellate.numerics.entries import Values
@@ -330,13 +330,15 @@ class Trees:
 
 @dataclass(frozen=True)
 class Decision:
-    """A fitted classifier of candidate sets, by its scores."""
+    """A fitted classifier of candidate sets, by its scores, or logarithms of probabilities."""
 
     model: Any
 
     def predict(self, X: NDArray[Any]) -> Scores:
         """Score new rows, (m, l), also where there are two labels."""
-        if not hasattr(self.model, "decision_function"):
+        ours = isinstance(self.model, PartialLabelClassifier)
+        shares = ours and isinstance(self.model._head(), ProbabilityModel)
+        if shares or not hasattr(self.model, "decision_function"):
             return log_shares(np.asarray(self.model.predict_proba(X)), len(X))
         scores = np.asarray(self.model.decision_function(X), dtype=np.float64)
         return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
@@ -424,7 +426,8 @@ def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Exper
     elif isinstance(member, type) or not callable(getattr(member, "fit", None)):
         raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
     elif has_fit_parameter(member, "supervision"):
-        honest = isinstance(member, KernelClassifier) or getattr(member, "head", "") == "partner"
+        coupled = hasattr(member, "kernel") and getattr(member, "head", "") == "partner"
+        honest = coupled or isinstance(member, KernelClassifier)
         kind = LeaveOneOutJuror if honest else SupervisedExpert
     elif is_classifier(member):
         if not has_fit_parameter(member, "sample_weight") or not hasattr(member, "predict_proba"):
