@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -167,7 +167,12 @@ class TestimonyClassifier(AppealClassifier):
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
             before = hear(heard, regressions, decided=blind, ordered=self.ordered).posterior
-            self._audit(before[drawn[known]], decided[drawn])
+            before, truth = before[drawn[known]], decided[drawn]
+            self.temperature_ = audit_temperature(before, truth)
+            right = int(np.sum(self._choose(before, np.ones_like(before)) == truth))
+            low, high = share_interval(right, len(truth))
+            accuracy = right / len(truth)
+            self.audit_ = {"rows": len(truth), "accuracy": accuracy, "low": low, "high": high}
         crowd = hearing = hear(heard, decided=certainly, ordered=self.ordered)
         if regressions is not None:
             hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
@@ -228,13 +233,6 @@ class TestimonyClassifier(AppealClassifier):
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
         return answers, decided, drawn & (decided >= 0)
 
-    def _audit(self, posterior: Matrix, truth: NDArray[np.intp]) -> None:
-        self.temperature_ = audit_temperature(posterior, truth)
-        right = int(np.sum(self._choose(posterior, np.ones(posterior.shape, dtype=bool)) == truth))
-        low, high = share_interval(right, len(truth))
-        accuracy = right / len(truth)
-        self.audit_ = {"rows": len(truth), "accuracy": accuracy, "low": low, "high": high}
-
     def _fill(
         self, posterior: Matrix, known: NDArray[np.bool_], unheard: NDArray[Any] | None
     ) -> Matrix:
@@ -270,41 +268,34 @@ class CrowdModel(Model):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CrowdDocket(Docket):
     """The docket of answers: beside the usual columns votes, suspicion and the runner-up."""
 
-    votes: Matrix = field(default_factory=lambda: np.empty((0, 0)))
-    suspicion: Matrix = field(default_factory=lambda: np.empty(0))
+    votes: Matrix
+    suspicion: Matrix
 
     def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
         """Return the table as a dict of arrays, one a column."""
         table = super().columns(separator)
-        rows = np.arange(len(self.candidates))
-        answered = self.candidates.any(axis=1)
-        outside = ~self.candidates[rows, self.appeal]
-        outcome = table["outcome"].copy()
-        outcome[outside] = "outside the answers"
-        outcome[~answered] = "unanswered"
+        rows, outcome = np.arange(len(self.candidates)), table["outcome"].copy()
+        outcome[~self.candidates[rows, self.appeal]] = "outside the answers"
+        outcome[~self.candidates.any(axis=1)] = "unanswered"
         others = self.appeal_confidence.copy()
         others[rows, self.appeal] = -1
         second = others.argmax(axis=1)
         names, confidence = self.class_names.astype(object), self.appeal_confidence
         if self.appeal_confidence.shape[1] == 1:
             names, confidence = np.array([None]), np.zeros_like(confidence)
+        labels = [str(name) for name in self.class_names.tolist()]
+        glue, votes = free_separator(labels, separator), np.empty(len(rows), dtype=object)
+        for i, row in enumerate(self.votes):
+            given = np.argsort(-row, kind="stable")[: np.count_nonzero(row)]
+            votes[i] = glue.join(f"{labels[j]}:{row[j]:g}" for j in given)
         return table | {
             "outcome": outcome,
             "runner_up": names[second],
             "runner_up_confidence": confidence[rows, second],
             "suspicion": self.suspicion,
-            "votes": self._counted(separator),
+            "votes": votes,
         }
-
-    def _counted(self, separator: str) -> NDArray[np.object_]:
-        names = [str(name) for name in self.class_names.tolist()]
-        glue = free_separator(names, separator)
-        out = np.empty(len(self.votes), dtype=object)
-        for i, row in enumerate(self.votes):
-            given = np.argsort(-row, kind="stable")[: np.count_nonzero(row)]
-            out[i] = glue.join(f"{names[j]}:{row[j]:g}" for j in given)
-        return out
