@@ -152,7 +152,8 @@ class TestimonyClassifier(AppealClassifier):
         self
         """
         answers, decided, drawn = self._open_answers(X, y, decisions, audited)
-        known = (answers.votes() > 0).any(axis=1) | (decided >= 0)
+        answered = self.candidates_.any(axis=1)
+        known = answered | (decided >= 0)
         if not known.any():
             raise ValueError("no row has an answer or a decision; there is nothing to learn from.")
         heard, certainly = answers[known], decided[known]
@@ -183,13 +184,18 @@ class TestimonyClassifier(AppealClassifier):
         posterior = certain(posterior, certainly)
         self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
         self.training_output_ = posterior
-        unheard = None if rows is None else rows[~known]
-        self.confidence_ = self._fill(posterior, known, unheard)
-        self.verdict_confidence_ = self._fill(crowd.posterior, known, None)
+        # Rows that nobody answered are like all the others, or new rows to the model.
+        self.verdict_confidence_ = np.tile(crowd.posterior.mean(axis=0), (len(known), 1))
+        self.confidence_ = np.tile(posterior.mean(axis=0), (len(known), 1))
+        self.verdict_confidence_[known], self.confidence_[known] = crowd.posterior, posterior
+        if rows is not None and not known.all():
+            scores = self._model.decision(rows[~known])
+            self.confidence_[~known] = self._model.probabilities(scores)
         self.annotators_ = describe_people(heard, posterior, hearing.confusion)
         self.trust_, self.n_iter_ = hearing.beta, ROUNDS + 1
         self.regularization_, self.shared_errors_ = hearing.ridge, hearing.shared
-        self.suspicion_ = suspicion(self.confidence_, self.candidates_)
+        outside = 1 - np.sum(self.confidence_ * self.candidates_, axis=1)
+        self.suspicion_ = np.where(answered, np.clip(outside, 0, 1), np.nan)
         allowed = self.candidates_ if self.within_answers else np.ones_like(self.candidates_)
         allowed = certain(allowed, decided)
         self.label_history_ = np.stack(
@@ -233,27 +239,11 @@ class TestimonyClassifier(AppealClassifier):
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
         return answers, decided, drawn & (decided >= 0)
 
-    def _fill(
-        self, posterior: Matrix, known: NDArray[np.bool_], unheard: NDArray[Any] | None
-    ) -> Matrix:
-        """Add the rows that nobody answered: new rows to the model, or like all the others."""
-        out = np.tile(posterior.mean(axis=0), (len(known), 1))
-        out[known] = posterior
-        if unheard is not None and len(unheard):
-            out[~known] = self._model.probabilities(self._model.decision(unheard))
-        return out
-
     def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
         """Label of every row: the likeliest, or the one of the smallest expected cost."""
         scores = posterior if self.cost_ is None else -expected_costs(posterior, self.cost_)
         shut = (allowed == 0) & (allowed > 0).any(axis=1, keepdims=True)
         return np.argmax(np.where(shut, -np.inf, scores), axis=1)
-
-
-def suspicion(posterior: Matrix, answered: NDArray[np.bool_]) -> Matrix:
-    """Posterior mass outside the answered labels, (n,); NaN for a row without answers."""
-    outside = 1 - np.sum(posterior * answered, axis=1)
-    return np.where(answered.any(axis=1), np.clip(outside, 0, 1), np.nan)
 
 
 @dataclass(frozen=True)
