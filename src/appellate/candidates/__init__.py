@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from operator import itemgetter
-from sys import intern
 from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
@@ -26,6 +25,7 @@ from appellate.candidates.answers import (
     elect,
     read_answers,
     refuse_empty,
+    unpack,
 )
 from appellate.candidates.containers import open_labels, plain_column, table_columns
 from appellate.candidates.names import (
@@ -446,22 +446,14 @@ def _read_sets(source: Any, separator: str | None, classes: Names) -> Any:
         raise TypeError('layout="sets" takes one column. Select it, as in y["candidates"].')
     rows = scalars(source) if isinstance(source, np.ndarray) else source
     kinds = set(map(type, rows))
-    if all(issubclass(kind, str) for kind in kinds):
-        pieces = {row: _pieces(row, separator) for row in set(rows)}
-        rows = [pieces[row] for row in rows]
-    elif not all(issubclass(kind, COLLECTIONS) for kind in kinds):
+    if not any(all(issubclass(kind, one) for kind in kinds) for one in (str, COLLECTIONS)):
         _refuse_missing([i for i, row in enumerate(rows) if is_missing(row)])
         first = {type(row).__name__: i for i, row in reversed(list(enumerate(rows)))}
         found = [f"row {i} is a {kind}" for kind, i in sorted(first.items(), key=itemgetter(1))]
         raise TypeError(
             f"{', '.join(found)}. Make every row a list of labels, or every row a string."
         )
-    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
-    labels = list(chain.from_iterable(rows))
-    if len(set(map(type, labels))) > 1:  # a set's own order changes with every start
-        rows = [sorted(r, key=repr) if isinstance(r, (set, frozenset)) else r for r in rows]
-        labels = list(chain.from_iterable(rows))
-    owner = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    owner, labels = unpack(rows, separator, COLLECTIONS)
     codes, names = encode(labels, classes, owner)
     if (codes < 0).any():
         raise ValueError(
@@ -471,14 +463,6 @@ def _read_sets(source: Any, separator: str | None, classes: Names) -> Any:
     if classes is None and names.dtype.kind == "U" and _is_object(source):
         names = names.astype(object)  # as np.unique does
     return owner, codes, names
-
-
-def _pieces(text: str, separator: str | None) -> tuple[str, ...]:
-    if not text.strip():
-        return ()
-    if separator is None:
-        return (text,)
-    return tuple(map(intern, map(str.strip, text.split(separator))))  # one object a label
 
 
 def _read_labels(source: Any, classes: Names) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -253,7 +255,10 @@ def read_answers(
         who, rows = np.divmod(np.arange(len(cells)), n)
         where = rows
         people = np.arange(len(columns)) if titles is None else name_array(titles)
-    lines, labels = _unpack(cells, separator)
+    lines, labels = np.arange(len(cells)), cells
+    if cells.dtype == object or (separator is not None and cells.dtype.kind in "UT"):
+        lines, several = unpack(cells.tolist(), separator, NAMED_SETS)
+        labels = object_array(several)
     extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
     codes, names = encode(labels, classes, where[lines], extra)
     if not len(names):
@@ -382,18 +387,29 @@ def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: N
     return Answers(rows, 0 * rows, labels, len(matrix), class_names, sizes=several, ids=ids)
 
 
-def _unpack(cells: NDArray[Any], separator: str | None) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return every label and the cell that it stands in; a cell may name several."""
-    if separator is not None and cells.dtype.kind in "OUT":
-        texts = cells.tolist()
-        cells = object_array(
-            [[p.strip() for p in t.split(separator)] if isinstance(t, str) else t for t in texts]
-        )
-    if cells.dtype != object or not any(isinstance(cell, NAMED_SETS) for cell in cells):
-        return np.arange(len(cells)), cells
-    several = [list(c) if isinstance(c, NAMED_SETS) else [c] for c in cells]
-    owner = np.repeat(np.arange(len(cells)), [len(named) for named in several])
-    return owner, object_array([label for named in several for label in named])
+def unpack(
+    cells: list[Any], separator: str | None, collections: tuple[type[Any], ...]
+) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return every label and the cell that it stands in; a blank text holds none.
+
+    A cell may name several: in one of the collections, or in a text with separators.
+    """
+    named: list[list[Any]] = []
+    for cell in cells:
+        if isinstance(cell, str) and not cell.strip():
+            named.append([])
+        elif isinstance(cell, str) and separator is not None:
+            named.append([intern(part.strip()) for part in cell.split(separator)])
+        elif isinstance(cell, collections):
+            named.append(cell.tolist() if isinstance(cell, np.ndarray) else list(cell))
+        else:
+            named.append([cell])
+    if len(set(map(type, chain.from_iterable(named)))) > 1:
+        for i, cell in enumerate(cells):
+            if isinstance(cell, (set, frozenset)):  # whose order changes with every start
+                named[i].sort(key=repr)
+    owner = np.repeat(np.arange(len(cells)), [len(labels) for labels in named])
+    return owner, list(chain.from_iterable(named))
 
 
 def _factorize_all(word: str, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
