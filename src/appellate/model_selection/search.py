@@ -175,7 +175,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         if not getattr(scorer, "leave_one_out", False):
             folds = make_folds(self.cv, problem.matrix, problem.sets)
         scores = np.column_stack(
-            [self._score_fold(settings, scorer, problem, start, *fold) for fold in folds]
+            [self._score_fold(settings, problem, start, fold) for fold in folds]
         )  # (settings, folds)
         found = self._report(settings, scores)
         best = self._make_model(found["best_params_"])
@@ -199,15 +199,10 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         return tags
 
     def _score_fold(
-        self,
-        settings: list[Setting],
-        scorer: Callable[..., float],
-        whole: Problem,
-        start: Values | None,
-        train: NDArray[np.intp],
-        test: NDArray[np.intp],
+        self, settings: list[Setting], whole: Problem, start: Values | None, fold: Any
     ) -> list[float]:
         """Fit every setting to some rows and score it on others."""
+        scorer, (train, test) = get_scorer(self.scoring), fold
         problem = whole.take(train)
         problem.keeps_distances = True
         if start is not None:
