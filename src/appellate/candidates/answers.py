@@ -269,9 +269,10 @@ def read_answers(
         names = whole if np.array_equal(whole, names) else names
     given = codes >= 0
     lines, codes = lines[given], codes[given]
+    row, person, label = (part.astype(np.int32) for part in (rows[lines], who[lines], codes))
     weights = None if weights is None else weights[lines]
-    answers = _collect(lines, rows[lines], who[lines], codes, n, names, people, weights)
-    return replace(answers, ids=ids, person_names=None if layout == "labels" else people)
+    said = _join(Answers(row, person, label, n, names, people, weights, ids=ids), lines)
+    return replace(said, person_names=None) if layout == "labels" else said
 
 
 def _read_counts(source: Any, classes: Names, ids: Names) -> Answers:
@@ -342,27 +343,18 @@ def _find_roles(columns: list[NDArray[Any]], titles: list[Any] | None) -> dict[s
     return roles
 
 
-def _collect(
-    lines: NDArray[Any],
-    rows: NDArray[Any],
-    people: NDArray[Any],
-    labels: NDArray[Any],
-    n_rows: int,
-    class_names: NDArray[Any],
-    person_names: Names,
-    weights: Names,
-) -> Answers:
-    """Sort answers by row and join repeated ones.
+def _join(said: Answers, lines: NDArray[np.intp]) -> Answers:
+    """Sort answers by row and join repeated ones; `lines` are the cells that they stand in.
 
     A person who repeats an answer gave it once; answers of unknown people add up.
     """
-    several = len(np.unique(lines)) < len(rows)  # labels in a cell
-    known = person_names is not None
-    n_people = len(person_names) if person_names is not None else 1
+    several = len(np.unique(lines)) < len(lines)  # labels in a cell
+    who: NDArray[Any] = said.people
+    known, n_people, weights = said.person_names is not None, said.n_people, said.weights
     if several and not known:  # every line is somebody else's set
-        people, n_people, known = lines, int(lines.max()) + 1, True
-    shape = (n_rows, n_people, len(class_names))
-    key = np.ravel_multi_index((rows, people, labels), shape)
+        who, n_people, known = lines, int(lines.max()) + 1, True
+    shape = (said.n_rows, n_people, len(said.class_names))
+    key = np.ravel_multi_index((said.rows, who, said.labels), shape)
     distinct, first, place, times = np.unique(
         key, return_index=True, return_inverse=True, return_counts=True
     )
@@ -370,13 +362,11 @@ def _collect(
         weights = weights[first] if known else np.bincount(place, weights).astype(float)
     elif not known and (times > 1).any():
         weights = times.astype(float)
-    rows, people, labels = (a.astype(np.int32) for a in np.unravel_index(distinct, shape))
     sizes = None
     if several:  # all that a person said of a row
         _, place, times = np.unique(distinct // shape[2], return_inverse=True, return_counts=True)
         sizes = times.astype(np.int32)[place]
-        people = people if person_names is not None else 0 * people
-    return Answers(rows, people, labels, n_rows, class_names, person_names, weights, sizes)
+    return replace(said._take(first), weights=weights, sizes=sizes)
 
 
 def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: Names) -> Answers:
