@@ -15,7 +15,6 @@ from appellate import TestimonyClassifier, as_answers
 from appellate.datasets import make_ambiguous_classification, make_crowd
 from appellate.io import load_model, save_model
 from appellate.testimony import crowd_posterior, majority_vote
-from appellate.testimony.classifier import suspicion
 from appellate.testimony.features import Regressions, answer_likelihood, choose_ridge, find_beta
 from appellate.testimony.people import (
     choose_strength,
@@ -500,6 +499,9 @@ def test_rows_without_answers_are_new_rows():
     np.testing.assert_allclose(model.confidence_[:80], fewer.confidence_)
     np.testing.assert_allclose(model.confidence_[80:], fewer.predict_proba(X[80:]))
     assert np.isnan(model.suspicion_[80:]).all()
+    pairs = zip(model.confidence_[:80], table[:80], strict=True)
+    outside = [p[~np.isin(np.arange(3), said)].sum() for p, said in pairs]
+    np.testing.assert_allclose(model.suspicion_[:80], outside, atol=1e-12)
     docket = model.docket(output="dict", truth=truth)
     assert set(docket["outcome"][80:]) == {"unanswered"}
     assert docket["votes"][100] == ""
@@ -577,11 +579,6 @@ def test_a_good_model_is_a_good_witness():
 
 
 def test_small_pieces():
-    posterior = np.array([[0.7, 0.2, 0.1], [0.2, 0.3, 0.5]])
-    answered = np.array([[True, False, False], [False, False, False]])
-    s = suspicion(posterior, answered)
-    assert s[0] == pytest.approx(0.3)
-    assert np.isnan(s[1])
     scores = np.log([[0.8, 0.2]])
     np.testing.assert_allclose(reported_posterior(scores, np.array([1.0]), 0.4), [[0.8, 0.2]])
     four = np.array([[0.8, 0.2]]) ** (1 / 2.2)

@@ -86,7 +86,6 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
         return _tree_distances([cost[n] if n in cost else cost[str(n)] for n in names])
     if not isinstance(cost, str):
         return _check_matrix(cost, names)
-    word, _, number = cost.partition(":")
     if cost == "tree":
         if not any("/" in str(name) for name in names):
             raise ValueError(
@@ -94,7 +93,19 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
                 f"no class has a '/', as {names[0]!r}. Give a mapping of names to paths instead."
             )
         return _tree_distances(names)
-    size = _size(cost, word, number)
+    word, _, number = cost.partition(":")
+    size = inf
+    if word in ("within", "ordinal"):
+        if re.fullmatch(r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?", number):
+            size = float(number)
+        if size == inf or (word == "ordinal" and size == 0):
+            least = "a width above 0" if word == "ordinal" else "a distance of 0 or more"
+            raise ValueError(f"cost={cost!r} needs {least} after the colon, such as '{word}:3'.")
+    elif word != "absolute" or number:
+        raise ValueError(
+            f"there is no cost {cost!r}.{did_you_mean(word, WORDS)} Use None, 'absolute', "
+            "'within:3', 'ordinal:3', 'tree', a mapping of names to paths, or a matrix."
+        )
     numbers = as_numbers(names)
     values = np.arange(float(len(names))) if numbers is None else numbers
     distance = np.abs(np.subtract.outer(values, values))
@@ -170,23 +181,6 @@ def as_numbers(names: list[Any]) -> NDArray[np.float64] | None:
     except (TypeError, ValueError):
         return None
     return values if np.isfinite(values).all() else None
-
-
-def _size(cost: str, word: str, number: str) -> float:
-    """Read the number of ``within:3``; check the word."""
-    if word == "absolute" and not number:
-        return 0.0
-    if word not in ("within", "ordinal"):
-        raise ValueError(
-            f"there is no cost {cost!r}.{did_you_mean(word, WORDS)} Use None, 'absolute', "
-            "'within:3', 'ordinal:3', 'tree', a mapping of names to paths, or a matrix."
-        )
-    plain = re.fullmatch(r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?", number)
-    size = float(number) if plain else inf
-    if size == inf or (word == "ordinal" and size == 0):
-        least = "a width above 0" if word == "ordinal" else "a distance of 0 or more"
-        raise ValueError(f"cost={cost!r} needs {least} after the colon, such as '{word}:3'.")
-    return size
 
 
 def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:

@@ -76,6 +76,13 @@ def test_answers_of_unknown_people_add_up():
     assert answers.weights.tolist() == [2, 1, 1]
 
 
+def test_an_unknown_person_who_names_a_label_twice_named_it_once():
+    answers = as_answers([("x", "a|a"), ("x", "a|b")], layout="long", separator="|")
+    assert answers.votes().tolist() == [[2, 1]]
+    assert answers.weights is None
+    assert answers.sizes.tolist() == [1, 2, 2]
+
+
 def test_people_may_name_several_labels():
     cells = [["cat|dog", "cat"], ["dog", None], [None, "cow|cat"]]
     answers = as_answers(cells, separator="|")
@@ -203,6 +210,8 @@ def test_counts_keep_index_and_order_of_classes():
     ("counts", "options", "message"),
     [
         ([[1, -1]], {}, "row 0, column 1: -1 is no number of votes"),
+        (sp.csr_array([[1, -1]]), {}, "row 0, column 1: -1 is no number of votes"),
+        (sp.coo_array([1, 0]), {}, r"counts have shape \(2,\); give rows and classes"),
         ([[1, float("nan")]], {}, "nan is no number of votes"),
         ([["cat", "dog"]], {}, "counts are no numbers. Count the answers first"),
         ([[1, 0], [0, 0]], {}, "row 1: no candidate"),

@@ -275,9 +275,10 @@ def test_frame_columns_keep_order_and_type():
 
 def test_the_order_of_mixed_labels_does_not_change_with_the_start_of_python():
     code = (
-        "from appellate.candidates import as_candidates\n"
-        "sets = as_candidates([{'a', 'b', 'c', 1, (2,)}, {'d', 0}])\n"
-        "print(sets.class_names.tolist())"
+        "from appellate.candidates import as_answers, as_candidates\n"
+        "named = [{'a', 'b', 'c', 1, (2,)}, {'d', 0}]\n"
+        "print(as_candidates(named).class_names.tolist())\n"
+        "print(as_answers(named, layout='labels').class_names.tolist())"
     )
     environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("1", "2", "3")]
     printed = {

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from operator import itemgetter
-from sys import intern
 from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
@@ -26,6 +25,7 @@ from appellate.candidates.answers import (
     elect,
     read_answers,
     refuse_empty,
+    unpack,
 )
 from appellate.candidates.containers import open_labels, plain_column, table_columns
 from appellate.candidates.names import (
@@ -197,28 +197,18 @@ def as_candidates(
     >>> as_candidates(answers, layout="annotators", rule="share:0.5").sets()
     [('cat',), ('cow', 'dog')]
     """
-    asked = (layout, separator, rule) != ("auto", "|", "union") or any(
-        each is not None for each in (classes, missing, items)
-    )
-    boolean = type(y) is np.ndarray and y.dtype == bool and y.ndim == 2 and y.shape[1] > 0
-    if boolean and not asked and y.any(axis=1).all():
-        return CandidateSets(y.copy(order="C"), np.arange(y.shape[1]))  # it is that already
-    _check_options(layout, separator, items)
+    names = _check_options(layout, separator, items, classes)
     answered = isinstance(y, Answers) or layout in ANSWERS
     if not answered and (rule != "union" or missing is not None):
         option = f"rule={rule!r}" if rule != "union" else f"missing={missing!r}"
         raise ValueError(f"{option} is for tables of answers, not for layout={layout!r}. {TABLES}")
-    names = None if classes is None else distinct_names(classes, "classes")
     if isinstance(y, CandidateSets) and layout not in ("auto", "indicator", "complementary"):
         raise TypeError(f"y already is CandidateSets; it has no layout={layout!r}.")
     if answered:
         answers = read_answers(y, layout, names, missing, items, None)
         matrix = elect(answers, rule, answers.ids if layout == "long" else None)
         return CandidateSets(matrix, answers.class_names, answers.ids, answers)
-    if isinstance(y, CandidateSets):
-        sets = y if names is None else _arrange(y, names)
-    else:
-        sets = _read(y, layout, separator, names)
+    sets = _read(y, layout, separator, names)
     if layout == "complementary":
         sets = CandidateSets(~sets.matrix, sets.class_names, sets.ids)
     refuse_empty(sets.matrix)
@@ -268,29 +258,15 @@ def as_answers(
     >>> as_answers([["cat|dog", "cat"], ["dog", None]], separator="|").sizes
     array([2, 2, 1, 1], dtype=int32)
     """
-    _check_options(layout, separator, items)
-    names = None if classes is None else distinct_names(classes, "classes")
-    if isinstance(y, CandidateSets):
-        y = y if names is None else _arrange(y, names)
-        return y.answers or answers_of_sets(y.matrix, y.class_names, y.ids)
-    with_gaps = layout == "labels"
-    if layout == "auto" and not isinstance(y, Answers):
-        layout = _guess(open_labels(y)[0], table="annotators")
-    if isinstance(y, Answers) or layout in ANSWERS or with_gaps:
-        return read_answers(y, layout, names, missing, items, separator)
+    names = _check_options(layout, separator, items, classes)
+    if not isinstance(y, CandidateSets):
+        with_gaps = layout == "labels"
+        if layout == "auto" and not isinstance(y, Answers):
+            layout = _guess(open_labels(y)[0], table="annotators")
+        if isinstance(y, Answers) or layout in ANSWERS or with_gaps:
+            return read_answers(y, layout, names, missing, items, separator)
     sets = _read(y, layout, separator or "|", names)
-    return answers_of_sets(sets.matrix, sets.class_names, sets.ids)
-
-
-def _read(y: Any, layout: str, separator: str | None, names: Names) -> CandidateSets:
-    source, ids = open_labels(y)
-    if layout in ("auto", "complementary"):
-        layout = _guess(source)
-    if layout == "indicator":
-        return _read_indicator(source, names, ids)
-    if layout == "sets":
-        return _read_sets(source, separator, names, ids)
-    return _read_labels(source, names, ids)
+    return sets.answers or answers_of_sets(sets.matrix, sets.class_names, sets.ids)
 
 
 def check_length(sets: CandidateSets | Answers, n_samples: int) -> None:
@@ -339,7 +315,8 @@ def name_rows(rows: Sequence[int] | NDArray[np.intp]) -> str:
     return naming("row", rows)
 
 
-def _check_options(layout: str, separator: Any, items: Any) -> None:
+def _check_options(layout: str, separator: Any, items: Any, classes: Any) -> Names:
+    """Check what all layouts have in common, and return the class names, if there are any."""
     if layout not in get_args(Layout):
         words = ", ".join(map(repr, get_args(Layout)))
         raise ValueError(f"unknown layout {layout!r}. Use one of {words}.")
@@ -347,6 +324,36 @@ def _check_options(layout: str, separator: Any, items: Any) -> None:
         raise ValueError(f"separator {separator!r} is no string. Use for instance '|', or None.")
     if layout != "long" and items is not None:
         raise ValueError(f'`items` is for layout="long", not for layout={layout!r}.')
+    return None if classes is None else distinct_names(classes, "classes")
+
+
+def _read(y: Any, layout: str, separator: str | None, names: Names) -> CandidateSets:
+    """Read candidate sets over the classes of `names`, or else over those that occur."""
+    if isinstance(y, CandidateSets):
+        return _arrange(y, names)
+    source, ids = open_labels(y)
+    if layout in ("auto", "complementary"):
+        layout = _guess(source)
+    if layout == "indicator":
+        matrix, titles = _read_indicator(source, names)
+        return _arrange(CandidateSets(matrix, titles, ids), names)
+    if layout == "sets":
+        rows, columns, titles = _read_sets(source, separator, names)
+    else:
+        rows, columns, titles = _read_labels(source, names)
+    matrix = np.zeros((len(source), len(titles)), dtype=bool)
+    matrix[rows, columns] = True
+    return CandidateSets(matrix, titles, ids)
+
+
+def _arrange(sets: CandidateSets, names: Names) -> CandidateSets:
+    """Bring the columns into the order of the names, with empty columns for new ones."""
+    if names is None or names is sets.class_names:
+        return sets
+    matrix = np.zeros((len(sets), len(names)), dtype=bool)
+    matrix[:, place_columns(sets.class_names, names)] = sets.matrix
+    answers = None if sets.answers is None else sets.answers.rename(names)
+    return CandidateSets(matrix, names, sets.ids, answers)
 
 
 def _guess(source: Any, table: Layout | None = None) -> Layout:
@@ -368,33 +375,31 @@ def _guess(source: Any, table: Layout | None = None) -> Layout:
         return "sets"
     if not any(issubclass(kind, COLLECTIONS) for kind in kinds):
         return "labels"
-    _refuse_ambiguous(source)
-    return "sets"
-
-
-def _refuse_ambiguous(rows: Any) -> None:
-    """Refuse lists that may be the rows of a matrix, or class numbers."""
-    if not all(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
-        return
-    if {len(row) for row in rows} == {len(rows[0]) or -1} and all(
-        isinstance(entry, (int, float, np.number, np.bool_)) and 0 <= entry <= 1
-        for entry in chain.from_iterable(rows)
+    rowlike = all(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds)
+    if (
+        rowlike
+        and {len(row) for row in source} == {len(source[0]) or -1}
+        and all(
+            isinstance(entry, (int, float, np.number, np.bool_)) and 0 <= entry <= 1
+            for entry in chain.from_iterable(source)
+        )
     ):
         raise ValueError(
             "y is a list of equally long lists of numbers from 0 to 1: a matrix or lists of "
             'class numbers? Pass np.asarray(list(y)) or layout="indicator" for a 0/1 matrix, '
             'layout="sets" for lists of class numbers.'
         )
+    return "sets"
 
 
-def _read_indicator(source: Any, names: Names, ids: Names) -> CandidateSets:
+def _read_indicator(source: Any, names: Names) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Return the matrix, and what its columns are called."""
     if isinstance(source, nw.DataFrame):
         titles = distinct_names(source.columns, "columns")
         matrix = np.empty(source.shape, dtype=bool)
         for j, column in enumerate(source.iter_columns()):
             matrix[:, j] = _ones(plain_column(column)[:, None], titles[j:])[:, 0]
-        sets = CandidateSets(matrix, titles, ids)
-        return sets if names is None else _arrange(sets, names)
+        return matrix, titles
     if isinstance(source, list) or (source.ndim == 1 and not sp.issparse(source)):
         source = np.stack(table_columns(source)[0], axis=1)
     if source.ndim != 2 or not source.shape[1]:
@@ -407,10 +412,13 @@ def _read_indicator(source: Any, names: Names, ids: Names) -> CandidateSets:
         entries = source.tocoo()
         plain = np.isin(entries.data, (0, 1)).all()  # not larger then than the result
         source = (entries.astype(np.int8) if plain else entries).toarray()
-    return CandidateSets(np.ascontiguousarray(_ones(source, titles)), titles, ids)
+    return np.ascontiguousarray(_ones(source, titles)), titles
 
 
 def _ones(block: NDArray[Any], titles: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where a block of a matrix is 1; anything but 0 elsewhere is refused."""
+    if block.dtype == bool:
+        return block.copy()
     if block.dtype.kind not in "biuf":
         block = block.astype(object)
         block[np.frompyfunc(is_missing, 1, 1)(block).astype(bool)] = np.nan
@@ -432,57 +440,20 @@ def _ones(block: NDArray[Any], titles: NDArray[Any]) -> NDArray[np.bool_]:
     )
 
 
-def _arrange(sets: CandidateSets, names: NDArray[Any]) -> CandidateSets:
-    """Bring the columns into the order of the names, with empty columns for new ones."""
-    matrix = np.zeros((len(sets), len(names)), dtype=bool)
-    matrix[:, place_columns(sets.class_names, names)] = sets.matrix
-    answers = None if sets.answers is None else sets.answers.rename(names)
-    return CandidateSets(matrix, names, sets.ids, answers)
-
-
-def _split(source: Any, separator: str | None) -> list[Any]:
-    """Return the labels of every row as a collection."""
+def _read_sets(source: Any, separator: str | None, classes: Names) -> Any:
+    """Return row and column of every candidate, and the class names."""
     if isinstance(source, nw.DataFrame) or sp.issparse(source):
         raise TypeError('layout="sets" takes one column. Select it, as in y["candidates"].')
     rows = scalars(source) if isinstance(source, np.ndarray) else source
     kinds = set(map(type, rows))
-    if all(issubclass(kind, str) for kind in kinds):
-        pieces = {row: _pieces(row, separator) for row in set(rows)}
-        return [pieces[row] for row in rows]
-    if not all(issubclass(kind, COLLECTIONS) for kind in kinds):
+    if not any(all(issubclass(kind, one) for kind in kinds) for one in (str, COLLECTIONS)):
         _refuse_missing([i for i, row in enumerate(rows) if is_missing(row)])
         first = {type(row).__name__: i for i, row in reversed(list(enumerate(rows)))}
         found = [f"row {i} is a {kind}" for kind, i in sorted(first.items(), key=itemgetter(1))]
         raise TypeError(
             f"{', '.join(found)}. Make every row a list of labels, or every row a string."
         )
-    return [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
-
-
-def _pieces(text: str, separator: str | None) -> tuple[str, ...]:
-    if not text.strip():
-        return ()
-    if separator is None:
-        return (text,)
-    return tuple(map(intern, map(str.strip, text.split(separator))))  # one object a label
-
-
-def _refuse_missing(rows: Sequence[int] | NDArray[np.intp]) -> None:
-    if len(rows):
-        raise ValueError(
-            f"Input y contains NaN or another missing label in {name_rows(rows)}. "
-            "Drop the rows or give them all classes."
-        )
-
-
-def _read_sets(source: Any, separator: str | None, classes: Names, ids: Names) -> CandidateSets:
-    rows = _split(source, separator)
-    labels = list(chain.from_iterable(rows))
-    if len(set(map(type, labels))) > 1:  # a set's own order changes with every start
-        rows = [sorted(r, key=repr) if isinstance(r, (set, frozenset)) else r for r in rows]
-        labels = list(chain.from_iterable(rows))
-    lengths = np.fromiter(map(len, rows), dtype=np.intp, count=len(rows))
-    owner = np.repeat(np.arange(len(rows)), lengths)
+    owner, labels = unpack(rows, separator, COLLECTIONS)
     codes, names = encode(labels, classes, owner)
     if (codes < 0).any():
         raise ValueError(
@@ -491,46 +462,41 @@ def _read_sets(source: Any, separator: str | None, classes: Names, ids: Names) -
         )
     if classes is None and names.dtype.kind == "U" and _is_object(source):
         names = names.astype(object)  # as np.unique does
-    return CandidateSets(_mark(owner, codes, (len(rows), len(names))), names, ids)
+    return owner, codes, names
 
 
-def _read_labels(source: Any, names: Names, ids: Names) -> CandidateSets:
+def _read_labels(source: Any, classes: Names) -> Any:
+    """Return row and column of every label, and the class names."""
     if not isinstance(source, list) and len(source.shape) != 1:
         raise ValueError('layout="labels" takes one label a row. Select one column of y.')
-    rows = np.arange(len(source))
-    codes, names = encode(_check_floats(source), names, rows)
+    labels, rows = source, np.arange(len(source))
+    if isinstance(labels, list) or _is_object(labels):  # numbers, with floats among them?
+        kinds, numbers = set(map(type, labels)), (int, float, np.integer, np.floating, np.bool_)
+        if all(issubclass(k, numbers) for k in kinds) and kinds & {float, np.float64}:
+            labels = np.array(labels, dtype=float)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind == "f":
+        _refuse_missing(np.flatnonzero(np.isnan(labels)))
+        infinite = np.flatnonzero(np.isinf(labels))
+        if infinite.size:
+            raise ValueError(f"Input y contains infinity in {name_rows(infinite)}. Drop the rows.")
+        broken = np.flatnonzero(labels != np.trunc(labels))
+        if broken.size:
+            raise ValueError(
+                f"Unknown label type: continuous. {name_rows(broken)}: numbers such as "
+                f"{labels[broken[0]]} are no classes. Bin the values, or write classes as strings."
+            )
+    codes, names = encode(labels, classes, rows)
     _refuse_missing(np.flatnonzero(codes < 0))
-    return CandidateSets(_mark(rows, codes, (len(rows), len(names))), names, ids)
-
-
-def _mark(rows: Any, columns: Any, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    matrix = np.zeros(shape, dtype=bool)
-    matrix[rows, columns] = True
-    return matrix
+    return rows, codes, names
 
 
 def _is_object(source: Any) -> bool:
     return isinstance(source, np.ndarray) and source.dtype == object
 
 
-def _check_floats(labels: NDArray[Any] | list[Any]) -> NDArray[Any] | list[Any]:
-    """Refuse floats that are no class numbers; make numbers with floats among them an array."""
-    numbers = (int, float, np.integer, np.floating, np.bool_)
-    if isinstance(labels, list) or _is_object(labels):
-        kinds = set(map(type, labels))
-        if not all(issubclass(k, numbers) for k in kinds) or kinds.isdisjoint({float, np.float64}):
-            return labels
-        labels = np.array(labels, dtype=float)
-    if labels.dtype.kind != "f":
-        return labels
-    _refuse_missing(np.flatnonzero(np.isnan(labels)))
-    infinite = np.flatnonzero(np.isinf(labels))
-    if infinite.size:
-        raise ValueError(f"Input y contains infinity in {name_rows(infinite)}. Drop the rows.")
-    broken = np.flatnonzero(labels != np.trunc(labels))
-    if broken.size:
+def _refuse_missing(rows: Sequence[int] | NDArray[np.intp]) -> None:
+    if len(rows):
         raise ValueError(
-            f"Unknown label type: continuous. {name_rows(broken)}: numbers such as "
-            f"{labels[broken[0]]} are no classes. Bin the values, or write classes as strings."
+            f"Input y contains NaN or another missing label in {name_rows(rows)}. "
+            "Drop the rows or give them all classes."
         )
-    return labels

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,7 @@ from appellate.candidates.names import (
     scalars,
 )
 
-Columns = Sequence[NDArray[Any]]
 Indices = NDArray[np.int32]
-Roles = dict[str, NDArray[Any]]
 COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _COLUMNS = ("rows", "people", "labels", "weights", "sizes")
 NAMED_SETS = (list, set, np.ndarray)  # in a cell; tuples and frozensets are labels
@@ -165,11 +164,8 @@ class Answers:
             probabilities of the classes, which become weights.
         """
         table = np.asarray(said) if not hasattr(said, "columns") else said.to_numpy()
-        if table.ndim == 2:
-            more = read_counts(table, self.class_names, None)
-        else:
-            column = [object_array(table.tolist())]
-            more = read_wide(column, None, self.class_names, (), None)
+        layout = "counts" if table.ndim == 2 else "labels"
+        more = read_answers(table, layout, self.class_names, None, None, None)
         if len(more) != self.n_rows:
             raise ValueError(f"{person!r} answers {len(more)} rows, but there are {self.n_rows}.")
         known = [""] if self.person_names is None else scalars(self.person_names)
@@ -178,11 +174,11 @@ class Answers:
         more = replace(more, people=more.people + np.int32(len(known)))
         both: dict[str, Any] = {}
         for name in _COLUMNS:
-            parts = [getattr(each, name) for each in (self, more)]
-            if any(part is not None for part in parts):
-                once = np.ones(len(self.rows), np.int32), np.ones(len(more.rows), np.int32)
-                pairs = zip(parts, once, strict=True)
-                both[name] = np.concatenate([o if part is None else part for part, o in pairs])
+            parts = [(getattr(each, name), len(each.rows)) for each in (self, more)]
+            if any(part is not None for part, _ in parts):
+                both[name] = np.concatenate(
+                    [np.ones(n, np.int32) if part is None else part for part, n in parts]
+                )
         joined = replace(self, person_names=name_array([*known, person]), **both)
         return joined._take(np.lexsort((joined.people, joined.rows)))
 
@@ -234,79 +230,81 @@ def read_answers(
         return y if classes is None else y.rename(classes)
     source, ids = open_labels(y)
     if layout == "counts":
-        return read_counts(source, classes, ids)
-    extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
-    if layout == "labels":
-        column = source if isinstance(source, np.ndarray) else object_array(source)
-        answers = read_wide([column], None, classes, extra, separator)
-        return replace(answers, person_names=None, ids=ids)
-    columns, titles = table_columns(source)
-    if layout == "annotators":
-        return replace(read_wide(columns, titles, classes, extra, separator), ids=ids)
-    return read_long(find_roles(columns, titles), classes, extra, separator, items)
-
-
-def read_wide(
-    columns: Columns, titles: Any, classes: Names, missing: Sequence[Any], separator: str | None
-) -> Answers:
-    """Read one column of answers per person; empty cells are answers not given."""
-    n = len(columns[0])
-    cells, labels = _unpack(np.concatenate(columns), separator)
-    codes, names = _encode_answers(labels, classes, cells % n, missing)
-    people = np.arange(len(columns)) if titles is None else name_array(titles)
-    return _collect(cells % n, cells // n, codes, n, names, people, lines=cells)
-
-
-def read_long(
-    columns: Roles, classes: Names, missing: Sequence[Any], separator: str | None, items: Any
-) -> Answers:
-    """Read one answer a line, from columns item, label and perhaps annotator and weight."""
-    ids, rows = _factorize_all("item", columns["item"])
-    if items is not None:
-        found, ids = ids, distinct_names(items, "items")
-        rows = place_columns(found, ids, "item")[rows]
-    lines, labels = _unpack(columns["label"], separator)
-    codes, names = _encode_answers(labels, classes, lines, missing)
-    people, who = None, np.zeros(len(rows), dtype=np.intp)
-    if "annotator" in columns:
-        people, who = _factorize_all("annotator", columns["annotator"])
-    weights = None
-    if "weight" in columns:
-        weights = check_weights(columns["weight"][:, None])[lines, 0]
-    return _collect(
-        rows[lines], who[lines], codes, len(ids), names, people, weights, lines=lines, ids=ids
-    )
-
-
-def read_counts(source: Any, classes: Names, ids: Names) -> Answers:
-    """Read how often each label was given to each row: one column a label, nobody named."""
-    if sp.issparse(source):
-        entries, titles = sp.coo_array(source), None
-        entries.sum_duplicates()
-        rows, codes, weights = entries.row, entries.col, entries.data
-        shape = entries.shape
-        check_weights(weights[:, None])
+        return _read_counts(source, classes, ids)
+    people: Names = None
+    weights: Names = None
+    if layout == "long":
+        roles = _find_roles(*table_columns(source))
+        ids, rows = _factorize_all("item", roles["item"])
+        if items is not None:
+            found, ids = ids, distinct_names(items, "items")
+            rows = place_columns(found, ids, "item")[rows]
+        cells, who, n = roles["label"], np.zeros_like(rows), len(ids)
+        where = np.arange(len(cells))  # in messages: the line of the table
+        if "annotator" in roles:
+            people, who = _factorize_all("annotator", roles["annotator"])
+        if "weight" in roles:
+            weights = check_weights(roles["weight"][:, None])[:, 0]
     else:
-        if isinstance(source, np.ndarray) and source.ndim != 2:
-            raise ValueError(f"counts have shape {source.shape}; give rows and classes.")
+        columns, titles = [source], None
+        if layout == "annotators":
+            columns, titles = table_columns(source)
+        elif not isinstance(source, np.ndarray):
+            columns = [object_array(source)]
+        cells, n = np.concatenate(columns), len(columns[0])
+        who, rows = np.divmod(np.arange(len(cells)), n)
+        where = rows
+        people = np.arange(len(columns)) if titles is None else name_array(titles)
+    lines, labels = np.arange(len(cells)), cells
+    if cells.dtype == object or (separator is not None and cells.dtype.kind in "UT"):
+        lines, several = unpack(cells.tolist(), separator, NAMED_SETS)
+        labels = object_array(several)
+    extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
+    codes, names = encode(labels, classes, where[lines], extra)
+    if not len(names):
+        raise ValueError("the table holds no label: every cell is missing.")
+    # A table stores integers as floats as soon as one cell is empty.
+    if classes is None and names.dtype.kind == "f" and (codes < 0).any():
+        whole = names.astype(np.int64)
+        names = whole if np.array_equal(whole, names) else names
+    given = codes >= 0
+    lines, codes = lines[given], codes[given]
+    row, person, label = (part.astype(np.int32) for part in (rows[lines], who[lines], codes))
+    weights = None if weights is None else weights[lines]
+    said = _join(Answers(row, person, label, n, names, people, weights, ids=ids), lines)
+    return replace(said, person_names=None) if layout == "labels" else said
+
+
+def _read_counts(source: Any, classes: Names, ids: Names) -> Answers:
+    """Read how often each label was given to each row: one column a label, nobody named."""
+    if getattr(source, "ndim", 2) != 2:
+        raise ValueError(f"counts have shape {source.shape}; give rows and classes.")
+    titles = None
+    if sp.issparse(source):
+        entries = sp.csr_array(source)
+        entries.sum_duplicates()
+        (rows, labels), shape = entries.tocoo().coords, entries.shape
+        weights = check_weights(entries.data, np.stack([rows, labels]))
+    else:
         columns, titles = table_columns(source)
         table = check_weights(np.stack(columns, axis=1))
-        (rows, codes), shape = np.nonzero(table), table.shape
-        weights = table[rows, codes]
+        (rows, labels), shape = np.nonzero(table), table.shape
+        weights = table[rows, labels]
     if classes is not None and titles is None and len(classes) != shape[1]:
         raise ValueError(
             f"`classes` has {len(classes)} names, but the counts have {shape[1]} columns."
         )
     unnamed = np.arange(shape[1]) if classes is None else classes
     names = unnamed if titles is None else distinct_names(titles, "columns")
-    answers = _collect(rows, 0 * rows, codes, shape[0], names, weights=weights, ids=ids)
+    rows, labels = rows.astype(np.int32), labels.astype(np.int32)
+    answers = Answers(rows, 0 * rows, labels, shape[0], names, weights=weights, ids=ids)
     return answers if titles is None or classes is None else answers.rename(classes)
 
 
-def check_weights(table: NDArray[Any]) -> NDArray[np.float64]:
-    """Check that a table holds numbers of votes, or weights."""
+def check_weights(values: NDArray[Any], places: Names = None) -> NDArray[np.float64]:
+    """Check numbers of votes, or weights, of a table, or of some places in it, (2, values)."""
     try:
-        weights = table.astype(float)
+        weights = values.astype(float)
     except (TypeError, ValueError) as error:
         raise ValueError(
             "counts are no numbers. Count the answers first, or read them with "
@@ -314,15 +312,16 @@ def check_weights(table: NDArray[Any]) -> NDArray[np.float64]:
         ) from error
     wrong = np.argwhere(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:
-        row, column = wrong[0]
+        value = weights[tuple(wrong[0])]
+        row, column = wrong[0] if places is None else places[:, wrong[0, 0]]
         raise ValueError(
-            f"row {row}, column {column}: {weights[row, column]:g} is no number of votes. If the "
+            f"row {row}, column {column}: {value:g} is no number of votes. If the "
             'table holds answers, read it with as_candidates(answers, layout="annotators").'
         )
     return weights
 
 
-def find_roles(columns: Columns, titles: Sequence[Any] | None) -> Roles:
+def _find_roles(columns: list[NDArray[Any]], titles: list[Any] | None) -> dict[str, NDArray[Any]]:
     """Find the columns item, label, annotator and weight, by title or else by position.
 
     Raises
@@ -344,46 +343,30 @@ def find_roles(columns: Columns, titles: Sequence[Any] | None) -> Roles:
     return roles
 
 
-def _collect(
-    rows: NDArray[Any],
-    people: NDArray[Any],
-    labels: NDArray[Any],
-    n_rows: int,
-    class_names: NDArray[Any],
-    person_names: NDArray[Any] | None = None,
-    weights: NDArray[np.float64] | None = None,
-    lines: NDArray[np.intp] | None = None,
-    ids: NDArray[Any] | None = None,
-) -> Answers:
-    """Sort answers by row, drop missing ones and join repeated ones.
+def _join(said: Answers, lines: NDArray[np.intp]) -> Answers:
+    """Sort answers by row and join repeated ones; `lines` are the cells that they stand in.
 
     A person who repeats an answer gave it once; answers of unknown people add up.
     """
-    given = labels >= 0
-    rows, people, labels = rows[given], people[given], labels[given]
-    weights = None if weights is None else weights[given]
-    lines = np.arange(len(rows)) if lines is None else lines[given]
-    several = len(np.unique(lines)) < len(rows)
-    n_people = 1 if person_names is None else len(person_names)
-    if several and person_names is None:  # every line is somebody else's set
-        people, n_people = lines, int(lines.max()) + 1
-    shape = (n_rows, n_people, len(class_names))
-    key = np.ravel_multi_index((rows, people, labels), shape)
+    several = len(np.unique(lines)) < len(lines)  # labels in a cell
+    who: NDArray[Any] = said.people
+    known, n_people, weights = said.person_names is not None, said.n_people, said.weights
+    if several and not known:  # every line is somebody else's set
+        who, n_people, known = lines, int(lines.max()) + 1, True
+    shape = (said.n_rows, n_people, len(said.class_names))
+    key = np.ravel_multi_index((said.rows, who, said.labels), shape)
     distinct, first, place, times = np.unique(
         key, return_index=True, return_inverse=True, return_counts=True
     )
     if weights is not None:
-        added = np.bincount(place, weights).astype(float)
-        weights = added if person_names is None else weights[first]
-    elif person_names is None and (times > 1).any():
+        weights = weights[first] if known else np.bincount(place, weights).astype(float)
+    elif not known and (times > 1).any():
         weights = times.astype(float)
-    rows, people, labels = (a.astype(np.int32) for a in np.unravel_index(distinct, shape))
     sizes = None
     if several:  # all that a person said of a row
         _, place, times = np.unique(distinct // shape[2], return_inverse=True, return_counts=True)
         sizes = times.astype(np.int32)[place]
-        people = people if person_names is not None else 0 * people
-    return Answers(rows, people, labels, n_rows, class_names, person_names, weights, sizes, ids)
+    return replace(said._take(first), weights=weights, sizes=sizes)
 
 
 def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: Names) -> Answers:
@@ -394,32 +377,29 @@ def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: N
     return Answers(rows, 0 * rows, labels, len(matrix), class_names, sizes=several, ids=ids)
 
 
-def _unpack(cells: NDArray[Any], separator: str | None) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return every label and the cell that it stands in; a cell may name several."""
-    if separator is not None and cells.dtype.kind in "OUT":
-        texts = cells.tolist()
-        cells = object_array(
-            [[p.strip() for p in t.split(separator)] if isinstance(t, str) else t for t in texts]
-        )
-    if cells.dtype != object or not any(isinstance(cell, NAMED_SETS) for cell in cells):
-        return np.arange(len(cells)), cells
-    several = [list(c) if isinstance(c, NAMED_SETS) else [c] for c in cells]
-    owner = np.repeat(np.arange(len(cells)), [len(named) for named in several])
-    return owner, object_array([label for named in several for label in named])
+def unpack(
+    cells: list[Any], separator: str | None, collections: tuple[type[Any], ...]
+) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return every label and the cell that it stands in; a blank text holds none.
 
-
-def _encode_answers(
-    labels: NDArray[Any], classes: Names, rows: NDArray[np.intp], missing: Sequence[Any]
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    codes, names = encode(labels, classes, rows, missing)
-    if not len(names):
-        raise ValueError("the table holds no label: every cell is missing.")
-    # A table stores integers as floats as soon as one cell is empty.
-    if classes is None and names.dtype.kind == "f" and (codes < 0).any():
-        whole = names.astype(np.int64)
-        if np.array_equal(whole, names):
-            return codes, whole
-    return codes, names
+    A cell may name several: in one of the collections, or in a text with separators.
+    """
+    named: list[list[Any]] = []
+    for cell in cells:
+        if isinstance(cell, str) and not cell.strip():
+            named.append([])
+        elif isinstance(cell, str) and separator is not None:
+            named.append([intern(part.strip()) for part in cell.split(separator)])
+        elif isinstance(cell, collections):
+            named.append(cell.tolist() if isinstance(cell, np.ndarray) else list(cell))
+        else:
+            named.append([cell])
+    if len(set(map(type, chain.from_iterable(named)))) > 1:
+        for i, cell in enumerate(cells):
+            if isinstance(cell, (set, frozenset)):  # whose order changes with every start
+                named[i].sort(key=repr)
+    owner = np.repeat(np.arange(len(cells)), [len(labels) for labels in named])
+    return owner, list(chain.from_iterable(named))
 
 
 def _factorize_all(word: str, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

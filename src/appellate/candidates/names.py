@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._text import SHOWN as SHOWN
 from appellate._text import listing as listing
 from appellate._text import naming as naming
 

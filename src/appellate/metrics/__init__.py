@@ -198,7 +198,7 @@ def expected_cost(
     matrix = cost_matrix(cost, names)
     if matrix is None:
         return float(np.mean(true != guess))
-    rows, columns = (reading.find_places(labels, names, "classes") for labels in (true, guess))
+    rows, columns = (reading.find_columns(labels, names, "classes") for labels in (true, guess))
     return float(np.mean(matrix[rows, columns]))
 
 

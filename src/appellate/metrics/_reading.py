@@ -49,21 +49,16 @@ def read_sets(candidates: Any, classes: Any) -> CandidateSets:
     return as_candidates(candidates, classes=classes if unnamed else None)
 
 
-def find_columns(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    """Column of every label among the names, -1 for a label that is none of them."""
+def find_columns(
+    labels: NDArray[Any], names: NDArray[Any], argument: str = ""
+) -> NDArray[np.intp]:
+    """Column of every label among the names, -1 for none of them; with `argument` an error."""
     _check_kinds({"predicted": labels, "candidates": names})
     position = {name: j for j, name in enumerate(names.tolist())}
     found = map(position.get, labels.tolist(), repeat(-1))
-    return np.fromiter(found, dtype=np.intp, count=len(labels))
-
-
-def find_places(
-    labels: NDArray[Any], names: NDArray[Any], argument: str = "order"
-) -> NDArray[np.intp]:
-    """Place of every label among names, one of which it must be."""
-    columns = find_columns(labels, names)
+    columns = np.fromiter(found, dtype=np.intp, count=len(labels))
     unknown = np.flatnonzero(columns < 0)
-    if unknown.size:
+    if argument and unknown.size:
         raise ValueError(
             f"{name_rows(unknown)}: {labels.tolist()[unknown[0]]!r} is not in {argument}=."
         )
@@ -77,7 +72,7 @@ def read_ordered(
     true, guess = paired(truth=truth, predicted=predicted)
     if order is not None:
         names = np.asarray(order)
-        true, guess = (find_places(labels, names) for labels in (true, guess))
+        true, guess = (find_columns(labels, names, "order") for labels in (true, guess))
     elif not all(labels.dtype.kind in "biuf" for labels in (true, guess)):
         raise ValueError(
             "labels that are no numbers have no distance. Give all classes from first to last: "

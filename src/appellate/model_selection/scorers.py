@@ -200,34 +200,28 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
 # -- the scores ---------------------------------------------------------------------------
 
 
-def _approximated(estimator: Any, X: Any, y: Any) -> float:
-    return metrics.approximated_accuracy(y, estimator.predict_proba(X), classes=estimator.classes_)
-
-
-def _held_out_likelihood(estimator: Any, X: Any, y: Any) -> float:
+def _held_out(estimator: Any, X: Any) -> tuple[NDArray[Any], bool]:
+    """Scores of new rows, or where a classifier scores by its probabilities these; which it is."""
     scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
-    if _are_probabilities(scores, chances):
-        return metrics.candidate_likelihood(
-            y, chances, classes=estimator.classes_, probabilities=True
-        )
-    return metrics.candidate_likelihood(y, scores, classes=estimator.classes_)
+    shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances  # of two classes
+    probable = np.allclose(scores, shown, rtol=0, atol=1e-6)
+    return chances if probable else scores, probable
+
+
+def _held_out_likelihood(model: Any, X: Any, y: Any) -> float:
+    scores, probable = _held_out(model, X)
+    return metrics.candidate_likelihood(y, scores, classes=model.classes_, probabilities=probable)
 
 
 def _held_out_evidence(estimator: Any, X: Any, y: Any) -> float:
-    scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
-    if _are_probabilities(scores, chances):
-        scores = np.log(np.maximum(chances, 1e-12))
+    scores, probable = _held_out(estimator, X)
+    if probable:
+        scores = np.log(np.maximum(scores, 1e-12))
     elif scores.ndim == 1:
         scores = np.column_stack([np.zeros_like(scores), scores])
     sets = read_sets(y, estimator.classes_)
     known = sets.matrix.any(axis=1)  # a row of classes that `fit` has not seen says nothing
     return _evidence(scores[known], sets.matrix[known])
-
-
-def _are_probabilities(scores: NDArray[Any], chances: NDArray[Any]) -> bool:
-    """Whether a classifier scores by its probabilities; of two classes by their difference."""
-    shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances
-    return np.allclose(scores, shown, rtol=0, atol=1e-6)
 
 
 def _evidence(scores: NDArray[Any], candidates: NDArray[np.bool_]) -> float:
@@ -265,26 +259,26 @@ def _leave_one_out(score: Callable[..., float], estimator: Any, X: Any, y: Any) 
     return score(model._weigh(model.leave_one_out_decision()), model.candidates_)
 
 
+_HELD_OUT: dict[str, Callable[[Any, Any, Any], float]] = {
+    "covering_rate": lambda m, X, y: metrics.covering_rate(y, m.predict(X), classes=m.classes_),
+    "approximated_accuracy": lambda m, X, y: metrics.approximated_accuracy(
+        y, m.predict_proba(X), classes=m.classes_
+    ),
+    "candidate_likelihood": _held_out_likelihood,
+    "evidence": _held_out_evidence,
+}
+_LEFT_OUT: dict[str, Callable[[Any, Any], float]] = {
+    "covering": lambda scores, sets: metrics.covering_rate(sets, scores.argmax(axis=1)),
+    "likelihood": lambda scores, sets: metrics.candidate_likelihood(sets, scores),
+    "evidence": _evidence,
+}
 _SCORERS: dict[str, Scorer] = {
     scorer.name: scorer
     for scorer in (
-        Scorer(
-            "covering_rate",
-            lambda m, X, y: metrics.covering_rate(y, m.predict(X), classes=m.classes_),
-        ),
-        Scorer("approximated_accuracy", _approximated),
-        Scorer("candidate_likelihood", _held_out_likelihood),
-        Scorer("evidence", _held_out_evidence),
+        *(Scorer(name, score) for name, score in _HELD_OUT.items()),
         *(
             Scorer(f"leave_one_out_{name}", partial(_leave_one_out, score), leave_one_out=True)
-            for name, score in (
-                (
-                    "covering",
-                    lambda scores, sets: metrics.covering_rate(sets, scores.argmax(axis=1)),
-                ),
-                ("likelihood", lambda scores, sets: metrics.candidate_likelihood(sets, scores)),
-                ("evidence", _evidence),
-            )
+            for name, score in _LEFT_OUT.items()
         ),
         Scorer("oracle_accuracy", _oracle, uses_truth=True),
     )

@@ -27,6 +27,7 @@ from appellate.plcp import CoupledModel, PLCPClassifier
 from appellate.problem import Kernel, Problem
 
 _SHARED = ("smoothing", "max_rounds", "tol", "link", "head", "random_state")
+_LISTS = ("bandwidths", "regularizations", "collaborations", "blurs", "costs")
 
 Setting = dict[str, Any]
 
@@ -154,11 +155,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
             name: PLCPClassifier._parameter_constraints[name]
             for name in ("estimator", "kernel", *_SHARED)
         },
-        "bandwidths": ["array-like"],
-        "regularizations": ["array-like"],
-        "collaborations": ["array-like"],
-        "blurs": ["array-like"],
-        "costs": ["array-like"],
+        **{name: ["array-like"] for name in _LISTS},
         "scoring": [StrOptions({*get_scorer_names(), "oracle_accuracy"}), callable],
         "cv": ["cv_object"],
         "tie_base": ["boolean"],
@@ -178,7 +175,7 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         if not getattr(scorer, "leave_one_out", False):
             folds = make_folds(self.cv, problem.matrix, problem.sets)
         scores = np.column_stack(
-            [self._score_fold(settings, scorer, problem, start, *fold) for fold in folds]
+            [self._score_fold(settings, problem, start, fold) for fold in folds]
         )  # (settings, folds)
         found = self._report(settings, scores)
         best = self._make_model(found["best_params_"])
@@ -202,15 +199,10 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
         return tags
 
     def _score_fold(
-        self,
-        settings: list[Setting],
-        scorer: Callable[..., float],
-        whole: Problem,
-        start: Values | None,
-        train: NDArray[np.intp],
-        test: NDArray[np.intp],
+        self, settings: list[Setting], whole: Problem, start: Values | None, fold: Any
     ) -> list[float]:
         """Fit every setting to some rows and score it on others."""
+        scorer, (train, test) = get_scorer(self.scoring), fold
         problem = whole.take(train)
         problem.keeps_distances = True
         if start is not None:
@@ -232,13 +224,9 @@ candidates_, cost_, n_iter_, n_ties_, termination_condition_
 
     def _settings(self) -> list[Setting]:
         """All combinations; those that share a factorisation follow one another."""
-        lists = {
-            "bandwidth": self.bandwidths if self._gaussian() else [1.0],
-            "regularization": self.regularizations,
-            "collaboration": self.collaborations,
-            "blur": self.blurs,
-            "cost": self.costs,
-        }
+        lists = {name.removesuffix("s"): getattr(self, name) for name in _LISTS}
+        if self._gaussian() is None:
+            lists["bandwidth"] = [1.0]
         settings = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
         if not settings:
             empty = ", ".join(f"{name}s" for name, values in lists.items() if not len(values))

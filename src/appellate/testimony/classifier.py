@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -152,7 +152,8 @@ class TestimonyClassifier(AppealClassifier):
         self
         """
         answers, decided, drawn = self._open_answers(X, y, decisions, audited)
-        known = (answers.votes() > 0).any(axis=1) | (decided >= 0)
+        answered = self.candidates_.any(axis=1)
+        known = answered | (decided >= 0)
         if not known.any():
             raise ValueError("no row has an answer or a decision; there is nothing to learn from.")
         heard, certainly = answers[known], decided[known]
@@ -167,7 +168,12 @@ class TestimonyClassifier(AppealClassifier):
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
             before = hear(heard, regressions, decided=blind, ordered=self.ordered).posterior
-            self._audit(before[drawn[known]], decided[drawn])
+            before, truth = before[drawn[known]], decided[drawn]
+            self.temperature_ = audit_temperature(before, truth)
+            right = int(np.sum(self._choose(before, np.ones_like(before)) == truth))
+            low, high = share_interval(right, len(truth))
+            accuracy = right / len(truth)
+            self.audit_ = {"rows": len(truth), "accuracy": accuracy, "low": low, "high": high}
         crowd = hearing = hear(heard, decided=certainly, ordered=self.ordered)
         if regressions is not None:
             hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
@@ -178,13 +184,18 @@ class TestimonyClassifier(AppealClassifier):
         posterior = certain(posterior, certainly)
         self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
         self.training_output_ = posterior
-        unheard = None if rows is None else rows[~known]
-        self.confidence_ = self._fill(posterior, known, unheard)
-        self.verdict_confidence_ = self._fill(crowd.posterior, known, None)
+        # Rows that nobody answered are like all the others, or new rows to the model.
+        self.verdict_confidence_ = np.tile(crowd.posterior.mean(axis=0), (len(known), 1))
+        self.confidence_ = np.tile(posterior.mean(axis=0), (len(known), 1))
+        self.verdict_confidence_[known], self.confidence_[known] = crowd.posterior, posterior
+        if rows is not None and not known.all():
+            scores = self._model.decision(rows[~known])
+            self.confidence_[~known] = self._model.probabilities(scores)
         self.annotators_ = describe_people(heard, posterior, hearing.confusion)
         self.trust_, self.n_iter_ = hearing.beta, ROUNDS + 1
         self.regularization_, self.shared_errors_ = hearing.ridge, hearing.shared
-        self.suspicion_ = suspicion(self.confidence_, self.candidates_)
+        outside = 1 - np.sum(self.confidence_ * self.candidates_, axis=1)
+        self.suspicion_ = np.where(answered, np.clip(outside, 0, 1), np.nan)
         allowed = self.candidates_ if self.within_answers else np.ones_like(self.candidates_)
         allowed = certain(allowed, decided)
         self.label_history_ = np.stack(
@@ -228,34 +239,11 @@ class TestimonyClassifier(AppealClassifier):
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
         return answers, decided, drawn & (decided >= 0)
 
-    def _audit(self, posterior: Matrix, truth: NDArray[np.intp]) -> None:
-        self.temperature_ = audit_temperature(posterior, truth)
-        right = int(np.sum(self._choose(posterior, np.ones(posterior.shape, dtype=bool)) == truth))
-        low, high = share_interval(right, len(truth))
-        accuracy = right / len(truth)
-        self.audit_ = {"rows": len(truth), "accuracy": accuracy, "low": low, "high": high}
-
-    def _fill(
-        self, posterior: Matrix, known: NDArray[np.bool_], unheard: NDArray[Any] | None
-    ) -> Matrix:
-        """Add the rows that nobody answered: new rows to the model, or like all the others."""
-        out = np.tile(posterior.mean(axis=0), (len(known), 1))
-        out[known] = posterior
-        if unheard is not None and len(unheard):
-            out[~known] = self._model.probabilities(self._model.decision(unheard))
-        return out
-
     def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
         """Label of every row: the likeliest, or the one of the smallest expected cost."""
         scores = posterior if self.cost_ is None else -expected_costs(posterior, self.cost_)
         shut = (allowed == 0) & (allowed > 0).any(axis=1, keepdims=True)
         return np.argmax(np.where(shut, -np.inf, scores), axis=1)
-
-
-def suspicion(posterior: Matrix, answered: NDArray[np.bool_]) -> Matrix:
-    """Posterior mass outside the answered labels, (n,); NaN for a row without answers."""
-    outside = 1 - np.sum(posterior * answered, axis=1)
-    return np.where(answered.any(axis=1), np.clip(outside, 0, 1), np.nan)
 
 
 @dataclass(frozen=True)
@@ -270,41 +258,34 @@ class CrowdModel(Model):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CrowdDocket(Docket):
     """The docket of answers: beside the usual columns votes, suspicion and the runner-up."""
 
-    votes: Matrix = field(default_factory=lambda: np.empty((0, 0)))
-    suspicion: Matrix = field(default_factory=lambda: np.empty(0))
+    votes: Matrix
+    suspicion: Matrix
 
     def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
         """Return the table as a dict of arrays, one a column."""
         table = super().columns(separator)
-        rows = np.arange(len(self.candidates))
-        answered = self.candidates.any(axis=1)
-        outside = ~self.candidates[rows, self.appeal]
-        outcome = table["outcome"].copy()
-        outcome[outside] = "outside the answers"
-        outcome[~answered] = "unanswered"
+        rows, outcome = np.arange(len(self.candidates)), table["outcome"].copy()
+        outcome[~self.candidates[rows, self.appeal]] = "outside the answers"
+        outcome[~self.candidates.any(axis=1)] = "unanswered"
         others = self.appeal_confidence.copy()
         others[rows, self.appeal] = -1
         second = others.argmax(axis=1)
         names, confidence = self.class_names.astype(object), self.appeal_confidence
         if self.appeal_confidence.shape[1] == 1:
             names, confidence = np.array([None]), np.zeros_like(confidence)
+        labels = [str(name) for name in self.class_names.tolist()]
+        glue, votes = free_separator(labels, separator), np.empty(len(rows), dtype=object)
+        for i, row in enumerate(self.votes):
+            given = np.argsort(-row, kind="stable")[: np.count_nonzero(row)]
+            votes[i] = glue.join(f"{labels[j]}:{row[j]:g}" for j in given)
         return table | {
             "outcome": outcome,
             "runner_up": names[second],
             "runner_up_confidence": confidence[rows, second],
             "suspicion": self.suspicion,
-            "votes": self._counted(separator),
+            "votes": votes,
         }
-
-    def _counted(self, separator: str) -> NDArray[np.object_]:
-        names = [str(name) for name in self.class_names.tolist()]
-        glue = free_separator(names, separator)
-        out = np.empty(len(self.votes), dtype=object)
-        for i, row in enumerate(self.votes):
-            given = np.argsort(-row, kind="stable")[: np.count_nonzero(row)]
-            out[i] = glue.join(f"{names[j]}:{row[j]:g}" for j in given)
-        return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,21 +29,15 @@ def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
     return weights, once if answers.sizes is None else answers.sizes
 
 
-def opinion_weights(answers: Answers) -> Matrix:
-    """Weight of every answer, (A,); a set that a person named counts once, not each label."""
-    weights, sizes = counted(answers)
-    return np.asarray(weights / sizes)
-
-
 def vote_shares(answers: Answers) -> tuple[Matrix, Matrix]:
     """Smoothed shares of the votes, (n, l), and the number of answers, (n,).
 
-    ``V = (C + .5 / l) / (m + .5)`` for counts C and m answers; uniform where there are none.
+    ``V = (C + .5 / l) / (m + .5)`` for counts C and m answers; uniform where there are none. A
+    set that a person named counts once, not each of its labels.
     """
-    n, l = answers.shape
-    cells = answers.rows.astype(np.int64) * l + answers.labels
-    counts = np.bincount(cells, opinion_weights(answers), minlength=n * l).reshape(n, l)
-    total = counts.sum(axis=1)
+    weights, sizes = counted(answers)
+    counts = replace(answers, weights=weights / sizes).votes()
+    total, l = counts.sum(axis=1), counts.shape[1]
     return (counts + 0.5 / l) / (total[:, None] + 0.5), total
 
 
@@ -100,7 +94,10 @@ def expected_confusions(N: Matrix, *, ordered: bool = False) -> Matrix:
     pooled = N.sum(axis=0)
     accuracy = _inside(np.trace(pooled) / max(pooled.sum(), EDGE))
     if ordered:
-        spread = _spread_along_order(pooled)
+        distance = np.arange(l) - np.arange(l)[:, None] + l - 1  # k - c, from 0 on
+        room = np.bincount(distance.ravel())  # pairs of labels that lie so far apart
+        spread = ((np.bincount(distance.ravel(), pooled.ravel()) + 1 / l) / room)[distance]
+        spread /= spread.sum(axis=1, keepdims=True)
     else:
         spread = np.full((l, l), (1 - accuracy) / (l - 1))
         np.fill_diagonal(spread, accuracy)
@@ -113,16 +110,6 @@ def expected_confusions(N: Matrix, *, ordered: bool = False) -> Matrix:
     expected = (1 - right)[:, :, None] * wrong
     expected[:, np.arange(l), np.arange(l)] = right
     return np.asarray(expected)
-
-
-def _spread_along_order(pooled: Matrix) -> Matrix:
-    """Share of answers at each signed distance from the truth, as a matrix, (l, l)."""
-    l = len(pooled)
-    distance = np.arange(l) - np.arange(l)[:, None] + l - 1  # k - c, from 0 on
-    profile = np.bincount(distance.ravel(), pooled.ravel(), minlength=2 * l - 1) + 1 / l
-    room = np.bincount(distance.ravel())  # pairs of labels that lie so far apart
-    spread = (profile / room)[distance]
-    return np.asarray(spread / spread.sum(axis=1, keepdims=True))
 
 
 def confusions(N: Matrix, expected: Matrix, strength: float = 1.0) -> Matrix:
@@ -257,10 +244,10 @@ def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> d
     all people; the interval is that of these counts.
     """
     p, who = answers.n_people, answers.people
-    once = opinion_weights(answers)
-    each = once * counted(answers)[1]
+    weights, sizes = counted(answers)
+    once = weights / sizes
     count = np.bincount(who, once, minlength=p)
-    right = np.bincount(who, each * posterior[answers.rows, answers.labels], minlength=p)
+    right = np.bincount(who, weights * posterior[answers.rows, answers.labels], minlength=p)
     votes = answers.votes()
     common = (votes == votes.max(axis=1, keepdims=True))[answers.rows, answers.labels]
     mean = _inside(right.sum() / max(count.sum(), EDGE))

@@ -91,7 +91,8 @@ def hear(
         if regressions is not None and output is not None and step == ROUNDS:  # more echo
             output = regressions.leave_one_out(q, cast(float, ridge))
         theta, rates, L = know_people(answers, said, q, ordered, alike=step >= ALIKE)
-        scores, prior = L, log_frequencies(q)
+        # How frequent labels are, with one more row for each.
+        scores, prior = L, np.log((q.sum(axis=0) + 1) / (len(q) + q.shape[1]))
         if output is not None:
             beta, gain = find_beta(output, L, sample_opinions(answers, theta, rates), prior)
             if step == 0 and gain < _GAIN:
@@ -117,12 +118,6 @@ def certain(posterior: NDArray[Any], decided: NDArray[np.intp] | None) -> NDArra
     out[rows] = 0
     out[rows, decided[rows]] = 1
     return out
-
-
-def log_frequencies(posterior: Matrix) -> Matrix:
-    """How frequent labels are by a posterior, in logarithms, (l,); one more row for each."""
-    n, l = posterior.shape
-    return np.asarray(np.log((posterior.sum(axis=0) + 1) / (n + l)))
 
 
 def reported_posterior(
