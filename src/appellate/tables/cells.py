@@ -17,6 +17,7 @@ import tokenize
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -83,7 +84,7 @@ def name_rows(rows: Sequence[int] | NDArray[Any], lines: NDArray[Any] | None = N
     return where if lines is None else f"{where} ({naming('line', lines[rows])})"
 
 
-def as_text(value: Any, separator: str = "|") -> str:
+def as_text(value: Any) -> str:
     """Write any value as a text: nothing for None, labels of a list joined, no needless ``.0``.
 
     Examples
@@ -99,7 +100,7 @@ def as_text(value: Any, separator: str = "|") -> str:
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, (list, tuple, set)):
-        return separator.join(map(as_text, value))
+        return "|".join(map(as_text, value))
     return str(value).removesuffix(" 00:00:00")
 
 
@@ -133,18 +134,18 @@ def as_number(text: str, decimal: str = ".") -> float | None:
 
 
 def one_spelling(labels: Iterable[str]) -> dict[str, str]:
-    """Return one spelling for labels that are the same number; nothing if none are.
+    """Return a spelling for every label, one for those that are the same number.
 
     Examples
     --------
     >>> one_spelling(["2", "2.0", "3.0", "0.50", ".5", "cat"])
-    {'2': '2', '2.0': '2', '0.50': '.5', '.5': '.5'}
+    {'2': '2', '2.0': '2', '3.0': '3.0', '0.50': '.5', '.5': '.5', 'cat': 'cat'}
     """
+    spelled = {label: label for label in labels}
     groups: dict[Decimal, list[str]] = {}
-    for label in dict.fromkeys(labels):
+    for label in spelled:
         if _NUMBER.fullmatch(label) and len(label) < 400:
             groups.setdefault(Decimal(label), []).append(label)
-    spelled: dict[str, str] = {}
     for number, group in groups.items():
         if len(group) > 1:
             whole = abs(number) < 10**15 and number == int(number)
@@ -205,7 +206,13 @@ def texts(column: Any) -> Any:
     if pa.types.is_boolean(kind):
         column = pc.if_else(column, "True", "False")
     elif pa.types.is_timestamp(kind):
-        column = _moment_texts(column)
+        days = column.cast(pa.date32())
+        if pc.all(pc.equal(days.cast(kind), column)).as_py() in (True, None):
+            column = days
+        else:
+            with suppress(pa.ArrowInvalid):  # parts of seconds are kept
+                column = column.cast(pa.timestamp("s", kind.tz))
+        column = column.cast(pa.string())
     elif is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
         column = column.cast(pa.string())
     else:
@@ -219,16 +226,6 @@ def is_text(kind: Any) -> bool:
     """Tell whether an Arrow type is one of texts."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(test(kind) for test in tests)
-
-
-def _moment_texts(column: Any) -> Any:
-    days = column.cast(pa.date32())
-    if pc.all(pc.equal(days.cast(column.type), column)).as_py() in (True, None):
-        return days.cast(pa.string())
-    try:
-        return column.cast(pa.timestamp("s", column.type.tz)).cast(pa.string())
-    except pa.ArrowInvalid:
-        return column.cast(pa.string())
 
 
 def numbers(
@@ -545,9 +542,8 @@ def _spell(
 ) -> dict[str, str | None]:
     """Give every label its one spelling, None to those that stand for none; note what changed."""
     marks = {mark for mark in map(as_label, missing) if mark}
-    same = one_spelling([*given, *marks])
-    marks |= {same[mark] for mark in marks if mark in same}
-    spelled = {label: same.get(label, label) for label in given}
+    spelled = one_spelling([*given, *marks])
+    marks |= {spelled[mark] for mark in marks}
     changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if a != b and b not in marks]
     if changed:
         shown = printable(listing(changed))
