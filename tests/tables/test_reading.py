@@ -102,6 +102,12 @@ def test_what_is_no_table():
         read_table(pd.DataFrame({"a": pd.Series(["\ud800"], dtype=object)}))
 
 
+def test_a_raised_digit_in_a_name_is_no_number(here):
+    for i in (10, 2):
+        put(here, f"m1²{i}.csv", f"a\n{i}\n")
+    assert read_table("m*.csv").texts("a").to_pylist() == ["2", "10"]
+
+
 def test_shards_come_in_natural_order(here):
     (here / "shards").mkdir()
     for i in (2, 10, 1):

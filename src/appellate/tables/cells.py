@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 #: Words that stand for no number in a column of numbers; a label may be called so.
 NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 
+#: Types of Arrow that hold texts.
+TEXTS = frozenset({pa.string(), pa.large_string(), pa.string_view()})
+
 _POINT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 _INFINITE = r"[+-]?inf(inity)?"
@@ -133,15 +136,16 @@ def as_number(text: str, decimal: str = ".") -> float | None:
     return float(text) if re.fullmatch(f"{_POINT}|{_INFINITE}", text.lower()) else None
 
 
-def one_spelling(labels: Iterable[str]) -> dict[str, str]:
-    """Return a spelling for every label, one for those that are the same number.
+def one_spelling(labels: Iterable[str], missing: Iterable[Any] = ()) -> dict[str, str | None]:
+    """Return the spelling of labels, one for the same number, None for what stands for none.
 
     Examples
     --------
-    >>> one_spelling(["2", "2.0", "3.0", "0.50", ".5", "cat"])
-    {'2': '2', '2.0': '2', '3.0': '3.0', '0.50': '.5', '.5': '.5', 'cat': 'cat'}
+    >>> one_spelling(["2", "2.0", "3.0", "0.50", ".5", "cat", "?"], missing=["?"])
+    {'2': '2', '2.0': '2', '3.0': '3.0', '0.50': '.5', '.5': '.5', 'cat': 'cat', '?': None}
     """
-    spelled = {label: label for label in labels}
+    marks = {mark for mark in map(as_label, missing) if mark}
+    spelled = {label: label for label in (*labels, *marks)}
     groups: dict[Decimal, list[str]] = {}
     for label in spelled:
         if _NUMBER.fullmatch(label) and len(label) < 400:
@@ -151,7 +155,8 @@ def one_spelling(labels: Iterable[str]) -> dict[str, str]:
             whole = abs(number) < 10**15 and number == int(number)
             name = str(int(number)) if whole else min(group, key=len)
             spelled |= dict.fromkeys(group, name)
-    return spelled
+    marks |= {spelled[mark] for mark in marks}
+    return {label: None if name in marks else name for label, name in spelled.items()}
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
@@ -213,19 +218,13 @@ def texts(column: Any) -> Any:
             with suppress(pa.ArrowInvalid):  # parts of seconds are kept
                 column = column.cast(pa.timestamp("s", kind.tz))
         column = column.cast(pa.string())
-    elif is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
+    elif kind in TEXTS or pa.types.is_integer(kind) or pa.types.is_date(kind):
         column = column.cast(pa.string())
     else:
         column = pa.array([as_text(value) for value in column.to_pylist()], pa.string())
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     trimmed = pc.utf8_trim_whitespace(pc.utf8_normalize(whole, form="NFC"))
     return pc.if_else(pc.equal(trimmed, ""), None, trimmed)
-
-
-def is_text(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of texts."""
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
 
 
 def numbers(
@@ -254,7 +253,7 @@ def numbers(
     kind = column.type
     if pa.types.is_dictionary(kind):
         return numbers(column.cast(kind.value_type), decimal, missing)
-    if is_text(kind):
+    if kind in TEXTS:
         column = pc.utf8_lower(texts(column))
         marks = pa.array([*NO_NUMBER, *(mark.lower() for mark in missing)])
         column = pc.if_else(pc.is_in(column, marks), None, column)
@@ -275,7 +274,7 @@ def _all_match(column: Any, pattern: str) -> bool:
 
 def has_commas(column: Any) -> bool:
     """Tell whether texts are numbers of which some have a decimal comma."""
-    filled = texts(column) if is_text(column.type) else pa.array([], pa.string())
+    filled = texts(column) if column.type in TEXTS else pa.array([], pa.string())
     return bool(pc.any(pc.match_substring(filled, ",")).as_py()) and _all_match(filled, _COMMA)
 
 
@@ -297,7 +296,7 @@ def dates(column: Any) -> Any:
         return column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", kind.tz), safe=False)
-    cells = texts(column) if is_text(kind) else pa.array([], pa.string())
+    cells = texts(column) if kind in TEXTS else pa.array([], pa.string())
     filled = cells.drop_null()
     if not len(filled) or not _all_match(filled, _DATE):
         return None
@@ -463,7 +462,11 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         np.minimum.at(first, owner, np.arange(len(table)))
         ids = np.array(items, dtype=object)
     truths, true = coded(table, roles.truth) if roles.truth else (owner, [])
-    spelled = _spell([*given, *true], roles.missing, notes)
+    spelled = one_spelling([*given, *true], roles.missing)
+    changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if b not in (None, a)]
+    if changed:
+        shown = printable(listing(changed))
+        notes.append(f"labels that are the same number are read as one: {shown}.")
     kept = {spelled[given[code]] for code in np.unique(codes[codes >= 0]).tolist()}
     fixed = roles.counts or roles.candidates[1:]
     names = list(given) if fixed else in_order(name for name in kept if name)
@@ -535,20 +538,6 @@ def coded(table: Table, name: str) -> tuple[NDArray[np.intp], list[str]]:
     column = table.texts(name).dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return codes.astype(np.intp), column.dictionary.to_pylist()
-
-
-def _spell(
-    given: Sequence[str], missing: Sequence[str], notes: list[str]
-) -> dict[str, str | None]:
-    """Give every label its one spelling, None to those that stand for none; note what changed."""
-    marks = {mark for mark in map(as_label, missing) if mark}
-    spelled = one_spelling([*given, *marks])
-    marks |= {spelled[mark] for mark in marks}
-    changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if a != b and b not in marks]
-    if changed:
-        shown = printable(listing(changed))
-        notes.append(f"labels that are the same number are read as one: {shown}.")
-    return {label: None if name in marks else name for label, name in spelled.items()}
 
 
 def _sets(

@@ -274,7 +274,7 @@ def read_table(
     data = data.select(kept).rename_columns([names[i] for i in kept])
     for name, column in zip(data.column_names, data.columns, strict=True):
         try:
-            column.validate(full=cells.is_text(column.type))
+            column.validate(full=column.type in cells.TEXTS)
         except pa.ArrowInvalid as error:
             said = f"{table.where(name)}{_find_damage(column)}. Write the file again."
             raise TableError(said) from error
@@ -297,10 +297,30 @@ def _find_damage(column: Any) -> str:
 
 
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:
+    """Read what a path stands for: the standard input, a file, or files in natural order."""
     if path == "-":
         stream = io.BytesIO(sys.stdin.buffer.read())
         return _read_stream("the standard input", path, stream, options)
-    files, note = _list_files(path)
+    place, note = Path(path), tuple[str, ...]()
+    if place.is_dir():
+        files = [file for file in place.rglob("*") if not _HIDDEN.search(str(file))]
+        inside = {file: _ENDINGS.get(file.suffix.lower()) for file in files}
+        found = next((kind for kind in _KINDS if kind in inside.values()), None)
+        if found is None:
+            raise TableError(f"'{path}' is a folder without a table. Name a file.")
+        left = sorted(file.name for file, kind in inside.items() if kind not in (None, found))
+        note = (f"left out of the folder: {name_some(left)}.",) if left else ()
+        files = [file for file, kind in inside.items() if kind == found]
+    else:
+        files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
+        files = [place] if place.exists() else files
+    if not files:
+        beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
+        near = [place.with_name(name) for name in get_close_matches(place.name, beside, n=1)]
+        guess = f"Did you mean {name_some(near)}?" if near else "Check the path."
+        raise TableError(f"there is no file {name_some([path])}. {guess}")
+    parts = {file: re.split(r"(\d+)", str(file)) for file in files}
+    files.sort(key=lambda file: [int(p) if p.isdecimal() else p for p in parts[file]])
     own = options if len(files) == 1 else {**options, "question": None}
     tables: list[Table] = []
     try:
@@ -316,58 +336,38 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
         raise TableError(f"cannot read '{path}': {reason}.") from error
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
+    return _join(path, files, tables, note, options["question"])
+
+
+def _join(
+    path: str, files: list[Path], tables: list[Table], note: tuple[str, ...], question: str | None
+) -> Table:
+    """Make one table, or one export of a labelling tool, of several files."""
+    first, n = tables[0], len(tables)
     digest = hashlib.sha256("".join(table.digest for table in tables).encode()).hexdigest()
+    whole = replace(first, source=f"'{path}'", path=path, digest=digest, lines=None)
     exports = [table.export for table in tables if table.export]
-    if len(exports) == len(tables):  # a file a person, as doccano writes them, or parts of one
+    if len(exports) == n:  # a file a person, as doccano writes them, or parts of one
         people = [f.stem for f, each in zip(files, exports, strict=True) for _ in each.records]
         records = [record for each in exports for record in each.records]
-        asked = {"question": options["question"], "people": people}
-        together = open_export(records, exports[0].tool, source=f"'{path}'", **asked)
-        note = (f"{len(tables)} files are read as one export.",)
-        first = replace(tables[0], source=f"'{path}'", path=path, digest=digest, notes=note)
-        return _with_export(first, together)
+        asked: dict[str, Any] = {"question": question, "people": people}
+        export = open_export(records, exports[0].tool, source=whole.source, **asked)
+        return _with_export(replace(whole, notes=(f"{n} files are read as one export.",)), export)
     for table in tables[1:]:
-        differing = {*map(str.strip, tables[0].names)} ^ {*map(str.strip, table.names)}
+        differing = {*map(str.strip, first.names)} ^ {*map(str.strip, table.names)}
         if differing:
             raise TableError(
-                f"{table.source} and {tables[0].source} differ in {name_some(sorted(differing))}. "
+                f"{table.source} and {first.source} differ in {name_some(sorted(differing))}. "
                 "Files of one table must have the same columns."
             )
     try:
         data = pa.concat_tables([table.data for table in tables], promote_options="permissive")
     except pa.ArrowException as error:
         raise TableError(
-            f"the files of {tables[0].source} and those beside it do not fit together: {error}."
+            f"the files of {first.source} and those beside it do not fit together: {error}."
         ) from error
-    note = (f"{len(tables)} files are read as one table, {files[0].name} first.", *note)
-    whole = replace(tables[0], source=f"'{path}'", path=path, digest=digest, notes=note)
-    return replace(whole, data=data, lines=None)
-
-
-def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
-    """Return the files that a path stands for, in natural order, and what is left out."""
-    place = Path(path)
-    note: tuple[str, ...] = ()
-    if place.is_dir():
-        found = [f for f in place.rglob("*") if not _HIDDEN.search(str(f))]
-        inside = {f: _ENDINGS.get(f.suffix.lower()) for f in found}
-        first = next((kind for kind in _KINDS if kind in inside.values()), None)
-        if first is None:
-            raise TableError(f"'{path}' is a folder without a table. Name a file.")
-        left = sorted(f.name for f, kind in inside.items() if kind not in (None, first))
-        note = (f"left out of the folder: {name_some(left)}.",) if left else ()
-        files = [f for f, kind in inside.items() if kind == first]
-    else:
-        files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
-        files = [place] if place.exists() else files
-    if not files:
-        beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
-        near = [place.with_name(name) for name in get_close_matches(place.name, beside, n=1)]
-        guess = f"Did you mean {name_some(near)}?" if near else "Check the path."
-        raise TableError(f"there is no file {name_some([path])}. {guess}")
-    numbers = re.compile(r"(\d+)")
-    natural = {f: [int(p) if p.isdigit() else p for p in numbers.split(str(f))] for f in files}
-    return sorted(files, key=lambda file: natural[file]), note
+    said = f"{n} files are read as one table, {files[0].name} first."
+    return replace(whole, data=data, notes=(said, *note))
 
 
 def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:

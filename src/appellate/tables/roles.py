@@ -277,8 +277,8 @@ class _Column:
             self.kind = "empty"
         elif nested:
             inner = getattr(kind, "value_type", None)
-            self.kind = "nested" if inner is None else "vector"
-            self.kind = "list" if inner is not None and cells.is_text(inner) else self.kind
+            plain = "list" if inner in cells.TEXTS else "vector"
+            self.kind = "nested" if inner is None else plain
         elif pa.types.is_temporal(kind):
             self.kind = "date"
         else:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, TextIO
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
@@ -20,10 +20,6 @@ from appellate.tables.reading import Table, read_table
 _NOTHING = Table("nothing", pa.table({}), "frame")
 _KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".json")
 _OTHER_ENDINGS = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv", ".txt": ".csv"}
-
-
-class _Stream(Protocol):
-    def write(self, text: str, /) -> Any: ...
 
 
 def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
@@ -194,7 +190,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 
 def write_csv(
     data: Any,
-    stream: _Stream,
+    stream: TextIO,
     *,
     added: Mapping[str, Sequence[Any]] | None = None,
     digits: int | None = None,
