@@ -272,12 +272,6 @@ def _all_match(column: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(column, f"^{pattern}$")).as_py())
 
 
-def has_commas(column: Any) -> bool:
-    """Tell whether texts are numbers of which some have a decimal comma."""
-    filled = texts(column) if column.type in TEXTS else pa.array([], pa.string())
-    return bool(pc.any(pc.match_substring(filled, ",")).as_py()) and _all_match(filled, _COMMA)
-
-
 def dates(column: Any) -> Any:
     """Return a column as Arrow timestamps; None if it is none of dates.
 

@@ -282,7 +282,8 @@ def read_table(
     table = replace(table, data=data, options=options)
     if decimal == "." or (decimal is None and table.delimiter == ","):
         return table
-    found = [name for name in table.names if cells.has_commas(data.column(name))]
+    other = [name for name in table.names if table.numbers(name) is None]
+    found = [name for name in other if cells.numbers(data.column(name), ",") is not None]
     note = f"decimal commas are read in {name_some(found)}."
     return replace(table, decimal=",", notes=(*table.notes, note)) if found else table
 
