@@ -14,17 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from appellate.tables import cells
-from appellate.tables.cells import (
-    Labels,
-    TableError,
-    as_text,
-    coded,
-    find_separator,
-    name_some,
-    printable,
-    read_labels,
-    together,
-)
+from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
 from appellate.tables.reading import Table
 
 Columns = str | Sequence[str]
@@ -136,7 +126,7 @@ class Roles:
             value = getattr(self, role)
             names = [value] if isinstance(value, str) else list(value or ())
             for reason, group in groupby(names, lambda name: self.reasons.get(name, "")):
-                alike = [printable(name)[:60] for name in group]
+                alike = [cells.printable(name)[:60] for name in group]
                 if len(alike) > 12:
                     alike = [f"{alike[0]} ... {alike[-1]} ({len(alike)})"]
                 lines += [(name, _SINGULAR.get(role, role), reason) for name in alike]
@@ -315,7 +305,7 @@ class _Column:
             return None
         if all(cells.parse_list(cell) is not None for cell in list(self.values)[:200]):
             return "["
-        mark = find_separator(self.values)
+        mark = cells.find_separator(self.values)
         holding = sum(count for cell, count in self.values.items() if mark and mark in cell)
         return mark if mark == "|" or holding >= 0.05 * self.filled else None
 
@@ -329,7 +319,7 @@ class _Guess:
         self.found: dict[str, list[str]] = {role: [] for role in (*_NAMED, "features")}
         self.reasons: dict[str, str] = {}
         self.separator: str | None = None
-        self.missing = tuple(map(as_text, missing))
+        self.missing = tuple(map(cells.as_text, missing))
         self.notes: list[str] = []
 
     def roles(self) -> Roles:
@@ -371,7 +361,9 @@ class _Guess:
             )
         if separator is None and len(self.found["candidates"]) == 1:
             column = self.look(self.found["candidates"][0])
-            separator = find_separator(column.values or {}) if column.kind == "text" else None
+            separator = (
+                cells.find_separator(column.values or {}) if column.kind == "text" else None
+            )
         self.separator = separator or None
         people = [self.look(name) for name in self.found["annotators"]]
         marks = sum((c.values or {}).get("-1", 0) for c in people)
@@ -518,8 +510,14 @@ class _Guess:
             return "lists or objects; spread them over columns of their own"
         if column.distinct == 1 and column.filled == len(column.data):
             return "the same in all rows"
-        if _holds_labels(column, read):
-            return "holds labels of this table; if they are the true ones, give truth="
+        if column.distinct <= 1.2 * len(read.class_names) + 1:
+            known, classes, own, chance = _match(column, read)
+            # Numbers, and words of two classes, may be class names by chance: they must fit.
+            sure = column.kind != "number" and (classes > 2 or read.n_rows < _FEW)
+            fits = read.n_rows >= _FEW and own >= max(_MOST, (1 + chance) / 2)
+            truth = column.title in _TRUTH_TITLES and known >= _MOST
+            if truth or (known == 1 and classes > 1 and (sure or fits)):
+                return "holds labels of this table; if they are the true ones, give truth="
         if self.found["counts"]:
             if np.array_equal(column.start, read.counts[:_SAMPLE].sum(axis=1)):
                 return "the number of votes"
@@ -586,24 +584,6 @@ def _is_truth(column: _Column, read: Labels) -> bool:
         return False
     known, classes, own, chance = _match(column, read)
     return known == 1 and classes > 1 and own >= max(0.95, (1 + chance) / 2)
-
-
-def _holds_labels(column: _Column, read: Labels) -> bool:
-    """Tell whether a column holds labels of the rows, such as the true ones.
-
-    Texts do if all are class names, and at least two (of two classes: and agree with the rows).
-    Numbers must be among the candidates of their rows more often than by chance.
-    """
-    if column.distinct > 1.2 * len(read.class_names) + 1:
-        return False
-    known, classes, own, chance = _match(column, read)
-    if column.title in _TRUTH_TITLES:
-        return known >= _MOST
-    if known < 1 or classes < 2:
-        return False
-    if column.kind != "number" and (classes > 2 or read.n_rows < _FEW):
-        return True
-    return read.n_rows >= _FEW and own >= max(_MOST, (1 + chance) / 2)
 
 
 def _is_majority(column: _Column, read: Labels) -> bool:
