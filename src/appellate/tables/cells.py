@@ -566,13 +566,10 @@ def _sets(
             where = name_rows(rows, table.lines)
             notes.append(f"nothing before, after or between two {mark!r} in {where}.")
     place: dict[str, int] = {}
-    flat = [place.setdefault(label, len(place)) for row in parted for label in row]
-    sizes = np.array([*map(len, parted), 0])
-    starts, lengths = (sizes.cumsum() - sizes)[codes], sizes[codes]
-    within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
-    positions = np.repeat(starts, lengths) + within
-    rows = np.repeat(np.arange(len(table)), lengths)
-    return rows, np.array(flat, dtype=np.intp)[positions], list(place)
+    numbered = [[place.setdefault(label, len(place)) for label in row] for row in parted]
+    sets = pa.array([*numbered, []], pa.list_(pa.int64()))  # the last for empty cells
+    taken = sets.take(pa.array(codes % len(sets)))
+    return pc.list_parent_indices(taken).to_numpy(), taken.flatten().to_numpy(), list(place)
 
 
 def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float64]:
