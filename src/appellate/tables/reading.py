@@ -246,14 +246,13 @@ def read_table(
     cells are parted by ';'.
     decimal commas are read in 'w'.
     """
+    options = {name: v for name, v in locals().items() if name != "source" and v is not None}
     if isinstance(source, Table):
         return source
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal={decimal!r} is neither '.' nor ','.")
-    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    given["question"] = question
     if isinstance(source, (str, os.PathLike)):
-        table = _read_path(os.fspath(source), given)
+        table = _read_path(os.fspath(source), options)
     else:
         table = _read_frame(source)
     if question is not None and table.export is None:
@@ -278,7 +277,6 @@ def read_table(
         except pa.ArrowInvalid as error:
             said = f"{table.where(name)}{_find_damage(column)}. Write the file again."
             raise TableError(said) from error
-    options = {name: value for name, value in given.items() if value is not None}
     table = replace(table, data=data, options=options)
     if decimal == "." or (decimal is None and table.delimiter == ","):
         return table
@@ -337,7 +335,7 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
         raise TableError(f"cannot read '{path}': {reason}.") from error
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
-    return _join(path, files, tables, note, options["question"])
+    return _join(path, files, tables, note, options.get("question"))
 
 
 def _join(
@@ -388,8 +386,8 @@ def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]
     kind = kind or ("json" if content.lstrip()[:1] in b"{[" else "csv")
     table = Table(source, None, kind, path=path, digest=hashlib.sha256(content).hexdigest())
     if kind == "excel":
-        return _read_excel(table, content, options["sheet"])
-    encoding, notes = options["encoding"], tuple[str, ...]()
+        return _read_excel(table, content, options.get("sheet"))
+    encoding, notes = options.get("encoding"), tuple[str, ...]()
     named = encoding or next((e for bom, e in _BOMS.items() if content.startswith(bom)), "utf-8")
     named = "utf-8-sig" if named.lower() in ("utf-8", "utf8") else named
     try:
@@ -417,8 +415,8 @@ def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]
         )
     table = replace(table, encoding=named, notes=notes)
     if kind == "json":
-        return _read_json(table, text, options["question"])
-    return _read_csv(table, text, options["delimiter"])
+        return _read_json(table, text, options.get("question"))
+    return _read_csv(table, text, options.get("delimiter"))
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
