@@ -122,6 +122,8 @@ def test_labels_that_are_one_number_have_one_spelling():
         "100000": "100000",
         "01": "1",
         "1": "1",
+        "cat": "cat",
+        "3": "3",
     }
     assert cells.in_order(["10", "9", "2.5"]) == ["2.5", "9", "10"]
     assert cells.in_order(["10", "9", "x"]) == ["10", "9", "x"]

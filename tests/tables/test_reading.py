@@ -102,6 +102,19 @@ def test_what_is_no_table():
         read_table(pd.DataFrame({"a": pd.Series(["\ud800"], dtype=object)}))
 
 
+def test_decimal_commas_are_read_beside_words_for_no_number(here):
+    table = read_table(put(here, "a.csv", "w;v\n1,5;NA\nNA;x\n2;y\n"))
+    assert "decimal commas are read in 'w'." in table.notes
+    assert np.array_equal(table.numbers("w"), [1.5, np.nan, 2], equal_nan=True)
+    assert table.numbers("v") is None
+
+
+def test_a_raised_digit_in_a_name_is_no_number(here):
+    for i in (10, 2):
+        put(here, f"m1²{i}.csv", f"a\n{i}\n")
+    assert read_table("m*.csv").texts("a").to_pylist() == ["2", "10"]
+
+
 def test_shards_come_in_natural_order(here):
     (here / "shards").mkdir()
     for i in (2, 10, 1):

@@ -101,6 +101,12 @@ def test_prose_is_never_labels():
         find_roles(table)
 
 
+def test_the_role_of_a_column_that_is_no_feature_is_named():
+    table = read_table({"a": [1, 2, 3], "data": ["p", "q", "r"], "c": ["x|y", "x", "y"]})
+    with pytest.raises(TableError, match="'a' is no feature: it is given as ignore"):
+        find_roles(table, candidates="c", id="data", ignore="a", features="a")
+
+
 def test_features_are_no_people():
     r = crowds.rng()
     pixels = {f"p{i}": r.integers(0, 17, 80) for i in range(16)}

@@ -17,6 +17,7 @@ import tokenize
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 #: Words that stand for no number in a column of numbers; a label may be called so.
 NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
+
+#: Types of Arrow that hold texts.
+TEXTS = frozenset({pa.string(), pa.large_string(), pa.string_view()})
 
 _POINT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
@@ -83,7 +87,7 @@ def name_rows(rows: Sequence[int] | NDArray[Any], lines: NDArray[Any] | None = N
     return where if lines is None else f"{where} ({naming('line', lines[rows])})"
 
 
-def as_text(value: Any, separator: str = "|") -> str:
+def as_text(value: Any) -> str:
     """Write any value as a text: nothing for None, labels of a list joined, no needless ``.0``.
 
     Examples
@@ -99,7 +103,7 @@ def as_text(value: Any, separator: str = "|") -> str:
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, (list, tuple, set)):
-        return separator.join(map(as_text, value))
+        return "|".join(map(as_text, value))
     return str(value).removesuffix(" 00:00:00")
 
 
@@ -132,25 +136,27 @@ def as_number(text: str, decimal: str = ".") -> float | None:
     return float(text) if re.fullmatch(f"{_POINT}|{_INFINITE}", text.lower()) else None
 
 
-def one_spelling(labels: Iterable[str]) -> dict[str, str]:
-    """Return one spelling for labels that are the same number; nothing if none are.
+def one_spelling(labels: Iterable[str], missing: Iterable[Any] = ()) -> dict[str, str | None]:
+    """Return the spelling of labels, one for the same number, None for what stands for none.
 
     Examples
     --------
-    >>> one_spelling(["2", "2.0", "3.0", "0.50", ".5", "cat"])
-    {'2': '2', '2.0': '2', '0.50': '.5', '.5': '.5'}
+    >>> one_spelling(["2", "2.0", "3.0", "0.50", ".5", "cat", "?"], missing=["?"])
+    {'2': '2', '2.0': '2', '3.0': '3.0', '0.50': '.5', '.5': '.5', 'cat': 'cat', '?': None}
     """
+    marks = {mark for mark in map(as_label, missing) if mark}
+    spelled = {label: label for label in (*labels, *marks)}
     groups: dict[Decimal, list[str]] = {}
-    for label in dict.fromkeys(labels):
+    for label in spelled:
         if _NUMBER.fullmatch(label) and len(label) < 400:
             groups.setdefault(Decimal(label), []).append(label)
-    spelled: dict[str, str] = {}
     for number, group in groups.items():
         if len(group) > 1:
             whole = abs(number) < 10**15 and number == int(number)
             name = str(int(number)) if whole else min(group, key=len)
             spelled |= dict.fromkeys(group, name)
-    return spelled
+    marks |= {spelled[mark] for mark in marks}
+    return {label: None if name in marks else name for label, name in spelled.items()}
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
@@ -205,30 +211,20 @@ def texts(column: Any) -> Any:
     if pa.types.is_boolean(kind):
         column = pc.if_else(column, "True", "False")
     elif pa.types.is_timestamp(kind):
-        column = _moment_texts(column)
-    elif is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
+        days = column.cast(pa.date32())
+        if pc.all(pc.equal(days.cast(kind), column)).as_py() in (True, None):
+            column = days
+        else:
+            with suppress(pa.ArrowInvalid):  # parts of seconds are kept
+                column = column.cast(pa.timestamp("s", kind.tz))
+        column = column.cast(pa.string())
+    elif kind in TEXTS or pa.types.is_integer(kind) or pa.types.is_date(kind):
         column = column.cast(pa.string())
     else:
         column = pa.array([as_text(value) for value in column.to_pylist()], pa.string())
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     trimmed = pc.utf8_trim_whitespace(pc.utf8_normalize(whole, form="NFC"))
     return pc.if_else(pc.equal(trimmed, ""), None, trimmed)
-
-
-def is_text(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of texts."""
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
-def _moment_texts(column: Any) -> Any:
-    days = column.cast(pa.date32())
-    if pc.all(pc.equal(days.cast(column.type), column)).as_py() in (True, None):
-        return days.cast(pa.string())
-    try:
-        return column.cast(pa.timestamp("s", column.type.tz)).cast(pa.string())
-    except pa.ArrowInvalid:
-        return column.cast(pa.string())
 
 
 def numbers(
@@ -257,7 +253,7 @@ def numbers(
     kind = column.type
     if pa.types.is_dictionary(kind):
         return numbers(column.cast(kind.value_type), decimal, missing)
-    if is_text(kind):
+    if kind in TEXTS:
         column = pc.utf8_lower(texts(column))
         marks = pa.array([*NO_NUMBER, *(mark.lower() for mark in missing)])
         column = pc.if_else(pc.is_in(column, marks), None, column)
@@ -274,12 +270,6 @@ def numbers(
 
 def _all_match(column: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(column, f"^{pattern}$")).as_py())
-
-
-def has_commas(column: Any) -> bool:
-    """Tell whether texts are numbers of which some have a decimal comma."""
-    filled = texts(column) if is_text(column.type) else pa.array([], pa.string())
-    return bool(pc.any(pc.match_substring(filled, ",")).as_py()) and _all_match(filled, _COMMA)
 
 
 def dates(column: Any) -> Any:
@@ -300,7 +290,7 @@ def dates(column: Any) -> Any:
         return column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", kind.tz), safe=False)
-    cells = texts(column) if is_text(kind) else pa.array([], pa.string())
+    cells = texts(column) if kind in TEXTS else pa.array([], pa.string())
     filled = cells.drop_null()
     if not len(filled) or not _all_match(filled, _DATE):
         return None
@@ -466,7 +456,11 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         np.minimum.at(first, owner, np.arange(len(table)))
         ids = np.array(items, dtype=object)
     truths, true = coded(table, roles.truth) if roles.truth else (owner, [])
-    spelled = _spell([*given, *true], roles.missing, notes)
+    spelled = one_spelling([*given, *true], roles.missing)
+    changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if b not in (None, a)]
+    if changed:
+        shown = printable(listing(changed))
+        notes.append(f"labels that are the same number are read as one: {shown}.")
     kept = {spelled[given[code]] for code in np.unique(codes[codes >= 0]).tolist()}
     fixed = roles.counts or roles.candidates[1:]
     names = list(given) if fixed else in_order(name for name in kept if name)
@@ -540,21 +534,6 @@ def coded(table: Table, name: str) -> tuple[NDArray[np.intp], list[str]]:
     return codes.astype(np.intp), column.dictionary.to_pylist()
 
 
-def _spell(
-    given: Sequence[str], missing: Sequence[str], notes: list[str]
-) -> dict[str, str | None]:
-    """Give every label its one spelling, None to those that stand for none; note what changed."""
-    marks = {mark for mark in map(as_label, missing) if mark}
-    same = one_spelling([*given, *marks])
-    marks |= {same[mark] for mark in marks if mark in same}
-    spelled = {label: same.get(label, label) for label in given}
-    changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if a != b and b not in marks]
-    if changed:
-        shown = printable(listing(changed))
-        notes.append(f"labels that are the same number are read as one: {shown}.")
-    return {label: None if name in marks else name for label, name in spelled.items()}
-
-
 def _sets(
     table: Table, roles: Roles, notes: list[str]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[str]]:
@@ -587,13 +566,10 @@ def _sets(
             where = name_rows(rows, table.lines)
             notes.append(f"nothing before, after or between two {mark!r} in {where}.")
     place: dict[str, int] = {}
-    flat = [place.setdefault(label, len(place)) for row in parted for label in row]
-    sizes = np.array([*map(len, parted), 0])
-    starts, lengths = (sizes.cumsum() - sizes)[codes], sizes[codes]
-    within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
-    positions = np.repeat(starts, lengths) + within
-    rows = np.repeat(np.arange(len(table)), lengths)
-    return rows, np.array(flat, dtype=np.intp)[positions], list(place)
+    numbered = [[place.setdefault(label, len(place)) for label in row] for row in parted]
+    sets = pa.array([*numbered, []], pa.list_(pa.int64()))  # the last for empty cells
+    taken = sets.take(pa.array(codes % len(sets)))
+    return pc.list_parent_indices(taken).to_numpy(), taken.flatten().to_numpy(), list(place)
 
 
 def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -158,8 +158,7 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
     problems = read.problems() if kind != "multi-label" else []
     if not facts["features"] and roles.layout == "candidates" and kind != "multi-label":
         problems.append("no column is left to learn from; name some with features=.")
-    notes = [*table.notes, *roles.notes, *read.notes, *_spellings(read)]
-    notes += _more_notes(table, roles, read)
+    notes = [*table.notes, *roles.notes, *read.notes, *_notes(table, roles, read)]
     command, python = None, {"multi-label": _MULTI, "plain": _PLAIN}.get(kind, _WRONG)
     if kind == "partial-label" or (kind == "noisy" and roles.layout != "candidates"):
         options = _options(table, roles)
@@ -176,14 +175,14 @@ def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
     empty = 0
     for name in roles.features:
         column = table.data.column(name)
-        text = cells.is_text(column.type)
+        text = column.type in cells.TEXTS
         empty += cells.texts(column).null_count if text else column.null_count
-    covered = None
-    if read.truth is not None and any(label is not None for label in read.truth):
+    covered, truth = None, [] if read.truth is None else read.truth.tolist()
+    told = [i for i, label in enumerate(truth) if label is not None]
+    if told:
         place = {name: j for j, name in enumerate(read.class_names.tolist())}
-        rows = [i for i, label in enumerate(read.truth) if label is not None]
-        codes = np.array([place.get(read.truth[i], -1) for i in rows])
-        covered = float(np.mean((codes >= 0) & read.matrix[rows, codes]))
+        codes = np.array([place.get(truth[i], -1) for i in told])
+        covered = float(np.mean((codes >= 0) & read.matrix[told, codes]))
     facts: dict[str, Any] = {
         "rows": read.n_rows,
         "classes": l,
@@ -238,8 +237,8 @@ def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> t
     return "partial-label", f"{start}. This is partial-label {unsure}"
 
 
-def _spellings(read: Labels) -> Iterator[str]:
-    """Say which labels differ in case alone, and which occur once beside a near twin."""
+def _notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
+    """Say which labels look like one label, where truth is missing, what differs in an item."""
     groups: dict[str, list[str]] = {}
     for name in read.class_names.tolist():
         groups.setdefault(name.casefold(), []).append(name)
@@ -254,6 +253,16 @@ def _spellings(read: Labels) -> Iterator[str]:
     twins = [(one, other) for one in rare[:200] for other in common if _near(one, other)]
     for one, other in twins[:3]:
         yield f"{name_some([one])} occurs once, beside {name_some([other])}: a slip of the pen?"
+    blank = [] if read.truth is None else [i for i, t in enumerate(read.truth) if t is None]
+    if blank:
+        yield f"no truth in {name_rows(blank, read.lines)}: the others are scored."
+    for name in roles.features if roles.long else ():
+        texts = table.texts(name).to_pylist()
+        if len({*zip(read.owner.tolist(), texts, strict=True)}) > len(read.first):
+            yield (
+                f"column {name_some([name])} differs between the rows of one item; the first "
+                "counts. If it describes the answer, leave it out with ignore=."
+            )
 
 
 def _near(one: str, other: str) -> bool:
@@ -271,21 +280,6 @@ def _near(one: str, other: str) -> bool:
     return one[1:] == other[1:] or (one[:2] == other[:2][::-1] and one[2:] == other[2:])
 
 
-def _more_notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
-    blank = [
-        i for i, label in enumerate(() if read.truth is None else read.truth) if label is None
-    ]
-    if blank:
-        yield f"no truth in {name_rows(blank, read.lines)}: the others are scored."
-    for name in roles.features if roles.long else ():
-        texts = table.texts(name).to_pylist()
-        if len({*zip(read.owner.tolist(), texts, strict=True)}) > len(read.first):
-            yield (
-                f"column {name_some([name])} differs between the rows of one item; the first "
-                "counts. If it describes the answer, leave it out with ignore=."
-            )
-
-
 def _options(table: Table, roles: Roles) -> dict[str, Any]:
     """Return what to tell `rectify` so that it reads the table in this way."""
     given = [name for name, why in roles.reasons.items() if why == "given"]
@@ -299,22 +293,15 @@ def _options(table: Table, roles: Roles) -> dict[str, Any]:
         values = [value] if isinstance(value, str) else list(value or ())
         if values:
             options[role] = values[0] if len(values) == 1 else values
-    if roles.layout in ("annotators", "counts"):
-        options[roles.layout] = _pattern(table, roles.labels) or list(roles.labels)
+    if roles.layout in ("annotators", "counts"):  # a pattern, if it stands for just these
+        stem = re.split(r"[\d*?\[\],]", roles.labels[0], maxsplit=1)[0]
+        alike = stem and len(roles.labels) > 3 and {*table.find([f"{stem}*"])} == {*roles.labels}
+        options[roles.layout] = f"{stem}*" if alike else list(roles.labels)
     for role, columns in (("features", roles.features), ("ignore", roles.ignore)):
         chosen = [name for name in columns if name in given]
         if chosen:
             options[role] = chosen
     return options
-
-
-def _pattern(table: Table, names: Sequence[str]) -> str | None:
-    """Return a pattern such as ``w*`` that stands for just these columns."""
-    stem = re.match(r"[^\d*?\[\],]*", names[0])
-    pattern = f"{stem[0] if stem else ''}*"
-    if len(names) < 4 or len(pattern) < 2:
-        return None
-    return pattern if {*table.find([pattern])} == {*names} else None
 
 
 def _command(path: str, options: dict[str, Any]) -> str:

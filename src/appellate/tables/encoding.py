@@ -102,7 +102,39 @@ def features(
     for name in names:
         (title,) = [name] if name in known else table.find([name], "features")
         kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
-        columns |= _read(table, title, rows, kind, words)
+        column = table.data.column(title).take(pa.array(rows))
+        values = cells.numbers(column, table.decimal, words) if kind in (None, "number") else None
+        moments = cells.dates(column) if values is None and kind in (None, "date") else None
+        if pa.types.is_nested(column.type):
+            try:
+                matrix = np.array(column.to_pylist(), dtype=np.float64)
+            except (ValueError, TypeError):
+                matrix = np.empty(0)
+            if matrix.ndim != 2:
+                raise TableError(
+                    f"{table.where(title)}: not a list of numbers of one length in every row. "
+                    "Mend it, or name the column with ignore=."
+                )
+            columns |= {f"{title}_{j}": each for j, each in enumerate(matrix.T)}
+        elif values is not None:
+            columns[title] = values
+        elif moments is not None:
+            columns[title] = moments.cast(pa.timestamp("us"), safe=False)
+        elif kind == "date":
+            raise TableError(f"{table.where(title)}: dates are expected.")
+        elif kind == "number":
+            for row, text in zip(rows, cells.texts(column).to_pylist(), strict=True):
+                if text and text not in words and cells.as_number(text, table.decimal) is None:
+                    said = f"{name_some([text])}, but numbers are expected."
+                    raise TableError(f"{table.where(title, [row])}: {said}")
+            columns[title] = np.full(len(rows), np.nan)
+        else:
+            texts = cells.texts(column)
+            if words:
+                texts = pc.if_else(pc.is_in(texts, pa.array(words)), None, texts)
+            if kind == "text":
+                texts = pc.utf8_slice_codeunits(texts.fill_null(""), 0, LONGEST)
+            columns[title] = texts
     frame = pa.table(columns).to_pandas()
     for title, numbers in frame.select_dtypes("number").items():
         wrong = np.flatnonzero(np.abs(numbers.to_numpy()) >= largest)
@@ -114,46 +146,6 @@ def features(
                 "Correct it, leave the cell empty, or name the column with ignore=."
             )
     return frame
-
-
-def _read(
-    table: Table, name: str, rows: NDArray[np.intp], kind: str | None, words: Sequence[str]
-) -> dict[str, Any]:
-    """Return a column as numbers, moments or texts; lists of numbers as a column each."""
-    column = table.data.column(name).take(pa.array(rows))
-    if pa.types.is_nested(column.type):
-        try:
-            matrix = np.array(column.to_pylist(), dtype=np.float64)
-        except (ValueError, TypeError):
-            matrix = np.empty(0)
-        if matrix.ndim != 2:
-            raise TableError(
-                f"{table.where(name)}: not a list of numbers of one length in every row. Mend it, "
-                "or name the column with ignore=."
-            )
-        return {f"{name}_{j}": each for j, each in enumerate(matrix.T)}
-    if kind in (None, "number"):
-        values = cells.numbers(column, table.decimal, words)
-        if values is not None:
-            return {name: values}
-    if kind in (None, "date"):
-        moments = cells.dates(column)
-        if moments is not None:
-            return {name: moments.cast(pa.timestamp("us"), safe=False)}
-    texts = cells.texts(column)
-    if kind == "date":
-        raise TableError(f"{table.where(name)}: dates are expected.")
-    if kind == "number":
-        for row, text in zip(rows, texts.to_pylist(), strict=True):
-            if text and text not in words and cells.as_number(text, table.decimal) is None:
-                said = f"{name_some([text])}, but numbers are expected."
-                raise TableError(f"{table.where(name, [row])}: {said}")
-        return {name: np.full(len(texts), np.nan)}
-    if words:
-        texts = pc.if_else(pc.is_in(texts, pa.array(list(words))), None, texts)
-    if kind == "text":
-        texts = pc.utf8_slice_codeunits(texts.fill_null(""), 0, LONGEST)
-    return {name: texts}
 
 
 def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind]:

@@ -14,7 +14,7 @@ import sys
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from appellate._text import install
+from appellate._text import did_you_mean, install
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, name_rows, name_some, restore
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
@@ -45,6 +45,7 @@ _KINDS: dict[Kind, tuple[str, ...]] = {  # in a folder with several kinds the fi
     "json": (".jsonl", ".ndjson", ".json"),
     "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
 }
+_ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
 _STARTS: dict[bytes, Kind] = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -145,9 +146,9 @@ class Table:
         """Return a column as an Arrow array of texts, null where empty; see `cells.texts`."""
         return cells.texts(self.data.column(name))
 
-    def numbers(self, name: str, missing: Sequence[str] = ()) -> NDArray[np.float64] | None:
+    def numbers(self, name: str) -> NDArray[np.float64] | None:
         """Return a column as numbers, NaN where empty; None if it is none of numbers."""
-        return cells.numbers(self.data.column(name), self.decimal, missing)
+        return cells.numbers(self.data.column(name), self.decimal)
 
     def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
         """Say for a message where something is: the table, a column, rows and their lines."""
@@ -180,13 +181,10 @@ class Table:
             if not names and "," in wanted:
                 names = list(self.find(wanted.split(","), role))
             if not names:
-                lower = {title.lower(): title for title in self.names}
-                near = get_close_matches(wanted.lower(), lower, n=1, cutoff=0.6)
-                guess = f" Did you mean {name_some([lower[near[0]]])}?" if near else ""
                 raise TableError(
                     f"{self.source} has no column {name_some([wanted])}"
-                    f"{f' ({role})' if role else ''}.{guess} Its columns: "
-                    f"{name_some(self.names, 12)}."
+                    f"{f' ({role})' if role else ''}.{did_you_mean(wanted, self.names)} Its "
+                    f"columns: {name_some(self.names, 12)}."
                 )
             found += names
         return tuple(dict.fromkeys(found))
@@ -248,14 +246,13 @@ def read_table(
     cells are parted by ';'.
     decimal commas are read in 'w'.
     """
+    options = {name: v for name, v in locals().items() if name != "source" and v is not None}
     if isinstance(source, Table):
         return source
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal={decimal!r} is neither '.' nor ','.")
-    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    given["question"] = question
     if isinstance(source, (str, os.PathLike)):
-        table = _read_path(os.fspath(source), given)
+        table = _read_path(os.fspath(source), options)
     else:
         table = _read_frame(source)
     if question is not None and table.export is None:
@@ -263,17 +260,6 @@ def read_table(
             f"{table.source} is no export of a labelling tool, and asks no question "
             f"{question!r}. Leave question out."
         )
-    options = {name: value for name, value in given.items() if value is not None}
-    table = replace(table, data=_check(table), options=options)
-    if decimal == "." or (decimal is None and table.delimiter == ","):
-        return table
-    found = [name for name in table.names if cells.has_commas(table.data.column(name))]
-    note = f"decimal commas are read in {name_some(found)}."
-    return replace(table, decimal=",", notes=(*table.notes, note)) if found else table
-
-
-def _check(table: Table) -> Any:
-    """Return the columns with tidy titles, or say what is wrong with them."""
     data = table.data
     names = [str(name).strip() for name in data.column_names]
     kept = [i for i, name in enumerate(data.column_names) if not _INDEX.fullmatch(name)]
@@ -284,14 +270,20 @@ def _check(table: Table) -> Any:
         raise TableError(f"{table.source} has several columns {what}. Give each its own title.")
     if not len(data) or not kept:
         raise TableError(f"{table.source} has a header but no rows. Give at least two rows.")
-    data = data.select(kept)
+    data = data.select(kept).rename_columns([names[i] for i in kept])
     for name, column in zip(data.column_names, data.columns, strict=True):
         try:
-            column.validate(full=cells.is_text(column.type))
+            column.validate(full=column.type in cells.TEXTS)
         except pa.ArrowInvalid as error:
             said = f"{table.where(name)}{_find_damage(column)}. Write the file again."
             raise TableError(said) from error
-    return data.rename_columns([names[i] for i in kept])
+    table = replace(table, data=data, options=options)
+    if decimal == "." or (decimal is None and table.delimiter == ","):
+        return table
+    other = [name for name in table.names if table.numbers(name) is None]
+    found = [name for name in other if cells.numbers(data.column(name), ",") is not None]
+    note = f"decimal commas are read in {name_some(found)}."
+    return replace(table, decimal=",", notes=(*table.notes, note)) if found else table
 
 
 def _find_damage(column: Any) -> str:
@@ -304,10 +296,30 @@ def _find_damage(column: Any) -> str:
 
 
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:
+    """Read what a path stands for: the standard input, a file, or files in natural order."""
     if path == "-":
         stream = io.BytesIO(sys.stdin.buffer.read())
         return _read_stream("the standard input", path, stream, options)
-    files, note = _list_files(path)
+    place, note = Path(path), tuple[str, ...]()
+    if place.is_dir():
+        files = [file for file in place.rglob("*") if not _HIDDEN.search(str(file))]
+        inside = {file: _ENDINGS.get(file.suffix.lower()) for file in files}
+        found = next((kind for kind in _KINDS if kind in inside.values()), None)
+        if found is None:
+            raise TableError(f"'{path}' is a folder without a table. Name a file.")
+        left = sorted(file.name for file, kind in inside.items() if kind not in (None, found))
+        note = (f"left out of the folder: {name_some(left)}.",) if left else ()
+        files = [file for file, kind in inside.items() if kind == found]
+    else:
+        files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
+        files = [place] if place.exists() else files
+    if not files:
+        beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
+        near = [place.with_name(name) for name in get_close_matches(place.name, beside, n=1)]
+        guess = f"Did you mean {name_some(near)}?" if near else "Check the path."
+        raise TableError(f"there is no file {name_some([path])}. {guess}")
+    parts = {file: re.split(r"(\d+)", str(file)) for file in files}
+    files.sort(key=lambda file: [int(p) if p.isdecimal() else p for p in parts[file]])
     own = options if len(files) == 1 else {**options, "question": None}
     tables: list[Table] = []
     try:
@@ -323,75 +335,46 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
         raise TableError(f"cannot read '{path}': {reason}.") from error
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
+    return _join(path, files, tables, note, options.get("question"))
+
+
+def _join(
+    path: str, files: list[Path], tables: list[Table], note: tuple[str, ...], question: str | None
+) -> Table:
+    """Make one table, or one export of a labelling tool, of several files."""
+    first, n = tables[0], len(tables)
     digest = hashlib.sha256("".join(table.digest for table in tables).encode()).hexdigest()
+    whole = replace(first, source=f"'{path}'", path=path, digest=digest, lines=None)
     exports = [table.export for table in tables if table.export]
-    if len(exports) == len(tables):  # a file a person, as doccano writes them, or parts of one
+    if len(exports) == n:  # a file a person, as doccano writes them, or parts of one
         people = [f.stem for f, each in zip(files, exports, strict=True) for _ in each.records]
         records = [record for each in exports for record in each.records]
-        asked = {"question": options["question"], "people": people}
-        together = open_export(records, exports[0].tool, source=f"'{path}'", **asked)
-        note = (f"{len(tables)} files are read as one export.",)
-        first = replace(tables[0], source=f"'{path}'", path=path, digest=digest, notes=note)
-        return _with_export(first, together)
-    data = _concatenate(tables)
-    note = (f"{len(tables)} files are read as one table, {files[0].name} first.", *note)
-    whole = replace(tables[0], source=f"'{path}'", path=path, digest=digest, notes=note)
-    return replace(whole, data=data, lines=None)
-
-
-def _list_files(path: str) -> tuple[list[Path], tuple[str, ...]]:
-    """Return the files that a path stands for, in natural order, and what is left out."""
-    place = Path(path)
-    note: tuple[str, ...] = ()
-    if place.is_dir():
-        inside = {f: _kind(f) for f in place.rglob("*") if not _HIDDEN.search(str(f))}
-        found = next((kind for kind in _KINDS if kind in inside.values()), None)
-        if found is None:
-            raise TableError(f"'{path}' is a folder without a table. Name a file.")
-        left = sorted(f.name for f, kind in inside.items() if kind not in (None, found))
-        note = (f"left out of the folder: {name_some(left)}.",) if left else ()
-        files = [f for f, kind in inside.items() if kind == found]
-    else:
-        files = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
-        files = [place] if place.exists() else files
-    if not files:
-        beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
-        near = [place.with_name(name) for name in get_close_matches(place.name, beside, n=1)]
-        guess = f"Did you mean {name_some(near)}?" if near else "Check the path."
-        raise TableError(f"there is no file {name_some([path])}. {guess}")
-    numbers = re.compile(r"(\d+)")
-    natural = {f: [int(p) if p.isdigit() else p for p in numbers.split(str(f))] for f in files}
-    return sorted(files, key=lambda file: natural[file]), note
-
-
-def _kind(file: Path, start: bytes = b"") -> Kind | None:
-    """Tell what a file holds by its first bytes, else by the ending of its name."""
-    for mark, kind in _STARTS.items():
-        if start.startswith(mark):
-            return kind
-    return next((kind for kind, ends in _KINDS.items() if file.suffix.lower() in ends), None)
-
-
-def _concatenate(tables: Sequence[Table]) -> Any:
+        asked: dict[str, Any] = {"question": question, "people": people}
+        export = open_export(records, exports[0].tool, source=whole.source, **asked)
+        return _with_export(replace(whole, notes=(f"{n} files are read as one export.",)), export)
     for table in tables[1:]:
-        differing = {*map(str.strip, tables[0].names)} ^ {*map(str.strip, table.names)}
+        differing = {*map(str.strip, first.names)} ^ {*map(str.strip, table.names)}
         if differing:
             raise TableError(
-                f"{table.source} and {tables[0].source} differ in {name_some(sorted(differing))}. "
+                f"{table.source} and {first.source} differ in {name_some(sorted(differing))}. "
                 "Files of one table must have the same columns."
             )
     try:
-        return pa.concat_tables([table.data for table in tables], promote_options="permissive")
+        data = pa.concat_tables([table.data for table in tables], promote_options="permissive")
     except pa.ArrowException as error:
         raise TableError(
-            f"the files of {tables[0].source} and those beside it do not fit together: {error}."
+            f"the files of {first.source} and those beside it do not fit together: {error}."
         ) from error
+    said = f"{n} files are read as one table, {files[0].name} first."
+    return replace(whole, data=data, notes=(said, *note))
 
 
 def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:
     """Read one file, or all of the standard input."""
-    kind = _kind(Path(path), stream.read(8))
+    start = stream.read(8)
     stream.seek(0)
+    known = (kind for mark, kind in _STARTS.items() if start.startswith(mark))
+    kind = next(known, _ENDINGS.get(Path(path).suffix.lower()))
     if kind == "parquet" or kind == "arrow":
         with ThreadPoolExecutor(1) as pool:
             hashed = pool.submit(hashlib.file_digest, stream, "sha256")
@@ -403,12 +386,37 @@ def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]
     kind = kind or ("json" if content.lstrip()[:1] in b"{[" else "csv")
     table = Table(source, None, kind, path=path, digest=hashlib.sha256(content).hexdigest())
     if kind == "excel":
-        return _read_excel(table, content, options["sheet"])
-    text, encoding, notes = _decode(source, content, options["encoding"])
-    table = replace(table, encoding=encoding, notes=notes)
+        return _read_excel(table, content, options.get("sheet"))
+    encoding, notes = options.get("encoding"), tuple[str, ...]()
+    named = encoding or next((e for bom, e in _BOMS.items() if content.startswith(bom)), "utf-8")
+    named = "utf-8-sig" if named.lower() in ("utf-8", "utf8") else named
+    try:
+        text = content.decode(named)
+    except LookupError as error:
+        raise TableError(f"unknown encoding {named!r}. Name one such as 'latin-1'.") from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        rest = content.decode("utf-8", errors="ignore")
+        if encoding is not None or b"\0" in content or not rest.isascii():
+            what = "has another encoding than the rest" if encoding is None else f"is not {named}"
+            raise TableError(
+                f"{source}, line {line}: byte 0x{content[error.start]:02x} {what}. Save the file "
+                "as UTF-8, or name its encoding (encoding=)."
+            ) from error
+        named = "cp1252" if not re.search(rb"[\x81\x8d\x8f\x90\x9d]", content) else "latin-1"
+        text = content.decode(named)
+        notes = (f"not UTF-8 (line {line}), so read as {named}: if letters look wrong, name the "
+                 "encoding (encoding=).",)  # fmt: skip
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise TableError(
+            f"{source}, line {line}: a NUL byte, so this is no text file. Give CSV, TSV, JSON, "
+            "Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
+        )
+    table = replace(table, encoding=named, notes=notes)
     if kind == "json":
-        return _read_json(table, text, options["question"])
-    return _read_csv(table, text, options["delimiter"])
+        return _read_json(table, text, options.get("question"))
+    return _read_csv(table, text, options.get("delimiter"))
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
@@ -431,37 +439,6 @@ def _read_columns(source: str, kind: Kind, file: Any) -> Any:
             f"{source} cannot be read as {kind.capitalize()}: {said.rstrip('.')}. Write the file "
             "again."
         ) from error
-
-
-def _decode(source: str, content: bytes, encoding: str | None) -> tuple[str, str, tuple[str, ...]]:
-    """Return the text, its encoding, and a note if that was guessed."""
-    named = encoding or next((e for bom, e in _BOMS.items() if content.startswith(bom)), "utf-8")
-    named = "utf-8-sig" if named.lower() in ("utf-8", "utf8") else named
-    notes: tuple[str, ...] = ()
-    try:
-        text = content.decode(named)
-    except LookupError as error:
-        raise TableError(f"unknown encoding {named!r}. Name one such as 'latin-1'.") from error
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        where = f"{source}, line {line}: byte 0x{content[error.start]:02x}"
-        rest = content.decode("utf-8", errors="ignore")
-        if encoding is not None or b"\0" in content or not rest.isascii():
-            what = "has another encoding than the rest" if encoding is None else f"is not {named}"
-            raise TableError(
-                f"{where} {what}. Save the file as UTF-8, or name its encoding (encoding=)."
-            ) from error
-        named = "cp1252" if not re.search(rb"[\x81\x8d\x8f\x90\x9d]", content) else "latin-1"
-        text = content.decode(named)
-        notes = (f"not UTF-8 (line {line}), so read as {named}: if letters look wrong, name the "
-                 "encoding (encoding=).",)  # fmt: skip
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise TableError(
-            f"{source}, line {line}: a NUL byte, so this is no text file. Give CSV, TSV, JSON, "
-            "Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
-        )
-    return text, named, notes
 
 
 def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
@@ -536,7 +513,7 @@ def _read_json(table: Table, text: str, question: str | None) -> Table:
     """Read one array of objects, one object of columns, or one object a line."""
     source, whole, begun = table.source, None, None
     if text.lstrip().startswith("["):
-        records = [(f"entry {i}", v) for i, v in enumerate(_parse(source, text, 0))]
+        records = _parse(source, text, 0)
     else:
         with suppress(ValueError, RecursionError):
             whole = json.loads(text)
@@ -547,13 +524,17 @@ def _read_json(table: Table, text: str, question: str | None) -> Table:
         if len(sizes) == 1 and None not in sizes:
             return replace(table, data=_from_columns(source, columns))
         lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
-        records = [(f"line {i}", _parse(source, each, i)) for i, each in lines]
+        records = [_parse(source, line, i) for i, line in lines]
         begun = np.array([i for i, _ in lines], dtype=np.intp)
-    tool = find_tool([record for _, record in records])
-    if tool is None:
-        return replace(table, data=_from_records(source, records), lines=begun)
-    plain = [record for _, record in records]
-    return _with_export(table, open_export(plain, tool, source=source, question=question))
+    tool = find_tool(records)
+    if tool is not None:
+        export = open_export(records, tool, source=source, question=question)
+        return _with_export(table, export)
+    for i, record in enumerate(records):
+        if not isinstance(record, dict):
+            where = f"entry {i}" if begun is None else f"line {begun[i]}"
+            raise TableError(f"{source}, {where}: not an object. Write one object a row.")
+    return replace(table, data=_from_columns(source, _turn(records)), lines=begun)
 
 
 def _with_export(table: Table, export: Export) -> Table:
@@ -576,14 +557,10 @@ def _parse(source: str, text: str, line: int) -> Any:
         raise TableError(f"{source}, line {line or 1}: {said}. Correct it.") from error
 
 
-def _from_records(source: str, records: Iterable[tuple[str, Any]]) -> Any:
-    rows = []
-    for where, record in records:
-        if not isinstance(record, dict):
-            raise TableError(f"{source}, {where}: not an object. Write one object a row.")
-        rows.append(record)
-    names = dict.fromkeys(name for record in rows for name in record)
-    return _from_columns(source, {name: [row.get(name) for row in rows] for name in names})
+def _turn(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as columns."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
@@ -641,10 +618,11 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
 
 def _read_frame(source: Any) -> Table:
     try:
+        columns: Mapping[Any, Any]
         if isinstance(source, Mapping):
-            data = _from_columns("the table", source)
+            columns = source
         elif isinstance(source, list) and all(isinstance(row, dict) for row in source):
-            data = _from_records("the table", ((f"row {i}", row) for i, row in enumerate(source)))
+            columns = _turn(source)
         else:
             named = getattr(getattr(source, "index", None), "name", None)
             reset = named is not None and named not in source.columns
@@ -655,8 +633,8 @@ def _read_frame(source: Any) -> Table:
                 try:
                     columns[as_text(series.name)] = series.to_arrow()
                 except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
-                    columns |= {as_text(series.name): series.to_list()}
-            data = _from_columns("the table", columns)
+                    columns[as_text(series.name)] = series.to_list()
+        data = _from_columns("the table", columns)
     except (pa.ArrowException, TypeError, nw.exceptions.NarwhalsError) as error:
         raise TableError(
             f"a {type(source).__name__} is no table ({str(error).splitlines()[0]}). Give a path, "

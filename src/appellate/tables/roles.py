@@ -14,17 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from appellate.tables import cells
-from appellate.tables.cells import (
-    Labels,
-    TableError,
-    as_text,
-    coded,
-    find_separator,
-    name_some,
-    printable,
-    read_labels,
-    together,
-)
+from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
 from appellate.tables.reading import Table
 
 Columns = str | Sequence[str]
@@ -136,7 +126,7 @@ class Roles:
             value = getattr(self, role)
             names = [value] if isinstance(value, str) else list(value or ())
             for reason, group in groupby(names, lambda name: self.reasons.get(name, "")):
-                alike = [printable(name)[:60] for name in group]
+                alike = [cells.printable(name)[:60] for name in group]
                 if len(alike) > 12:
                     alike = [f"{alike[0]} ... {alike[-1]} ({len(alike)})"]
                 lines += [(name, _SINGULAR.get(role, role), reason) for name in alike]
@@ -237,17 +227,13 @@ def find_roles(
     for role, columns in given.items():
         twice = [name for name in columns if name in guess.reasons]
         if twice:
-            other = next(other for other, taken in given.items() if twice[0] in taken)
             raise TableError(
-                f"column {name_some(twice[:1])} is given as {other} and as {role}. A column has "
-                "one role."
+                f"column {name_some(twice[:1])} is given as {guess.role_of(twice[0])} and as "
+                f"{role}. A column has one role."
             )
         guess.take(role, columns)
     chosen = None if features is None else table.find(features, "features")
-    guess.set_aside_earlier(chosen or ())
-    if not layouts:
-        guess.find_labels()
-    guess.settle_labels(separator)
+    guess.find_labels(separator, chosen or ())
     guess.find_others(refused, chosen)
     return guess.roles()
 
@@ -281,8 +267,8 @@ class _Column:
             self.kind = "empty"
         elif nested:
             inner = getattr(kind, "value_type", None)
-            self.kind = "nested" if inner is None else "vector"
-            self.kind = "list" if inner is not None and cells.is_text(inner) else self.kind
+            plain = "list" if inner in cells.TEXTS else "vector"
+            self.kind = "nested" if inner is None else plain
         elif pa.types.is_temporal(kind):
             self.kind = "date"
         else:
@@ -319,7 +305,7 @@ class _Column:
             return None
         if all(cells.parse_list(cell) is not None for cell in list(self.values)[:200]):
             return "["
-        mark = find_separator(self.values)
+        mark = cells.find_separator(self.values)
         holding = sum(count for cell, count in self.values.items() if mark and mark in cell)
         return mark if mark == "|" or holding >= 0.05 * self.filled else None
 
@@ -330,27 +316,34 @@ class _Guess:
     def __init__(self, table: Table, missing: Iterable[Any]) -> None:
         self.table = table
         self.look = cache(lambda name: _Column(table, name))
-        self.found: dict[str, Any] = {"missing": tuple(map(as_text, missing))}
+        self.found: dict[str, list[str]] = {role: [] for role in (*_NAMED, "features")}
         self.reasons: dict[str, str] = {}
-        self.ignore: dict[str, str] = {}
+        self.separator: str | None = None
+        self.missing = tuple(map(cells.as_text, missing))
         self.notes: list[str] = []
 
     def roles(self) -> Roles:
-        notes = tuple(self.notes)
-        return Roles(**self.found, ignore=self.ignore, reasons=self.reasons, notes=notes)
+        columns: dict[str, Any] = {role: tuple(names) for role, names in self.found.items()}
+        columns |= {role: next(iter(columns[role]), None) for role in _SINGLE}
+        columns["ignore"] = {name: self.reasons[name] for name in self.found["ignore"]}
+        columns |= {"separator": self.separator, "missing": self.missing, "reasons": self.reasons}
+        return Roles(**columns, notes=tuple(self.notes))
 
     def take(self, role: str, names: Sequence[str], reason: str = "given") -> None:
         self.reasons |= dict.fromkeys(names, reason)
-        if role == "ignore":
-            self.ignore |= dict.fromkeys(names, reason)
-        else:
-            self.found[role] = names[0] if role in _SINGLE else tuple(names)
+        self.found[role] += names
+
+    def role_of(self, name: str) -> str:
+        return next(role for role, names in self.found.items() if name in names)
 
     def free(self) -> list[_Column]:
         return [self.look(name) for name in self.table.names if name not in self.reasons]
 
-    def set_aside_earlier(self, features: Sequence[str]) -> None:
-        """Set aside what a run added to the table, if all of it is there."""
+    def find_labels(self, separator: str | None, features: Sequence[str]) -> None:
+        """Find labels if none are given, what parts them, and whether -1 is no answer.
+
+        What an earlier run added to the table is set aside before, if all of it is there.
+        """
         added = {}
         for title in self.table.names:
             stem = re.sub(r"^appeal_(\D+)\d*$", r"\1", title)
@@ -359,15 +352,25 @@ class _Guess:
         outcomes = [{*(self.look(t).values or ("",))} for t in added if added[t] == "outcome"]
         if {*_ADDED} <= {*added.values()} and all(found <= _OUTCOMES for found in outcomes):
             self.take("ignore", list(added), "the result of an earlier run")
-
-    def find_labels(self) -> None:
         guesses = (self._long, self._sets, self._people, self._counts, self._plain)
-        if not any(guess() for guess in guesses):
+        if not (any(self.found[role] for role in _LAYOUTS) or any(guess() for guess in guesses)):
             raise TableError(
                 f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
                 "annotators=, long= or counts= for answers of people. The columns: "
                 f"{name_some(self.table.names, 12)}."
             )
+        if separator is None and len(self.found["candidates"]) == 1:
+            column = self.look(self.found["candidates"][0])
+            separator = (
+                cells.find_separator(column.values or {}) if column.kind == "text" else None
+            )
+        self.separator = separator or None
+        people = [self.look(name) for name in self.found["annotators"]]
+        marks = sum((c.values or {}).get("-1", 0) for c in people)
+        often = not self.missing and marks > 0.3 * sum(c.filled for c in people)
+        if often and all(c.is_whole and np.nanmin(c.start) >= -1 for c in people):
+            self.missing = ("-1",)
+            self.notes.append("-1 is taken as no answer (missing=).")
 
     def _long(self) -> bool:
         """Find item, label and person: pairs of the first and last come once, items again."""
@@ -466,21 +469,6 @@ class _Guess:
             self.take("candidates", [first.name], "labels by its title, one a row")
         return bool(found)
 
-    def settle_labels(self, separator: str | None) -> None:
-        """Find what parts labels, and whether -1 is no answer: people's numbers often have it."""
-        names = self.found.get("candidates", ())
-        if separator is None and len(names) == 1:
-            column = self.look(names[0])
-            separator = find_separator(column.values or {}) if column.kind == "text" else None
-        self.found["separator"] = separator or None
-        people = [self.look(name) for name in self.found.get("annotators", ())]
-        marks = sum((c.values or {}).get("-1", 0) for c in people)
-        if self.found["missing"] or marks <= 0.3 * sum(c.filled for c in people):
-            return
-        if all(c.is_whole and np.nanmin(c.start) >= -1 for c in people):
-            self.found["missing"] = ("-1",)
-            self.notes.append("-1 is taken as no answer (missing=).")
-
     def find_others(self, refused: set[str], features: Sequence[str] | None) -> None:
         """Find names, truth, pictures and prose, and features among the rest."""
         read = read_labels(self.table, self.roles())
@@ -491,33 +479,26 @@ class _Guess:
             "text": (lambda column: column.is_prose, "prose"),
         }
         for role, (test, why) in tests.items():
-            if role in refused or role in self.found or (role == "id" and self.found.get("long")):
+            if role in refused or self.found[role] or (role == "id" and self.found["long"]):
                 continue
             found = [c.name for c in self.free() if c.name not in (features or ()) and test(c)]
             if found and (role != "text" or features is None):
                 self.take(role, found[:1] if role in _SINGLE else found, why)
         if features is not None:
-            texts = self.found.get("text", ())
             for name in features:
-                if name in self.reasons and name not in texts:
-                    held = (r for r, its in self.found.items() if name in (its, *(its or ())))
+                if name in self.reasons and name not in self.found["text"]:
                     raise TableError(
                         f"column {name_some([name])} is no feature: it is given as "
-                        f"{next(held, 'ignore')}."
+                        f"{self.role_of(name)}."
                     )
-            self.take("features", [name for name in features if name not in texts])
+            self.take("features", [name for name in features if name not in self.found["text"]])
             self.reasons |= dict.fromkeys(features, "given")
             self.take("ignore", [c.name for c in self.free()], "not among the features given")
             return
-        self.found["features"] = ()
         for column in self.free():
             reason = self._no_feature(column, read)
-            if reason:
-                self.take("ignore", [column.name], reason)
-            else:
-                self.found["features"] += (column.name,)
-                many = f"{column.distinct} categories"
-                self.reasons[column.name] = _KINDS.get(column.kind, many)
+            kind = _KINDS.get(column.kind, f"{column.distinct} categories")
+            self.take("ignore" if reason else "features", [column.name], reason or kind)
 
     def _no_feature(self, column: _Column, read: Labels) -> str | None:
         """Say why a column is nothing to learn from; None if it may be."""
@@ -529,9 +510,15 @@ class _Guess:
             return "lists or objects; spread them over columns of their own"
         if column.distinct == 1 and column.filled == len(column.data):
             return "the same in all rows"
-        if _holds_labels(column, read):
-            return "holds labels of this table; if they are the true ones, give truth="
-        if self.found.get("counts"):
+        if column.distinct <= 1.2 * len(read.class_names) + 1:
+            known, classes, own, chance = _match(column, read)
+            # Numbers, and words of two classes, may be class names by chance: they must fit.
+            sure = column.kind != "number" and (classes > 2 or read.n_rows < _FEW)
+            fits = read.n_rows >= _FEW and own >= max(_MOST, (1 + chance) / 2)
+            truth = column.title in _TRUTH_TITLES and known >= _MOST
+            if truth or (known == 1 and classes > 1 and (sure or fits)):
+                return "holds labels of this table; if they are the true ones, give truth="
+        if self.found["counts"]:
             if np.array_equal(column.start, read.counts[:_SAMPLE].sum(axis=1)):
                 return "the number of votes"
             if _is_majority(column, read):
@@ -597,24 +584,6 @@ def _is_truth(column: _Column, read: Labels) -> bool:
         return False
     known, classes, own, chance = _match(column, read)
     return known == 1 and classes > 1 and own >= max(0.95, (1 + chance) / 2)
-
-
-def _holds_labels(column: _Column, read: Labels) -> bool:
-    """Tell whether a column holds labels of the rows, such as the true ones.
-
-    Texts do if all are class names, and at least two (of two classes: and agree with the rows).
-    Numbers must be among the candidates of their rows more often than by chance.
-    """
-    if column.distinct > 1.2 * len(read.class_names) + 1:
-        return False
-    known, classes, own, chance = _match(column, read)
-    if column.title in _TRUTH_TITLES:
-        return known >= _MOST
-    if known < 1 or classes < 2:
-        return False
-    if column.kind != "number" and (classes > 2 or read.n_rows < _FEW):
-        return True
-    return read.n_rows >= _FEW and own >= max(_MOST, (1 + chance) / 2)
 
 
 def _is_majority(column: _Column, read: Labels) -> bool:

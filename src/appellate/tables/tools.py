@@ -176,25 +176,23 @@ def open_export(
         others = [name for name in asked if name != chosen]
         notes.append(f"question {chosen!r} is read; there are also {name_some(others)}.")
     items: dict[str, Any] = {}
-    rows: dict[str, list[tuple[str | None, str | None]]] = {}
+    rows: dict[str, list[tuple[str | None, str | None]]] = {}  # labels and who chose them
     for item, record, person, asks, labels in answers:
         key = as_label(item) or ""
         items.setdefault(key, record)
         who = None if person is None else str(person)
-        rows.setdefault(key, []).extend((who, label) for label in labels if asks == chosen)
+        rows.setdefault(key, []).extend((label, who) for label in labels if asks == chosen)
     shown = {key: _shown(tool, record) for key, record in items.items()}
     titles = dict.fromkeys(name for cells in shown.values() for name in cells)
-    task, label, worker = (
-        f"_{name}" if name in titles else name for name in ("task", "label", "worker")
-    )
+    long = [f"_{name}" if name in titles else name for name in ("task", "label", "worker")]
+    task, label, _ = long
     columns: dict[str, list[Any]]
-    if any(who is not None for each in rows.values() for who, _ in each):
+    if any(who is not None for each in rows.values() for _, who in each):
         flat = [(key, *each) for key, given in rows.items() for each in given or [(None, None)]]
-        columns = {task: [key for key, _, _ in flat], label: [name for *_, name in flat],
-                   worker: [who for _, who, _ in flat]}  # fmt: skip
-        roles: dict[str, Any] = {"long": (task, label, worker)}
+        columns = {name: [row[j] for row in flat] for j, name in enumerate(long)}
+        roles: dict[str, Any] = {"long": tuple(long)}
     else:
-        named = [list(dict.fromkeys(name for _, name in given)) for given in rows.values()]
+        named = [list(dict.fromkeys(name for name, _ in given)) for given in rows.values()]
         columns = {task: list(rows), label: named}
         roles = {"candidates": label, "id": task}
     for name in titles:

@@ -207,16 +207,6 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def digest_files(path: Path) -> str:
-    """Return the SHA-256 of a file, or of all files in a folder."""
-    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-    hashed = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            hashed.update(hashlib.file_digest(stream, "sha256").digest())
-    return hashed.hexdigest()
-
-
 def embed_texts(
     texts: Sequence[str | None], model: Any, *, step: Step = lambda text: None
 ) -> NDArray[np.float32]:
@@ -273,8 +263,14 @@ def model_key(model: Any, kind: str) -> str | None:
         own = getattr(model, "cache_key", None)
         return None if own is None else f"{kind} {own}"
     path = Path(os.fspath(model))
-    named = digest_files(path) if path.exists() else str(model).removeprefix(DOWNLOAD)
-    return f"{kind} {named}"
+    if not path.exists():
+        return f"{kind} {str(model).removeprefix(DOWNLOAD)}"
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    hashed = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            hashed.update(hashlib.file_digest(stream, "sha256").digest())
+    return f"{kind} {hashed.hexdigest()}"
 
 
 def _text_encoder(model: Any) -> Any:

@@ -8,21 +8,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, TextIO
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from appellate._files import whole_file
-from appellate.tables.cells import TableError, as_text, is_text, neutralize
+from appellate.tables.cells import TableError, as_text, neutralize
 from appellate.tables.reading import Table, read_table
 
 _NOTHING = Table("nothing", pa.table({}), "frame")
-_KINDS = "'.csv', '.tsv', '.parquet', '.jsonl' or '.json'"
-
-
-class _Stream(Protocol):
-    def write(self, text: str, /) -> Any: ...
+_KINDS = (".csv", ".tsv", ".parquet", ".jsonl", ".json")
+_OTHER_ENDINGS = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv", ".txt": ".csv"}
 
 
 def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
@@ -81,22 +78,18 @@ def _beside(
     """Return further columns under free names, as plain Python objects, numbers rounded."""
     found, added = {}, added or {}
     for name, values in zip(free_names(table.names, added), added.values(), strict=True):
-        found[name] = [value.item() if hasattr(value, "item") else value for value in values]
+        plain = [value.item() if hasattr(value, "item") else value for value in values]
         if digits is not None:
-            found[name] = [
-                float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in found[name]
-            ]
+            plain = [float(f"{v:.{digits}g}") if isinstance(v, float) else v for v in plain]
+        found[name] = plain
     return found
 
 
 def _append(table: Table, added: Mapping[str, Sequence[Any]] | None) -> Any:
-    beside = _beside(table, added)
-    columns = {name: pa.array(values, from_pandas=True) for name, values in beside.items()}
-    if not table.names:
-        return pa.table(columns)
     data = table.data
-    for name, column in columns.items():
-        data = data.append_column(name, column)
+    for name, values in _beside(table, added).items():
+        column = pa.array(values, from_pandas=True)
+        data = data.append_column(name, column) if data.num_columns else pa.table({name: column})
     return data
 
 
@@ -186,17 +179,18 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     '.csv'
     """
     ending = Path(path).suffix.lower()
-    ending = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv", ".txt": ".csv"}.get(
-        ending, ending
-    )
-    if ending not in _KINDS or not ending:
-        raise TableError(f"'{path}': a table is written to a name that ends in {_KINDS}.")
-    return ending
+    kind = _OTHER_ENDINGS.get(ending, ending)
+    if kind not in _KINDS:
+        raise TableError(
+            f"'{path}': a table is written to a name that ends in '.csv', '.tsv', '.parquet', "
+            "'.jsonl' or '.json'."
+        )
+    return kind
 
 
 def write_csv(
     data: Any,
-    stream: _Stream,
+    stream: TextIO,
     *,
     added: Mapping[str, Sequence[Any]] | None = None,
     digits: int | None = None,
@@ -228,7 +222,14 @@ def write_csv(
     a,'=1+1,cat
     """
     table = _NOTHING if data is None else read_table(data)
-    columns = {name: _cells(table.data.column(name)) for name in table.names}
+    columns: dict[str, list[str]] = {}
+    for name, column in zip(table.names, table.data.columns, strict=True):
+        values = column.to_pylist()
+        lists = [value for value in values if isinstance(value, list)]
+        if any("|" in as_text(each) for value in lists for each in value):
+            values = [value and json.dumps(value, ensure_ascii=False) for value in values]
+        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        columns[name] = [as_text(v) if is_number else neutralize(as_text(v)) for v in values]
     beside = _beside(table, added, digits)
     for name, values in beside.items():
         texts = map(as_text, values)
@@ -244,16 +245,3 @@ def write_csv(
     writer.writerow([neutralize(name) for name in columns])
     writer.writerows(zip(*columns.values(), strict=True))
     return list(beside)
-
-
-def _cells(column: Any) -> list[str]:
-    """Write a column as texts that are safe in a spreadsheet."""
-    values = column.to_pylist()
-    if is_text(column.type):
-        return [neutralize(value) if value else "" for value in values]
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return [as_text(value) for value in values]
-    lists = [value for value in values if isinstance(value, list)]
-    if any("|" in as_text(each) for value in lists for each in value):
-        values = [value and json.dumps(value, ensure_ascii=False) for value in values]
-    return [neutralize(as_text(value)) for value in values]
