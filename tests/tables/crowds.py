@@ -52,6 +52,31 @@ def dog_answer():
     return {"question": item, "worker": person, "answer": answer}
 
 
+def bottles():
+    item, person, answer = make_answers()
+    names = np.array(["red", "white", "pink", "none"])
+    return {"bottle": np.char.add("B", item.astype(str)), "worker": person, "wine": names[answer]}
+
+
+def volunteers():
+    item, person, answer = make_answers()
+    return {
+        "photo": np.char.add("IMG_", item.astype(str)),
+        "helper": np.char.add("h", person.astype(str)),
+        "species": np.array(["wren", "robin", "finch", "crow"])[answer],
+    }
+
+
+def mechanical_turk():
+    item, person, answer = make_answers()
+    return {
+        "HITId": np.char.add("3K", item.astype(str)),
+        "AssignmentId": np.char.add("A9", np.arange(len(item)).astype(str)),
+        "WorkerId": np.char.add("W", person.astype(str)),
+        "Answer.category": np.array(["cat", "dog", "cow", "owl"])[answer],
+    }
+
+
 def kern_long():
     item, person, answer = make_answers(labels=2)
     return {
@@ -192,6 +217,12 @@ EXPECTED = {
         "features": ("age", "sex", "alone", "embarked"),
     },
     dog_answer: {"long": ("question", "answer", "worker")},
+    bottles: {"long": ("bottle", "wine", "worker")},
+    volunteers: {"long": ("photo", "species", "helper")},
+    mechanical_turk: {
+        "long": ("HITId", "Answer.category", "WorkerId"),
+        "ignore": ("AssignmentId",),
+    },
     kern_long: {"long": ("tweet.id", "hate.speech", "id"), "text": ("tweet",)},
     dog_wide: {"annotators": tuple(f"w{i}" for i in range(1, 13)), "features": ("x",)},
     dog_wide_numbers: {"annotators": tuple(f"w{i}" for i in range(1, 13)), "features": ("x",)},
@@ -225,9 +256,10 @@ EXPECTED = {
     },
     pictures: {
         "candidates": ("labels",),
+        "id": "source",
         "image": "photo",
         "features": ("zone",),
-        "ignore": ("source", "md5", "code", "serial"),
+        "ignore": ("md5", "code", "serial"),
     },
     taxis: {
         "candidates": ("payment",),

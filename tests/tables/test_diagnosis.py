@@ -173,6 +173,15 @@ def test_problems_are_named():
     assert "Mend first" in str(found)
 
 
+def test_a_row_that_nobody_answered_needs_no_mending():
+    columns = crowds.three_people()
+    for person in ("ann", "ben", "cleo"):
+        columns[person][7] = None
+    found = diagnose(columns)
+    assert found.facts["empty"] == 1
+    assert found.problems == []
+
+
 def test_features_that_differ_within_an_item_are_noted():
     columns = crowds.dog_answer()
     columns["seconds"] = crowds.rng().random(len(columns["answer"]))

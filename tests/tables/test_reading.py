@@ -332,3 +332,14 @@ def test_reading_loads_no_scikit_learn(here):
 def test_repr():
     assert repr(read_table({"a": [1]})) == "Table(the table, 1 rows, 1 columns)"
     assert isinstance(read_table({"a": [1]}), Table)
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_sets_are_read_in_one_order(kind, make):
+    names = ["wren", "robin", "finch", "crow", "owl"]
+    columns = {"x": [1.5, 2.5], "c": [kind(names), kind(["owl"])]}
+    table = read_table(make(columns))
+    assert table.data.column("c").to_pylist() == [sorted(names), ["owl"]]
+    again = read_table({"x": [1.5, 2.5], "c": [sorted(names), ["owl"]]})
+    assert table.sha256 == again.sha256

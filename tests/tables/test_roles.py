@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appellate.tables import TableError, find_roles, read_table, write_table
+from appellate.tables import TableError, find_roles, read_labels, read_table, write_table
 from tests.tables import crowds
 
 
@@ -159,3 +159,42 @@ def test_roles_as_a_document():
     assert json.loads(json.dumps(roles.to_dict()))["truth"] == "class"
     assert roles.layout == "candidates"
     assert roles.labels == ("maybe",)
+
+
+def test_what_recurs_is_no_crowd():
+    r = crowds.rng()
+    labels = ["cat", "dog", "cow"]
+    visits = [(f"p{i}", f"v{k}", labels[i % 3], r.normal()) for i in range(30) for k in range(3)]
+    table = dict(
+        zip(("patient_id", "visit", "label", "x"), zip(*visits, strict=True), strict=True)
+    )
+    assert find_roles(read_table(table)).candidates == ("label",)
+    item, person, _ = crowds.make_answers()
+    noise = {"shop": item.astype(str), "town": person.astype(str), "label": r.choice(labels, 120)}
+    assert find_roles(read_table(noise)).candidates == ("label",)
+    numbers = {"height": item, "width": person, "label": np.array(labels)[item % 3]}
+    assert find_roles(read_table(numbers)).candidates == ("label",)
+
+
+def test_an_id_by_title_comes_before_other_names():
+    sets, _ = crowds.make_sets()
+    codes, names = [f"Q{i}" for i in range(60)], [f"n{i}" for i in range(60)]
+    table = read_table({"code": codes, "sets": sets, "sample_id": names, "x": np.arange(60) / 7})
+    roles = find_roles(table)
+    assert roles.id == "sample_id"
+    assert roles.ignore["code"] == "another text in nearly every row"
+    assert find_roles(read_table(table.data.drop(["sample_id"]))).id == "code"
+
+
+@pytest.mark.parametrize(("mark", "given"), [("/", {}), (" or ", {}), ("/", {"candidates": "c"})])
+def test_other_marks_between_labels_are_asked_for(mark, given):
+    sets = [mark.join(cell.split("|")) for cell in crowds.make_sets()[0]]
+    table = read_table({"c": sets, "x": np.arange(60) / 7})
+    if given:
+        (note,) = find_roles(table, **given).notes
+        assert note == "if '/' parts several labels in the cells of 'c', say so with separator=."
+    else:
+        with pytest.raises(TableError, match=rf"give candidates= and separator='{mark}'\.$"):
+            find_roles(table)
+    roles = find_roles(table, candidates="c", separator=mark)
+    assert sorted(read_labels(table, roles).class_names) == ["First", "Second", "Third"]

@@ -48,6 +48,7 @@ _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 _INFINITE = r"[+-]?inf(inity)?"
 _NUMBER = re.compile(_POINT)
 _SEPARATORS = ("|", ";", ",")
+LIKELY = ("/", "+", "&", " or ", " and ")  # may part labels too, or be a part of one
 _PARTNERS = {"[": "]", "{": "}", "(": ")"}
 _DATES = tuple(
     f"{day}{clock}"
@@ -499,13 +500,15 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     )
 
 
-def find_separator(column: Mapping[str, int]) -> str | None:
+def find_separator(column: Mapping[str, int], marks: Sequence[str] = _SEPARATORS) -> str | None:
     """Return what parts labels in the cells of a column, if anything does.
 
     Parameters
     ----------
     column : mapping of str to int
         Distinct cells and how often they occur.
+    marks : sequence of str, default=("|", ";", ",")
+        What may part labels.
 
     Examples
     --------
@@ -514,7 +517,7 @@ def find_separator(column: Mapping[str, int]) -> str | None:
     >>> find_separator({"Doe, Jane": 1, "Roe, Rick": 1})
     """
     found = []
-    for mark in _SEPARATORS:
+    for mark in marks:
         holding = sum(count for cell, count in column.items() if mark in cell)
         parts = Counter(
             part for cell in column if holding for part in distinct_labels(cell.split(mark))

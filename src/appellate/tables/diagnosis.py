@@ -155,7 +155,8 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
     read = read_labels(table, roles)
     facts = _count(table, roles, read)
     kind, reason = _judge(table, roles, read, facts)
-    problems = read.problems() if kind != "multi-label" else []
+    people = roles.layout != "candidates"  # whose rows may lack answers
+    problems = read.problems(answers=people) if kind != "multi-label" else []
     if not facts["features"] and roles.layout == "candidates" and kind != "multi-label":
         problems.append("no column is left to learn from; name some with features=.")
     notes = [*table.notes, *roles.notes, *read.notes, *_notes(table, roles, read)]

@@ -572,6 +572,11 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
             name.encode()
             arrays[name] = values
             if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+                if any(isinstance(value, (set, frozenset)) for value in values):
+                    values = [
+                        sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+                        for value in values  # in one order, whatever the process hashes by
+                    ]
                 try:
                     arrays[name] = pa.array(values, from_pandas=True)
                 except (pa.ArrowException, OverflowError, TypeError):
@@ -630,10 +635,11 @@ def _read_frame(source: Any) -> Table:
             frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
             columns = {}
             for series in frame.iter_columns():
+                name, objects = as_text(series.name), series.dtype == nw.Object
                 try:
-                    columns[as_text(series.name)] = series.to_arrow()
+                    columns[name] = series.to_list() if objects else series.to_arrow()
                 except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
-                    columns[as_text(series.name)] = series.to_list()
+                    columns[name] = series.to_list()
         data = _from_columns("the table", columns)
     except (pa.ArrowException, TypeError, nw.exceptions.NarwhalsError) as error:
         raise TableError(

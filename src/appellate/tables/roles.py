@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from itertools import combinations, groupby
+from itertools import combinations, groupby, permutations
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 _FEW = 10  # rows; fewer may be numbered, or agree, by chance
 _SAMPLE = 2000  # rows on which guesses of people and counts are tried first
 _MOST = 0.8
+_AGREED = 0.2  # Cohen's kappa of people who look at the same thing
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ class _Column:
 
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name = table, name
-        parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+        parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?=I[dD]$)", " ", name).lower()
         self.words = {*re.findall(r"[a-z]+|\d+", parted)}
         self.title = "".join(letter for letter in parted if letter.isalnum())
         self.data = data = table.data.column(name)
@@ -292,6 +293,12 @@ class _Column:
         return bool(some) and sum(map(bool, map(pattern.fullmatch, some))) >= 0.9 * len(some)
 
     @property
+    def names_by_title(self) -> bool:
+        """Tell whether the title is one of names or ids."""
+        named = (_ID_TITLES | _ITEM_WORDS) & {self.title, *self.words}
+        return bool(named) or self.title.endswith("id")
+
+    @property
     def is_label(self) -> bool:
         """Tell whether cells recur as labels do, each of them one."""
         if self.kind == "date":
@@ -308,6 +315,12 @@ class _Column:
         mark = cells.find_separator(self.values)
         holding = sum(count for cell, count in self.values.items() if mark and mark in cell)
         return mark if mark == "|" or holding >= 0.05 * self.filled else None
+
+    @property
+    def likely_separator(self) -> str | None:
+        """What may part labels in a cell, though it may be a part of them too."""
+        known = self.kind == "text" and not self.is_prose
+        return cells.find_separator(self.values or {}, cells.LIKELY) if known else None
 
 
 class _Guess:
@@ -354,16 +367,28 @@ class _Guess:
             self.take("ignore", list(added), "the result of an earlier run")
         guesses = (self._long, self._sets, self._people, self._counts, self._plain)
         if not (any(self.found[role] for role in _LAYOUTS) or any(guess() for guess in guesses)):
+            parted = {c.name: c.likely_separator for c in self.free()}
+            hints = [
+                f" If cells of {name_some([name])} hold several labels each, give candidates= "
+                f"and separator={mark!r}."
+                for name, mark in parted.items()
+                if mark
+            ]
             raise TableError(
                 f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
                 "annotators=, long= or counts= for answers of people. The columns: "
-                f"{name_some(self.table.names, 12)}."
+                f"{name_some(self.table.names, 12)}.{''.join(hints[:1])}"
             )
         if separator is None and len(self.found["candidates"]) == 1:
             column = self.look(self.found["candidates"][0])
             separator = (
                 cells.find_separator(column.values or {}) if column.kind == "text" else None
             )
+            if separator is None and column.likely_separator:
+                self.notes.append(
+                    f"if {column.likely_separator!r} parts several labels in the cells of "
+                    f"{name_some([column.name])}, say so with separator=."
+                )
         self.separator = separator or None
         people = [self.look(name) for name in self.found["annotators"]]
         marks = sum((c.values or {}).get("-1", 0) for c in people)
@@ -373,18 +398,33 @@ class _Guess:
             self.notes.append("-1 is taken as no answer (missing=).")
 
     def _long(self) -> bool:
-        """Find item, label and person: pairs of the first and last come once, items again."""
+        """Find item, label and person: pairs of the first and last come once, items again.
+
+        Titles tell item from person. One of the two will do in a table of three columns, and a
+        person's where items are texts; of three columns of texts no title needs to be known. Then
+        answers to an item must agree more often than any two answers do.
+        """
         free = [c for c in self.free() if c.is_code]
         keys = [c for c in free if c.filled == len(c.data) and 1 < c.distinct <= 0.7 * c.filled]
         people = [c for c in keys if _PEOPLE_WORDS & c.words]
         items = [c for c in keys if c not in people and (_ITEM_WORDS | _ID_WORDS) & c.words]
+        others = [c for c in keys if c not in (*people, *items)]
+        texts, three = [c for c in others if c.kind == "text"], len(self.table.names) == 3
         pairs = [(i, p) for p in people for i in items]
-        pairs += [(i, p) for i in items for p in items if i.distinct > p.distinct and not people]
-        for item, person in pairs:
-            others = [c for c in free if c not in (item, person) and c.is_label]
-            fitting = [c for c in others if c.distinct < max(item.distinct, 3)]
+        pairs += [(i, p) for i, p in permutations(items, 2) if not people]
+        titled = len(pairs)
+        pairs += [(i, p) for p in people for i in (others if three else texts)]
+        if three:
+            pairs += [(i, p) for i in items for p in others]
+            pairs += [(i, p) for i, p in permutations(texts, 2) if not people and not items]
+        for k, (item, person) in enumerate(pairs):
+            if person not in people and item.distinct <= person.distinct:
+                continue
+            fitting = [c for c in free if c not in (item, person) and c.is_label]
+            fitting = [c for c in fitting if c.distinct < max(item.distinct, 3)]
             fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
             fitting = [c for c in fitting if c.title not in _TRUTH_TITLES]
+            fitting = [c for c in fitting if k < titled or self._agree(item, c)]
             fitting.sort(key=lambda c: not _LABEL_WORDS & {c.title, *c.words})
             if fitting and self._pairs(item, person) >= 0.95 * len(self.table):
                 self.take("long", [item.name, fitting[0].name, person.name])
@@ -393,6 +433,16 @@ class _Guess:
                 self.reasons[person.name] = "person: gives one answer an item"
                 return True
         return False
+
+    def _agree(self, item: _Column, label: _Column) -> bool:
+        """Tell whether answers to one item agree more often than by chance."""
+        (of_item, _), (said, names) = (coded(self.table, c.name) for c in (item, label))
+        of_item, said = of_item[said >= 0], said[said >= 0]
+        alike = np.unique(of_item * len(names) + said, return_counts=True)[1]
+        each, shares = np.bincount(of_item), np.bincount(said) / len(said)
+        chance = float(shares @ shares)
+        compared, same = each @ (each - 1), alike @ (alike - 1)
+        return bool(same > (chance + _AGREED * (1 - chance)) * compared)
 
     def _pairs(self, one: _Column, other: _Column) -> int:
         """Return how many different pairs two columns make."""
@@ -482,6 +532,8 @@ class _Guess:
             if role in refused or self.found[role] or (role == "id" and self.found["long"]):
                 continue
             found = [c.name for c in self.free() if c.name not in (features or ()) and test(c)]
+            if role == "id":
+                found.sort(key=lambda name: not self.look(name).names_by_title)
             if found and (role != "text" or features is None):
                 self.take(role, found[:1] if role in _SINGLE else found, why)
         if features is not None:
@@ -544,12 +596,12 @@ class _Guess:
 
 
 def _names_rows(column: _Column) -> bool:
-    """Tell whether a column names the rows: by its title, with no value twice."""
+    """Tell whether a column names the rows: no value twice, and texts, or a title that says so."""
     unique = column.distinct == column.filled == len(column.data)
     if not column.is_code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
         return False
-    named = (_ID_TITLES | _ITEM_WORDS) & {column.title, *column.words}
-    return bool(named) or column.title.endswith("id")
+    texts = column.kind == "text" and column.filled >= _FEW and not column.mostly(_HASH)
+    return texts or column.names_by_title
 
 
 def _match(column: _Column, read: Labels) -> tuple[float, int, float, float]:
