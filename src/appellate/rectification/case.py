@@ -259,15 +259,11 @@ class Case:
 
     def make_encoder(self) -> Any:
         """Return what turns the features into numbers, not fitted."""
-        vectors = dict(self.vectors)
-        made = {name for names in vectors.values() for name in names}
-        own = [name for name in self.X.columns if name not in made]
+        vectors, seed = dict(self.vectors), self.call["random_state"]
         if self.n_embeddings:
-            vectors["embeddings"] = own[len(own) - self.n_embeddings :]
-        text = [name for name in own if self.kinds.get(name) == "text"]
-        return make_encoder(
-            self.X, text=text, vectors=vectors, random_state=self.call["random_state"]
-        )
+            vectors["embeddings"] = [f"embedding_{j}" for j in range(self.n_embeddings)]
+        text = [n for n, kind in self.kinds.items() if kind == "text" and n not in vectors]
+        return make_encoder(self.X, text=text, vectors=vectors, random_state=seed)
 
     def describe(self) -> str:
         """Say what was understood."""

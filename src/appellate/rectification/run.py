@@ -53,7 +53,6 @@ FILES = (
     "annotators.csv", "model", "run.json",
 )  # fmt: skip
 DECISIONS = "decisions.csv"
-_NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 Columns = str | Sequence[str]
@@ -530,13 +529,8 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
     settings, model, people = document["settings"], home / "model", home / "annotators.csv"
     table = read_table(home / "rectified.parquet", decimal=",")  # if there are such numbers
-    added: dict[str, Any] = {}
-    for kind, name in settings["columns"].items():
-        numbers = table.numbers(name) if kind in _NUMBERS else None
-        added[name] = table.texts(name).to_pylist() if numbers is None else _plain(numbers)
-    own = replace(table, data=table.data.select([n for n in table.names if n not in added]))
     return Rectification(
-        _beside(own, settings, added),
+        _beside(table, settings, {}),
         read_table(home / "docket.parquet").data.to_pandas(),
         _read_csv(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
