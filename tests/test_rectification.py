@@ -12,6 +12,7 @@ import appellate
 from appellate import SoftLabelClassifier
 from appellate.numerics.work import Work
 from appellate.rectification.case import Case
+from appellate.rectification.hearing import with_time
 from appellate.rectification.run import hear
 from appellate.tables import write_table
 from tests.cli.tables import make_rows
@@ -381,7 +382,7 @@ def test_a_long_fit_is_announced(n, options, said, monkeypatch):
     with pytest.raises(InterruptedError):
         hear(case, step=lambda text, **more: heard.append(text))
     assert heard[-1] == said
-    assert (case.estimated_seconds is None) == (said == "judging")
+    assert (with_time("judging", case, 3)[1] is None) == (said == "judging")
 
 
 def test_the_machine_is_not_measured_for_little_work(plain, crowd, monkeypatch):

@@ -43,12 +43,16 @@ _BASES = ("aggd", "sure", "knn")
 LARGEST = 1e30  # numbers of this size overflow on the way
 _UNKNOWN = "(nobody named)"
 _OTHERS = ("self", "settings", "columns", "step")  # no arguments of `rectify`
-Step = Callable[[str], object]
+Step = Callable[..., object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
 _WEAK = (
     "pictures are told apart by histograms of colours and edges, which tell little: give "
     "image_model, or embeddings."
 )
+
+
+def nobody(text: str, *, within: bool = False) -> None:
+    """Hear what begins, or with `within` how far it is, and say nothing."""
 
 
 class Case:
@@ -107,8 +111,6 @@ class Case:
         Group of every item.
     scheduler : str or None
         Address of a Dask scheduler whose workers fit.
-    estimated_seconds : float or None
-        What judging was expected to take, if that was worth a look.
     """
 
     def __init__(
@@ -130,7 +132,7 @@ class Case:
         order: Any = None,
         random_state: int | None = 0,
         settings: Mapping[str, Any] | None = None,
-        step: Step = lambda text: None,
+        step: Step = nobody,
         **columns: Any,
     ) -> None:
         call = {name: value for name, value in locals().items() if name not in _OTHERS}
@@ -185,7 +187,6 @@ class Case:
         self.call = {name: _plain(value) for name, value in call.items()}
         self.notes = [*table.notes, *roles.notes, *labels.notes]
         self.scheduler: str | None = further.pop("scheduler", None)
-        self.estimated_seconds: float | None = None
         beside = "features" in named or "text" in named
         self._find_features(embeddings, beside, text_model, image_model, step)
         self.estimator = _make_estimator(self, base, cost, further)
@@ -432,7 +433,7 @@ def add_vectors(
     embedders: Sequence[Embedder],
     cells_of: Callable[[str], Sequence[str]],
     notes: list[str],
-    step: Step = lambda text: None,
+    step: Step = nobody,
 ) -> tuple[Any, dict[str, list[str]]]:
     """Put vectors beside the columns of a frame, in the place of prose that has a model.
 

@@ -7,7 +7,7 @@ decided, and the page that shows it. How long a fit takes is said before it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,14 +29,13 @@ from appellate.numerics import work
 from appellate.numerics.kernels import GaussianKernel, read_kernel
 from appellate.numerics.memory import represent
 from appellate.plcp import PLCPClassifier
-from appellate.rectification.case import LARGE, Case, is_file
+from appellate.rectification.case import LARGE, Case, Step, is_file, nobody
 from appellate.review import Decisions, page_data, read_decisions
 from appellate.review.decisions import as_file, check_kind
 from appellate.tables import read_table
 from appellate.testimony import TestimonyClassifier, crowd_posterior
 from appellate.testimony.people import share_interval
 
-Step = Callable[..., object]
 SUGGESTED = 100  # items that a page and a folder suggest
 _AUDIT = 5  # every fifth of them is drawn at random
 _AUDITED = 20  # reviewed items drawn at random that make an honest accuracy
@@ -55,8 +54,75 @@ _APPEALS = {"appeal", "appeal_confidence", "appeal_correct", "margin", "round"}
 _ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 
 
-def nobody(text: str, *, within: bool = False) -> None:
-    """Hear what begins, or with `within` how far it is, and say nothing."""
+# -- how long it takes --------------------------------------------------------------------
+
+
+def with_time(step: str, case: Case, q: int) -> tuple[str, float | None]:
+    """Add to the name of the step that judges how long it takes, if long; q features.
+
+    The machine's speed is measured only where it matters: the seconds are None if the work is
+    little, or nobody knows how much a user's own classifier does.
+    """
+    todo = _count(case, q, case.estimator)
+    if todo is None or todo.seconds(_SLOW) < _LONG:
+        return step, None
+    seconds, n = todo.seconds(work.speed()), len(case.names)
+    if seconds >= _LONG:
+        step += f", about {spell(seconds)} for {n:,} items on this machine"
+        other = None
+        if case.method == "jury":
+            other = _count(case, q, PLCPClassifier(make_base("sure" if n > LARGE else "aggd")))
+        if other is not None and other.seconds(work.speed()) < _SHORTER * seconds:
+            step += f" (method 'plcp': about {spell(other.seconds(work.speed()))})"
+    return step, float(f"{seconds:.2g}")
+
+
+def spell(seconds: float) -> str:
+    """Write a time in one unit.
+
+    Examples
+    --------
+    >>> spell(44.0), spell(200.0), spell(9000.0)
+    ('44 seconds', '3 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return f"{max(seconds, 2):.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
+    """Count the work of the classifiers that `rectify` makes; None for all others."""
+    base = getattr(estimator, "estimator", None)
+    if isinstance(estimator, PLCPClassifier):
+        known = type(base) in (AGGDClassifier, SUREClassifier)
+        known = known and estimator.ambiguity == "label-first"
+    else:
+        known = getattr(estimator, "members", "kernel") == "kernel"
+    if not known or case.scheduler:
+        return None
+    for each in filter(None, (estimator, base)):
+        each._validate_params()  # as fit does, but settings are needed now
+    kernel = read_kernel((estimator if base is None else base).kernel)
+    if not isinstance(kernel, GaussianKernel):
+        return None
+    shape, jury = case.votes.shape, isinstance(estimator, JuryClassifier)
+    many: Any = {"n_matrices": 6, "n_widths": 3} if jury else {"n_matrices": 3, "n_widths": 1}
+    try:
+        how = represent(kernel, (shape[0], max(q, 1)), shape[1], np.float64, **many)
+    except MemoryError:  # which the fit will say
+        return None
+    m = how.n_landmarks
+    if isinstance(estimator, TestimonyClassifier):
+        return work.count_testimony(shape, q, answers=len(case.answers.rows), landmarks=m)
+    rounds = estimator.max_rounds
+    if jury:
+        ways, folds = 1 + (estimator.covering == "auto"), estimator.n_folds
+        return work.count_jury(shape, q, landmarks=m, folds=folds, rounds=rounds, ways=ways)
+    near, sizes = getattr(base, "n_neighbors", 0), case.sets.matrix.sum(axis=0)
+    return work.count_plcp(shape, q, sizes=sizes, landmarks=m, rounds=rounds, neighbors=near)
+
+
+# -- who judges, and what is said ----------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +142,120 @@ class Review:
     decisions: Decisions
     audited: NDArray[np.bool_]
     before: NDArray[Any]
+
+
+def judge(
+    case: Case, encoder: Any, rows: Any, step: Step = nobody, review: Review | None = None
+) -> Hearing:
+    """Fit and tabulate; reviewed items are certain, those without a true label left out.
+
+    Features that say nothing of the labels are put aside, where nobody asked for a method.
+    """
+    classifier, n, signal = clone(case.estimator), len(case.names), None
+    kept, options = np.ones(n, dtype=bool), dict[str, Any]()
+    names = {"ids": case.labels.ids, "truth": case.labels.truth}
+    if case.method == "testimony":
+        answers = case.answers
+        if review is not None:
+            certain, decided = np.full(n, None, dtype=object), review.decisions
+            certain[decided.rows] = [name or None for name in decided.names]
+            kept[decided.rows] = [bool(name) for name in decided.names]
+            answers = answers._take(kept[answers.rows])
+            options = {"decisions": certain, "audited": review.audited}
+        classifier.fit(rows, answers, **options)
+        docket = classifier.docket(**names, output="docket")
+        signal = None if case.X is None else bool(classifier.trust_ > 0)
+        return Hearing(case, encoder, rows, classifier, docket, docket.suspicion, signal, review)
+    sets = case.sets
+    if review is not None:
+        sets, kept = review.decisions.apply(sets)
+    if kept.sum() < 2:
+        raise ValueError(
+            f"the decisions exclude {n - kept.sum()} of {n} items, and nothing can be learned "
+            "from what is left. Take some of them back (decision 'clear')."
+        )
+    if case.method == "jury" and case.groups is not None:
+        groups = np.unique(case.groups, return_inverse=True)[1]
+        if review is not None:  # items beside a decided one share no set with it: all stand alone
+            settled = review.decisions.rows[review.decisions.labels >= 0]
+            alone = np.flatnonzero(np.isin(groups, groups[settled]))
+            groups[alone] = n + alone
+        options["groups"] = groups[kept]
+    # Without features the jury weighs what was said by how frequent the labels are.
+    shown = np.zeros((n, 1)) if rows is None else rows
+    if case.scheduler is None:
+        classifier._on_round = lambda number: step(f"round {number}", within=True)
+        classifier.fit(shown[kept], sets[kept], **options)
+        del classifier._on_round  # no part of a model
+    else:
+        with _on_workers(shown[kept], case.scheduler) as spread:
+            classifier.fit(spread, sets[kept], **options)
+    if rows is None:  # they were put aside
+        signal = False
+    elif hasattr(classifier, "honest_output_"):
+        signal = shared_excess(classifier.honest_output_, classifier.candidates_) > 2
+        unasked = case.method == "jury" and case.call["method"] == "auto" and n >= _ENOUGH
+        if unasked and not signal and review is None:
+            return judge(case, None, None, step)
+    docket, suspicion = classifier.docket(output="docket"), getattr(classifier, "suspicion_", None)
+    if not kept.all():
+        docket, suspicion = _fill(docket, suspicion, case.sets.matrix, kept)
+    chosen = np.eye(len(docket.class_names), dtype=bool)[docket.appeal]
+    docket = replace(docket, candidates=case.sets.matrix | chosen, **names)
+    if hasattr(classifier, "history_"):  # of every round, for the docket only
+        slim = {"base_confidence": None, "partner_confidence": None}
+        classifier.history_ = [replace(each, **slim) for each in classifier.history_]
+    return Hearing(case, encoder, rows, classifier, docket, suspicion, signal, review)
+
+
+def _fill(
+    docket: Docket, suspicion: Any, matrix: NDArray[np.bool_], kept: NDArray[np.bool_]
+) -> tuple[Docket, Any]:
+    """Put items that were left out back into a docket, all candidates alike."""
+    alike = matrix / np.count_nonzero(matrix, axis=1)[:, np.newaxis]
+
+    def whole(part: NDArray[Any], blank: NDArray[Any] = alike) -> NDArray[Any]:
+        out = blank.astype(part.dtype)
+        out[kept] = part
+        return out
+
+    filled = replace(
+        docket,
+        verdict_confidence=whole(docket.verdict_confidence),
+        appeal_confidence=whole(docket.appeal_confidence),
+        label_history=np.stack([whole(h, alike.argmax(axis=1)) for h in docket.label_history]),
+        rounds=None if docket.rounds is None else [whole(each) for each in docket.rounds],
+    )
+    return filled, None if suspicion is None else whole(suspicion, np.full(len(kept), np.nan))
+
+
+@contextmanager
+def _on_workers(rows: NDArray[Any], scheduler: str) -> Iterator[Any]:
+    """Lay rows out over the workers of a Dask scheduler."""
+    distributed = import_extra("distributed", "scheduler=", "dask")
+    array = import_extra("dask.array", "scheduler=", "dask")
+    try:
+        client = distributed.Client(scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"no Dask scheduler answers at {scheduler!r} ({error}). Leave scheduler out to fit in "
+            "this process."
+        ) from error
+    with client:
+        yield array.from_array(rows, chunks=(_CHUNK, -1))
+
+
+def shared_excess(output: NDArray[Any], sets: NDArray[np.bool_]) -> float:
+    """Return how much more items give to their own candidates than to those of others.
+
+    In standard deviations of the same sum with the sets dealt to the items at random, which over
+    all deals has mean 0 and variance ``tr(O'O S'S) / (n - 1)``, O and S being output and sets
+    less their column means (Hoeffding's for sums over a permutation).
+    """
+    apart = output - output.mean(axis=0), sets - sets.mean(axis=0)
+    first, second = (each.T @ each for each in apart)
+    spread = np.sqrt((first * second).sum() / max(len(sets) - 1, 1))
+    return float((apart[0] * apart[1]).sum() / spread) if spread > 0 else 0.0
 
 
 @dataclass(eq=False)
@@ -194,189 +374,6 @@ class Hearing:
             if near is not None and not random:
                 score[near[row]] *= 0.5
         return rows, why
-
-
-def judge(
-    case: Case, encoder: Any, rows: Any, step: Step = nobody, review: Review | None = None
-) -> Hearing:
-    """Fit and tabulate; reviewed items are certain, those without a true label left out.
-
-    Features that say nothing of the labels are put aside, where nobody asked for a method.
-    """
-    classifier, n, signal = clone(case.estimator), len(case.names), None
-    kept, options = np.ones(n, dtype=bool), dict[str, Any]()
-    names = {"ids": case.labels.ids, "truth": case.labels.truth}
-    if case.method == "testimony":
-        answers = case.answers
-        if review is not None:
-            certain, decided = np.full(n, None, dtype=object), review.decisions
-            certain[decided.rows] = [name or None for name in decided.names]
-            kept[decided.rows] = [bool(name) for name in decided.names]
-            answers = answers._take(kept[answers.rows])
-            options = {"decisions": certain, "audited": review.audited}
-        classifier.fit(rows, answers, **options)
-        docket = classifier.docket(**names, output="docket")
-        signal = None if case.X is None else bool(classifier.trust_ > 0)
-        return Hearing(case, encoder, rows, classifier, docket, docket.suspicion, signal, review)
-    sets = case.sets
-    if review is not None:
-        sets, kept = review.decisions.apply(sets)
-    if kept.sum() < 2:
-        raise ValueError(
-            f"the decisions exclude {n - kept.sum()} of {n} items, and nothing can be learned "
-            "from what is left. Take some of them back (decision 'clear')."
-        )
-    if case.method == "jury" and case.groups is not None:
-        groups = np.unique(case.groups, return_inverse=True)[1]
-        if review is not None:  # items beside a decided one share no set with it: all stand alone
-            settled = review.decisions.rows[review.decisions.labels >= 0]
-            alone = np.flatnonzero(np.isin(groups, groups[settled]))
-            groups[alone] = n + alone
-        options["groups"] = groups[kept]
-    # Without features the jury weighs what was said by how frequent the labels are.
-    shown = np.zeros((n, 1)) if rows is None else rows
-    if case.scheduler is None:
-        classifier._on_round = lambda number: step(f"round {number}", within=True)
-        classifier.fit(shown[kept], sets[kept], **options)
-        del classifier._on_round  # no part of a model
-    else:
-        with _on_workers(shown[kept], case.scheduler) as spread:
-            classifier.fit(spread, sets[kept], **options)
-    if rows is None:  # they were put aside
-        signal = False
-    elif hasattr(classifier, "honest_output_"):
-        signal = shared_excess(classifier.honest_output_, classifier.candidates_) > 2
-        unasked = case.method == "jury" and case.call["method"] == "auto" and n >= _ENOUGH
-        if unasked and not signal and review is None:
-            return judge(case, None, None, step)
-    docket, suspicion = classifier.docket(output="docket"), getattr(classifier, "suspicion_", None)
-    if not kept.all():
-        docket, suspicion = _fill(docket, suspicion, case.sets.matrix, kept)
-    chosen = np.eye(len(docket.class_names), dtype=bool)[docket.appeal]
-    docket = replace(docket, candidates=case.sets.matrix | chosen, **names)
-    if hasattr(classifier, "history_"):  # of every round, for the docket only
-        slim = {"base_confidence": None, "partner_confidence": None}
-        classifier.history_ = [replace(each, **slim) for each in classifier.history_]
-    return Hearing(case, encoder, rows, classifier, docket, suspicion, signal, review)
-
-
-def _fill(
-    docket: Docket, suspicion: Any, matrix: NDArray[np.bool_], kept: NDArray[np.bool_]
-) -> tuple[Docket, Any]:
-    """Put items that were left out back into a docket, all candidates alike."""
-    alike = matrix / np.count_nonzero(matrix, axis=1)[:, np.newaxis]
-
-    def whole(part: NDArray[Any], blank: NDArray[Any] = alike) -> NDArray[Any]:
-        out = blank.astype(part.dtype)
-        out[kept] = part
-        return out
-
-    filled = replace(
-        docket,
-        verdict_confidence=whole(docket.verdict_confidence),
-        appeal_confidence=whole(docket.appeal_confidence),
-        label_history=np.stack([whole(h, alike.argmax(axis=1)) for h in docket.label_history]),
-        rounds=None if docket.rounds is None else [whole(each) for each in docket.rounds],
-    )
-    return filled, None if suspicion is None else whole(suspicion, np.full(len(kept), np.nan))
-
-
-@contextmanager
-def _on_workers(rows: NDArray[Any], scheduler: str) -> Iterator[Any]:
-    """Lay rows out over the workers of a Dask scheduler."""
-    distributed = import_extra("distributed", "scheduler=", "dask")
-    array = import_extra("dask.array", "scheduler=", "dask")
-    try:
-        client = distributed.Client(scheduler, timeout=10)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"no Dask scheduler answers at {scheduler!r} ({error}). Leave scheduler out to fit in "
-            "this process."
-        ) from error
-    with client:
-        yield array.from_array(rows, chunks=(_CHUNK, -1))
-
-
-def shared_excess(output: NDArray[Any], sets: NDArray[np.bool_]) -> float:
-    """Return how much more items give to their own candidates than to those of others.
-
-    In standard deviations of the same sum with the sets dealt to the items at random, which over
-    all deals has mean 0 and variance ``tr(O'O S'S) / (n - 1)``, O and S being output and sets
-    less their column means (Hoeffding's for sums over a permutation).
-    """
-    apart = output - output.mean(axis=0), sets - sets.mean(axis=0)
-    first, second = (each.T @ each for each in apart)
-    spread = np.sqrt((first * second).sum() / max(len(sets) - 1, 1))
-    return float((apart[0] * apart[1]).sum() / spread) if spread > 0 else 0.0
-
-
-# -- how long it takes --------------------------------------------------------------------
-
-
-def with_time(step: str, case: Case, q: int) -> str:
-    """Add to the name of the step that judges how long it takes, if long; q features.
-
-    The machine's speed is measured only where it matters. The case keeps the seconds then; None
-    if the work is little, or nobody knows how much a user's own classifier does.
-    """
-    todo = _count(case, q, case.estimator)
-    if todo is None or todo.seconds(_SLOW) < _LONG:
-        return step
-    seconds, n = todo.seconds(work.speed()), len(case.names)
-    case.estimated_seconds = float(f"{seconds:.2g}")
-    if seconds < _LONG:
-        return step
-    said = f"{step}, about {spell(seconds)} for {n:,} items on this machine"
-    if case.method == "jury":
-        other = _count(case, q, PLCPClassifier(make_base("sure" if n > LARGE else "aggd")))
-        if other is not None and other.seconds(work.speed()) < _SHORTER * seconds:
-            said += f" (method 'plcp': about {spell(other.seconds(work.speed()))})"
-    return said
-
-
-def spell(seconds: float) -> str:
-    """Write a time in one unit.
-
-    Examples
-    --------
-    >>> spell(44.0), spell(200.0), spell(9000.0)
-    ('44 seconds', '3 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return f"{max(seconds, 2):.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
-
-
-def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
-    """Count the work of the classifiers that `rectify` makes; None for all others."""
-    base = getattr(estimator, "estimator", None)
-    if isinstance(estimator, PLCPClassifier):
-        known = type(base) in (AGGDClassifier, SUREClassifier)
-        known = known and estimator.ambiguity == "label-first"
-    else:
-        known = getattr(estimator, "members", "kernel") == "kernel"
-    if not known or case.scheduler:
-        return None
-    for each in filter(None, (estimator, base)):
-        each._validate_params()  # as fit does, but settings are needed now
-    kernel = read_kernel((estimator if base is None else base).kernel)
-    if not isinstance(kernel, GaussianKernel):
-        return None
-    shape, jury = case.votes.shape, isinstance(estimator, JuryClassifier)
-    many: Any = {"n_matrices": 6, "n_widths": 3} if jury else {"n_matrices": 3, "n_widths": 1}
-    try:
-        how = represent(kernel, (shape[0], max(q, 1)), shape[1], np.float64, **many)
-    except MemoryError:  # which the fit will say
-        return None
-    m = how.n_landmarks
-    if isinstance(estimator, TestimonyClassifier):
-        return work.count_testimony(shape, q, answers=len(case.answers.rows), landmarks=m)
-    rounds = estimator.max_rounds
-    if jury:
-        ways, folds = 1 + (estimator.covering == "auto"), estimator.n_folds
-        return work.count_jury(shape, q, landmarks=m, folds=folds, rounds=rounds, ways=ways)
-    near, sizes = getattr(base, "n_neighbors", 0), case.sets.matrix.sum(axis=0)
-    return work.count_plcp(shape, q, sizes=sizes, landmarks=m, rounds=rounds, neighbors=near)
 
 
 # -- what it is worth ---------------------------------------------------------------------

@@ -24,16 +24,14 @@ from sklearn.pipeline import Pipeline
 from appellate._files import check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
-from appellate.rectification.case import NOT_KEPT, Case
+from appellate.rectification.case import NOT_KEPT, Case, Step, nobody
 from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
     Review,
-    Step,
     collect_page,
     decisions_csv,
     judge,
-    nobody,
     score,
     take_decisions,
     with_time,
@@ -185,9 +183,68 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
         encoder = case.make_encoder()
         rows = encode(encoder, case.X, lambda text: step(text, within=True))
     judging = "judging" if decisions is None else "judging without the decisions"
-    step(with_time(judging, case, 0 if rows is None else rows.shape[1]))
-    run = _make_run(judge(case, encoder, rows, step), started)
+    said, expected = with_time(judging, case, 0 if rows is None else rows.shape[1])
+    step(said)
+    run = _make_run(judge(case, encoder, rows, step), started, expected)
     return run if decisions is None else run.decide(decisions, step=step)
+
+
+def _make_run(hearing: Hearing, started: float, expected: float | None) -> Rectification:
+    """Collect what came out of a hearing."""
+    seconds, case, added = time.perf_counter() - started, hearing.case, hearing.added
+    people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
+    shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
+    parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
+    models = {each.column: {"model": each.name, "key": each.key} for each in case.embedders}
+    features: list[dict[str, Any]] = []
+    for name, kind in case.kinds.items():
+        features.append({"name": name, "kind": kind, **models.get(name, {})})
+        if kind == "category" and case.X[name].nunique() <= CATEGORIES:
+            categories = sorted(map(str, case.X[name].dropna().unique()))
+            features[-1] |= {"categories": categories}
+    drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
+    settings = {
+        "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
+        "source": case.table.source.strip("'"),
+        "sha256": case.table.sha256,
+        "rows": len(case.table),
+        "items": len(case.names),
+        "labels": case.classes.tolist(),
+        "roles": case.roles.to_dict(),
+        "features": features,
+        "n_embeddings": case.n_embeddings,
+        "method": case.method,
+        "model": str(case.estimator),
+        "call": case.call,
+        "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
+        "notes": case.notes,
+        "seconds": round(seconds, 3),
+        "estimated_seconds": expected,
+        "audit": [case.names[i] for i in drawn],
+    }
+    return Rectification(
+        _beside(case.table, settings, added),
+        _frame(hearing.columns, case.table.native),
+        _frame(shown, case.table.native) if shown else None,
+        None if hearing.encoder is None else Pipeline(parts),
+        json.loads(json.dumps(settings)),
+        score(hearing),
+        hearing,
+    )
+
+
+def _beside(table: Table, settings: Mapping[str, Any], added: Mapping[str, list[Any]]) -> Any:
+    """Join what is added to a table; features of a text file become numbers where they are."""
+    import pyarrow as pa
+
+    data, kinds = table.data, {each["name"]: each["kind"] for each in settings["features"]}
+    words = [mark for mark in settings["roles"]["missing"] if as_number(mark) is None]
+    for i, name in enumerate(table.names):
+        if table.native is None and kinds.get(name) == "number":
+            numbers = table.numbers(name, words)
+            if numbers is not None:  # as where only the first answer on an item was looked at
+                data = data.set_column(i, name, pa.array(numbers, from_pandas=True))
+    return join(replace(table, data=data), added)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -297,7 +354,8 @@ class Rectification:
         review = Review(found, audited, before.docket.class_names[before.docket.appeal])
         step("judging with the decisions")
         hearing = judge(case, before.encoder, before.rows, step, review)
-        run = _make_run(hearing, started - self.settings["seconds"])
+        spent, expected = self.settings["seconds"], self.settings["estimated_seconds"]
+        run = _make_run(hearing, started - spent, expected)
         earlier = [name for name in case.names if name in drawn]
         run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
         return run
@@ -563,64 +621,6 @@ def _again(run: Rectification) -> Rectification:
         )
     made.settings["audit"] = run.settings["audit"]
     return made
-
-
-def _make_run(hearing: Hearing, started: float) -> Rectification:
-    """Collect what came out of a hearing."""
-    seconds, case, added = time.perf_counter() - started, hearing.case, hearing.added
-    people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
-    shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
-    parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
-    models = {each.column: {"model": each.name, "key": each.key} for each in case.embedders}
-    features: list[dict[str, Any]] = []
-    for name, kind in case.kinds.items():
-        features.append({"name": name, "kind": kind, **models.get(name, {})})
-        if kind == "category" and case.X[name].nunique() <= CATEGORIES:
-            categories = sorted(map(str, case.X[name].dropna().unique()))
-            features[-1] |= {"categories": categories}
-    drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
-    settings = {
-        "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
-        "source": case.table.source.strip("'"),
-        "sha256": case.table.sha256,
-        "rows": len(case.table),
-        "items": len(case.names),
-        "labels": case.classes.tolist(),
-        "roles": case.roles.to_dict(),
-        "features": features,
-        "n_embeddings": case.n_embeddings,
-        "method": case.method,
-        "model": str(case.estimator),
-        "call": case.call,
-        "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
-        "notes": case.notes,
-        "seconds": round(seconds, 3),
-        "estimated_seconds": case.estimated_seconds,
-        "audit": [case.names[i] for i in drawn],
-    }
-    return Rectification(
-        _beside(case.table, settings, added),
-        _frame(hearing.columns, case.table.native),
-        _frame(shown, case.table.native) if shown else None,
-        None if hearing.encoder is None else Pipeline(parts),
-        json.loads(json.dumps(settings)),
-        score(hearing),
-        hearing,
-    )
-
-
-def _beside(table: Table, settings: Mapping[str, Any], added: Mapping[str, list[Any]]) -> Any:
-    """Join what is added to a table; features of a text file become numbers where they are."""
-    import pyarrow as pa
-
-    data, kinds = table.data, {each["name"]: each["kind"] for each in settings["features"]}
-    words = [mark for mark in settings["roles"]["missing"] if as_number(mark) is None]
-    for i, name in enumerate(table.names):
-        if table.native is None and kinds.get(name) == "number":
-            numbers = table.numbers(name, words)
-            if numbers is not None:  # as where only the first answer on an item was looked at
-                data = data.set_column(i, name, pa.array(numbers, from_pandas=True))
-    return join(replace(table, data=data), added)
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
