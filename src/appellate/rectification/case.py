@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from appellate.bases import make_base
 from appellate.candidates import Answers, CandidateSets
@@ -107,6 +108,8 @@ class Case:
         Models of prose and pictures.
     vectors : dict of str to list of str
         Columns of `X` that these made, by column of the table.
+    encoder : transformer or None
+        What turns the features into numbers, not fitted.
     groups : list of str or None
         Group of every item.
     scheduler : str or None
@@ -232,6 +235,13 @@ class Case:
                 self.X, self.embedders, self.cells, self.notes, step
             )
             self.kinds |= {each.column: each.kind for each in self.embedders}
+        self.encoder = None
+        if self.X is not None:
+            groups, seed = dict(self.vectors), self.call["random_state"]
+            if self.n_embeddings:
+                groups["embeddings"] = [f"embedding_{j}" for j in range(self.n_embeddings)]
+            text = [n for n, kind in self.kinds.items() if kind == "text" and n not in groups]
+            self.encoder = make_encoder(self.X, text=text, vectors=groups, random_state=seed)
 
     @cached_property
     def answers(self) -> Answers:
@@ -257,14 +267,6 @@ class Case:
         """Return a column as texts, one an item; empty for none."""
         texts = self.table.texts(column).take(self.labels.first).to_pylist()
         return [text or "" for text in texts]
-
-    def make_encoder(self) -> Any:
-        """Return what turns the features into numbers, not fitted."""
-        vectors, seed = dict(self.vectors), self.call["random_state"]
-        if self.n_embeddings:
-            vectors["embeddings"] = [f"embedding_{j}" for j in range(self.n_embeddings)]
-        text = [n for n, kind in self.kinds.items() if kind == "text" and n not in vectors]
-        return make_encoder(self.X, text=text, vectors=vectors, random_state=seed)
 
     def describe(self) -> str:
         """Say what was understood."""
@@ -504,7 +506,7 @@ def _select(case: Case, estimator: PLCPClassifier) -> None:
     """Choose base and settings of PLCP by a score that needs no truth, on some of the items."""
     seed, n = case.call["random_state"], len(case.names)
     rows = np.random.default_rng(seed).permutation(n)[:_COMPARED]
-    X, sets = case.make_encoder().fit_transform(case.X.iloc[rows]), case.sets[rows]
+    X, sets = clone(case.encoder).fit_transform(case.X.iloc[rows]), case.sets[rows]
     tried = []
     for name in ("sure",) if n > LARGE else _BASES:
         base = make_base(name)

@@ -180,7 +180,7 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
     encoder = rows = None
     if case.X is not None:
         step("turning columns into numbers")
-        encoder = case.make_encoder()
+        encoder = clone(case.encoder)
         rows = encode(encoder, case.X, lambda text: step(text, within=True))
     judging = "judging" if decisions is None else "judging without the decisions"
     said, expected = with_time(judging, case, 0 if rows is None else rows.shape[1])
@@ -202,6 +202,7 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
         if kind == "category" and case.X[name].nunique() <= CATEGORIES:
             categories = sorted(map(str, case.X[name].dropna().unique()))
             features[-1] |= {"categories": categories}
+    backend: Any = frame_backend(case.table.native) or "pandas"
     drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
     settings = {
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
@@ -224,8 +225,8 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
     }
     return Rectification(
         _beside(case.table, settings, added),
-        _frame(hearing.columns, case.table.native),
-        _frame(shown, case.table.native) if shown else None,
+        nw.from_dict(hearing.columns, backend=backend).to_native(),
+        nw.from_dict(shown, backend=backend).to_native() if shown else None,
         None if hearing.encoder is None else Pipeline(parts),
         json.loads(json.dumps(settings)),
         score(hearing),
@@ -317,7 +318,8 @@ class Rectification:
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1)), "why": why}
         for name, values in self._hearing.columns.items():
             columns[name] = [values[i] for i in rows]
-        return _frame(columns, self.docket)
+        backend: Any = frame_backend(self.docket)
+        return nw.from_dict(columns, backend=backend).to_native()
 
     def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
         """Take reviewed items as certain, and judge the others anew.
@@ -651,19 +653,14 @@ def _plain(values: NDArray[Any]) -> list[Any]:
 def _read_csv(path: Path) -> Any:
     """Read a table that a run wrote; columns of numbers as numbers."""
     head, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    if not rest:
-        return _frame({name: [] for name in head.split(",")})
-    table, columns = read_table(path), {}
-    for name in table.names:
-        numbers = table.numbers(name)
-        if numbers is None:
-            columns[name] = table.texts(name).to_pylist()
-        else:
-            whole = np.array_equal(numbers, np.trunc(numbers))
-            columns[name] = _plain(numbers.astype(int) if whole else numbers)
-    return _frame(columns)
-
-
-def _frame(columns: dict[str, list[Any]], like: Any = None) -> Any:
-    backend: Any = frame_backend(like) or "pandas"
-    return nw.from_dict(columns, backend=backend).to_native()
+    columns: dict[str, list[Any]] = {name: [] for name in head.split(",")}
+    if rest:  # no table is without rows
+        table = read_table(path)
+        for name in columns:
+            numbers = table.numbers(name)
+            if numbers is None:
+                columns[name] = table.texts(name).to_pylist()
+            else:
+                whole = np.array_equal(numbers, np.trunc(numbers))
+                columns[name] = _plain(numbers.astype(int) if whole else numbers)
+    return nw.from_dict(columns, backend="pandas").to_native()
