@@ -43,6 +43,7 @@ _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 LARGEST = 1e30  # numbers of this size overflow on the way
 _UNKNOWN = "(nobody named)"
+_READING = ("delimiter", "encoding", "decimal", "sheet", "question")
 _OTHERS = ("self", "settings", "columns", "step")  # no arguments of `rectify`
 Step = Callable[..., object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
@@ -147,12 +148,7 @@ class Case:
                 "order is for a cost that needs one: give cost 'absolute', 'within:N' or "
                 "'ordinal:W'."
             )
-        reading: dict[str, Any] = {
-            "delimiter": delimiter,
-            "encoding": encoding,
-            "decimal": decimal,
-        }
-        table = self.table = read_table(data, **reading, sheet=sheet, question=question)
+        table = self.table = read_table(data, **{name: call[name] for name in _READING})
         path = Path(table.path or "")
         self.home = path if path.is_dir() else path.parent
         self.data = f"sha256:{table.sha256[:32]}"
