@@ -302,6 +302,17 @@ def test_models_of_prose_and_pictures_beside_numbers(tmp_path):
                 text_model=other)  # fmt: skip
 
 
+def test_a_picture_whose_name_is_too_long_is_not_there(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for i in range(1, 30):
+        image.new("RGB", (8, 8), (200 * (i % 2), 0, 50)).save(tmp_path / f"{i}.png")
+    names = ["n" * 300, *(f"{i}.png" for i in range(1, 30))]
+    frame = pd.DataFrame({"photo": names, "maybe": ["a", "a|b", "b"] * 10})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", image="photo")
+    assert "1 of 30 picture files do not exist" in " ".join(run.settings["notes"])
+
+
 def test_models_without_a_column():
     frame = make_passengers(40)
     with pytest.raises(ValueError, match="text_model needs a column of prose"):

@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 import appellate
 from appellate import SoftLabelClassifier
 from appellate.numerics.work import Work
-from appellate.rectification.case import understand
+from appellate.rectification.case import Case
+from appellate.rectification.hearing import with_time
 from appellate.rectification.run import hear
 from appellate.tables import write_table
 from tests.cli.tables import make_rows
@@ -331,7 +332,7 @@ def test_polluted_folders_are_left_alone(plain, tmp_path):
 
 
 def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("appellate.rectification.run.fit", None)
+    monkeypatch.setattr("appellate.rectification.run.judge", None)
     table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
     with pytest.raises(ValueError, match="there is no file"):
         appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")
@@ -350,7 +351,7 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
 @pytest.mark.parametrize("options", [{}, {"base": "knn"}])
 def test_the_rounds_of_a_fit_are_told(options, plain):
     said, within = [], []
-    case = understand(plain[1], candidates="maybe", **options)
+    case = Case(plain[1], candidates="maybe", **options)
     hear(case, step=lambda text, **more: (within if more else said).append(text))
     assert said == ["turning columns into numbers", "judging"]
     assert within[:2] == ["round 1", "round 2"]
@@ -375,13 +376,13 @@ def test_a_long_fit_is_announced(n, options, said, monkeypatch):
         raise InterruptedError
 
     heard = []
-    monkeypatch.setattr("appellate.rectification.run.fit", stop)
+    monkeypatch.setattr("appellate.rectification.run.judge", stop)
     monkeypatch.setattr("appellate.numerics.work.speed", lambda: Work(2e9, 4e8))
-    case = understand(make_table(n)[0], candidates="maybe", **options)
+    case = Case(make_table(n)[0], candidates="maybe", **options)
     with pytest.raises(InterruptedError):
         hear(case, step=lambda text, **more: heard.append(text))
     assert heard[-1] == said
-    assert (case.estimated_seconds is None) == (said == "judging")
+    assert (with_time("judging", case, 3)[1] is None) == (said == "judging")
 
 
 def test_the_machine_is_not_measured_for_little_work(plain, crowd, monkeypatch):
@@ -406,3 +407,49 @@ def test_a_decision_of_a_frame_is_taken_back(plain):
         *run.scores["outcomes"],
         "excluded",
     }
+
+
+def test_numbers_of_a_text_file_are_numbers_in_the_labels(tmp_path):
+    sets = ["a|b" if i % 2 else "b" if i % 3 else "a" for i in range(40)]
+    lines = {
+        "commas.csv": ["x;z;y", *(f"{i % 7},5;{i % 3};{s}" for i, s in enumerate(sets))],
+        "words.csv": ["x,z,y", *(f"{i % 7 or 'unknown'},{i % 3},{s}" for i, s in enumerate(sets))],
+    }
+    for name, content in lines.items():
+        (tmp_path / name).write_text("\n".join(content))
+        run = appellate.rectify(tmp_path / name, candidates="y", missing="unknown")
+        assert run.labels["x"].dtype == float
+        assert run.labels["x"].dropna().iloc[0] == (0.5 if name == "commas.csv" else 1.0)
+        pd.testing.assert_frame_equal(appellate.load(run.save(tmp_path / "o")).labels, run.labels)
+
+
+def test_a_feature_that_only_the_first_answer_of_an_item_has(tmp_path):
+    lines = [f"q{i},{'ab'[(i + k) % 3 > 0]},w{k},{'?' if k else i % 5}"
+             for i in range(30) for k in range(3)]  # fmt: skip
+    (tmp_path / "t.csv").write_text("\n".join(["task,said,who,x", *lines]))
+    run = appellate.rectify(tmp_path / "t.csv", long="task,said,who", features="x")
+    assert run.settings["features"] == [{"name": "x", "kind": "number"}]
+    assert run.labels["x"].tolist()[:2] == ["0", "?"], "as it was"
+    assert appellate.load(run.save(tmp_path / "o")).labels["x"].tolist()[:2] == ["0", "?"]
+
+
+def test_items_of_groups_can_be_decided():
+    rng = np.random.default_rng(0)
+    pages = np.repeat(np.arange(20), 4)
+    sets = np.array(["cat|dog", "cat|cow|dog"])[pages % 2]
+    table = pd.DataFrame({"x": rng.normal(size=80), "page": pages, "maybe": sets})
+    run = appellate.rectify(table, candidates="maybe", groups="page", method="jury")
+    decided = run.decide({0: "cat", 5: None, 9: "owl"})
+    assert decided.labels["label"][[0, 9]].tolist() == ["cat", "owl"]
+    assert decided.scores["outcomes"]["reviewed"] == 2
+
+
+def test_a_label_that_nobody_named_differs_from_every_rival(crowd):
+    run, table = crowd
+    votes = table[["w0", "w1", "w2", "w3"]].mode(axis=1)
+    dogs = [i for i in range(len(table)) if votes.loc[i].dropna().tolist() == ["dog"]]
+    same = [i for i in dogs if run.labels["label"][i] == "dog"][:3]
+    decided = run.decide(dict.fromkeys(same, "owl"))
+    labels = decided.labels["label"]
+    differing = sum(labels[i] not in votes.loc[i].tolist() for i in range(len(table)))
+    assert decided.scores["differing"]["majority vote"] == differing

@@ -15,7 +15,7 @@ from appellate._text import printable
 from appellate.cli.app import run
 from appellate.datasets import load_partial_csv
 from appellate.experiments.problems import load_own
-from appellate.rectification.case import understand
+from appellate.rectification.case import Case
 from appellate.rectification.newrows import new_features
 from appellate.tables import TableError, find_roles, read_labels, read_table
 from tests.fuzz.hostile import generator, make_table
@@ -35,7 +35,7 @@ def sets(matrix, names):
 
 
 def by_rectify(path, options):
-    case = understand(path, method="plcp", base="knn", **options)
+    case = Case(path, method="plcp", base="knn", **options)
     return sets(case.sets.matrix, case.classes)
 
 
@@ -124,7 +124,7 @@ def compare(path, options, where):
 
 def predicts(path, options, where):
     """Predict reads the same numbers and words from the columns that were learned from."""
-    case = understand(path, method="plcp", base="knn", **options)
+    case = Case(path, method="plcp", base="knn", **options)
     kinds = [{"name": name, "kind": kind} for name, kind in case.kinds.items()]
     settings = {"roles": case.roles.to_dict(), "features": kinds, "n_embeddings": 0}
     reading = {name: options[name] for name in ("encoding",) if name in options}

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from appellate.bases import make_base
 from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
-from appellate.rectification.case import understand
+from appellate.rectification.case import Case
 from appellate.rectification.hearing import take_decisions
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import DocketServer
@@ -199,7 +199,7 @@ class Trials:
 
     def _decisions(self, rnd, home):
         if not hasattr(self, "_case"):
-            self._case = understand(self._small(), candidates="c", id="id", method="plcp")
+            self._case = Case(self._small(), candidates="c", id="id", method="plcp")
         case, path = self._case, home / "d.csv"
         names, classes = case.names, case.classes.tolist()
         inside = [case.classes[row].tolist() for row in case.sets.matrix]

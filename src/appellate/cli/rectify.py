@@ -80,14 +80,14 @@ def rectify(
     annotators.csv (where people answered), model (for appellate predict) and run.json.
     """
     with user_errors():
-        from appellate.rectification.case import understand
+        from appellate.rectification.case import Case
         from appellate.rectification.run import check_folder, hear
         from appellate.tables.tools import HUGGING_FACE, open_datasets
 
         check_folder(out)
         if tool == HUGGING_FACE:
             open_datasets()  # whose absence is said before the work
-        case = understand(data, step=lambda text: say(text, err=True), **given)
+        case = Case(data, step=lambda text: say(text, err=True), **given)
         say(case.describe(), err=as_json)
         for note in case.notes:
             say(f"note: {note}", err=True)

@@ -15,11 +15,17 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from appellate.bases import make_base
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
 from appellate.costs import WORDS, as_numbers, cost_matrix, is_ordered
-from appellate.tables import Labels, Roles, Table, TableError, find_roles, read_labels, read_table
+from appellate.jury import JuryClassifier
+from appellate.model_selection import PLCPClassifierCV
+from appellate.numerics.kernels import GaussianKernel
+from appellate.plcp import PLCPClassifier
+from appellate.tables import Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
 from appellate.tables.vectors import (
@@ -29,6 +35,7 @@ from appellate.tables.vectors import (
     model_key,
     name_problems,
 )
+from appellate.testimony import TestimonyClassifier
 
 METHODS = ("auto", "jury", "plcp", "testimony")
 LARGE = 12_000  # items from which on PL-AGGD's graph is slow
@@ -36,8 +43,9 @@ _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 LARGEST = 1e30  # numbers of this size overflow on the way
 _UNKNOWN = "(nobody named)"
-_OTHERS = ("settings", "columns", "step")  # no arguments of `rectify`
-Step = Callable[[str], object]
+_READING = ("delimiter", "encoding", "decimal", "sheet", "question")
+_OTHERS = ("self", "settings", "columns", "step")  # no arguments of `rectify`
+Step = Callable[..., object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
 _WEAK = (
     "pictures are told apart by histograms of colours and edges, which tell little: give "
@@ -45,8 +53,23 @@ _WEAK = (
 )
 
 
+def nobody(text: str, *, within: bool = False) -> None:
+    """Hear what begins, or with `within` how far it is, and say nothing."""
+
+
 class Case:
     """A table, what its columns are, and who is to judge it.
+
+    Parameters
+    ----------
+    data, embeddings, text_model, image_model, groups, method, base, cost, order, random_state
+        See `appellate.rectify`, as are those that say how to read a file.
+    settings : mapping, default=None
+        Of the method's classifier, or of its kernel; and `scheduler`.
+    step : callable, default=no-op
+        Told how far models of prose and pictures are.
+    **columns
+        What the columns are, see `appellate.tables.find_roles`; None where that is not said.
 
     Attributes
     ----------
@@ -86,45 +109,135 @@ class Case:
         Models of prose and pictures.
     vectors : dict of str to list of str
         Columns of `X` that these made, by column of the table.
+    encoder : transformer or None
+        What turns the features into numbers, not fitted.
     groups : list of str or None
         Group of every item.
     scheduler : str or None
         Address of a Dask scheduler whose workers fit.
-    uninformed : bool
-        Whether the features turned out to say nothing of the labels.
-    estimated_seconds : float or None
-        What judging was expected to take, if that was worth a look.
     """
 
     def __init__(
-        self, table: Table, roles: Roles, labels: Labels, classes: NDArray[Any], method: str
+        self,
+        data: Any,
+        *,
+        embeddings: Any = None,
+        text_model: Any = None,
+        image_model: Any = None,
+        groups: str | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        decimal: str | None = None,
+        sheet: str | int | None = None,
+        question: str | None = None,
+        method: str = "auto",
+        base: Any = None,
+        cost: Any = None,
+        order: Any = None,
+        random_state: int | None = 0,
+        settings: Mapping[str, Any] | None = None,
+        step: Step = nobody,
+        **columns: Any,
     ) -> None:
-        self.table, self.roles, self.labels = table, roles, labels
-        self.classes, self.method = classes, method
-        self.has_answers = roles.layout != "candidates"
-        self.data = f"sha256:{table.sha256[:32]}"
+        call = {name: value for name, value in locals().items() if name not in _OTHERS}
+        further = dict(settings or {})
+        if method not in METHODS:
+            raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
+        if order is not None and not is_ordered(cost):
+            raise ValueError(
+                "order is for a cost that needs one: give cost 'absolute', 'within:N' or "
+                "'ordinal:W'."
+            )
+        table = self.table = read_table(data, **{name: call[name] for name in _READING})
         path = Path(table.path or "")
         self.home = path if path.is_dir() else path.parent
-        named = range(labels.n_rows) if labels.ids is None else labels.ids.tolist()
-        self.names = list(map(str, named))
-        place = {name: j for j, name in enumerate(classes.tolist())}
+        self.data = f"sha256:{table.sha256[:32]}"
+
+        named = {name: value for name, value in columns.items() if value is not None}
+        if groups is not None:
+            (groups,) = table.find([groups], "groups")
+            ignored = named.get("ignore", [])
+            named["ignore"] = [*([ignored] if isinstance(ignored, str) else ignored), groups]
+        roles = self.roles = find_roles(table, **named)
+        labels = self.labels = read_labels(table, roles)
+        self.groups = None if groups is None else self.cells(groups)
+        self.has_answers = roles.layout != "candidates"
+        if method == "auto":
+            several = np.bincount(labels.rows, labels.weights, minlength=1).max() > 1
+            people = self.has_answers and (roles.annotators or len(roles.long) > 2 or several)
+            method = "plcp" if base is not None else "testimony" if people else "jury"
+        self.method = method
+        problems = labels.problems(answers=method == "testimony")
+        if problems:
+            raise TableError(f"{table.source}: {problems[0]}")
+        self.classes = labels.class_names
+        if cost is not None:
+            self.classes, cost = _read_cost(cost, order, self.classes)
+        items = range(labels.n_rows) if labels.ids is None else labels.ids.tolist()
+        self.names = list(map(str, items))
+        place = {name: j for j, name in enumerate(self.classes.tolist())}
         self._codes = np.array([place[name] for name in labels.class_names.tolist()])
-        self.votes = np.zeros((labels.n_rows, len(classes)))
+        self.votes = np.zeros((labels.n_rows, len(self.classes)))
         self.votes[:, self._codes] = labels.counts
-        self.sets = CandidateSets(self.votes > 0, classes)
+        self.sets = CandidateSets(self.votes > 0, self.classes)
         self.reviewable = self.sets.matrix | ~self.sets.matrix.any(axis=1, keepdims=True)
+
+        call |= {"data": table.path, **columns, **further}
+        self.call = {name: _plain(value) for name, value in call.items()}
         self.notes = [*table.notes, *roles.notes, *labels.notes]
-        self.call: dict[str, Any] = {}
-        self.estimator: Any = None
+        self.scheduler: str | None = further.pop("scheduler", None)
+        beside = "features" in named or "text" in named
+        self._find_features(embeddings, beside, text_model, image_model, step)
+        self.estimator = _make_estimator(self, base, cost, further)
+        self.notes.extend(_notes(self))
+
+    def _find_features(
+        self, embeddings: Any, beside: bool, text_model: Any, image_model: Any, step: Step
+    ) -> None:
+        """Collect what is learned from: columns, embeddings, vectors of prose and pictures.
+
+        Columns stand beside embeddings only if they were named. Without a model, prose is
+        learned from by its words and letters, and pictures by histograms, but only if there is
+        nothing else.
+        """
+        roles, n = self.roles, len(self.names)
+        others = bool(roles.features or roles.text)
+        if text_model is not None and not roles.text:
+            raise TableError("text_model needs a column of prose: name it with text=.")
+        if image_model and roles.image is None:
+            raise TableError("image_model needs a column of pictures: name it with image=.")
+        if roles.image and image_model is None and embeddings is None and not others:
+            cells = [cell for cell in self.cells(roles.image) if cell]
+            if any(c.startswith("data:") or os.path.isfile(self.home / c) for c in cells):
+                image_model = HISTOGRAMS
+        prose = roles.text if text_model is not None else ()
+        self.embedders = [Embedder(name, "text", text_model) for name in prose]
+        if roles.image and image_model:
+            self.embedders.append(Embedder(roles.image, "picture", image_model, self.home))
+
         self.X: Any = None
         self.kinds: dict[str, FeatureKind] = {}
         self.n_embeddings = 0
-        self.embedders: list[Embedder] = []
         self.vectors: dict[str, list[str]] = {}
-        self.groups: list[str] | None = None
-        self.scheduler: str | None = None
-        self.uninformed = False
-        self.estimated_seconds: float | None = None
+        wanted = others or (self.method != "testimony" and not self.embedders)
+        if wanted and (beside or embeddings is None):
+            self.X = features(self.table, roles, rows=self.labels.first, largest=LARGEST)
+            self.kinds = feature_kinds(self.X, roles.text)
+        if embeddings is not None:
+            numbers = read_embeddings(embeddings, n)
+            self.X, self.n_embeddings = _beside(self.X, numbers), numbers.shape[1]
+        if self.embedders:
+            self.X, self.vectors = add_vectors(
+                self.X, self.embedders, self.cells, self.notes, step
+            )
+            self.kinds |= {each.column: each.kind for each in self.embedders}
+        self.encoder = None
+        if self.X is not None:
+            groups, seed = dict(self.vectors), self.call["random_state"]
+            if self.n_embeddings:
+                groups["embeddings"] = [f"embedding_{j}" for j in range(self.n_embeddings)]
+            text = [n for n, kind in self.kinds.items() if kind == "text" and n not in groups]
+            self.encoder = make_encoder(self.X, text=text, vectors=groups, random_state=seed)
 
     @cached_property
     def answers(self) -> Answers:
@@ -151,18 +264,6 @@ class Case:
         texts = self.table.texts(column).take(self.labels.first).to_pylist()
         return [text or "" for text in texts]
 
-    def make_encoder(self) -> Any:
-        """Return what turns the features into numbers, not fitted."""
-        vectors = dict(self.vectors)
-        made = {name for names in vectors.values() for name in names}
-        own = [name for name in self.X.columns if name not in made]
-        if self.n_embeddings:
-            vectors["embeddings"] = own[len(own) - self.n_embeddings :]
-        text = [name for name in own if self.kinds.get(name) == "text"]
-        return make_encoder(
-            self.X, text=text, vectors=vectors, random_state=self.call["random_state"]
-        )
-
     def describe(self) -> str:
         """Say what was understood."""
         n, l = self.sets.shape
@@ -180,81 +281,6 @@ class Case:
         estimator = " ".join(str(self.estimator).split())  # which breaks long ones into lines
         lines.append(f"method {self.method}: {estimator}")
         return "\n".join(lines)
-
-
-def understand(
-    data: Any,
-    *,
-    embeddings: Any = None,
-    text_model: Any = None,
-    image_model: Any = None,
-    groups: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    sheet: str | int | None = None,
-    question: str | None = None,
-    method: str = "auto",
-    base: Any = None,
-    cost: Any = None,
-    order: Any = None,
-    random_state: int | None = 0,
-    settings: Mapping[str, Any] | None = None,
-    step: Step = lambda text: None,
-    **columns: Any,
-) -> Case:
-    """Read a table and settle how to judge it; see `appellate.rectify`."""
-    call = {name: value for name, value in locals().items() if name not in _OTHERS}
-    further = dict(settings or {})
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
-    if order is not None and not is_ordered(cost):
-        raise ValueError(
-            "order is for a cost that needs one: give cost 'absolute', 'within:N' or 'ordinal:W'."
-        )
-    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
-    table = read_table(data, **reading, sheet=sheet, question=question)
-    named = {name: value for name, value in columns.items() if value is not None}
-    if groups is not None:
-        (groups,) = table.find([groups], "groups")
-        ignored = named.get("ignore", [])
-        named["ignore"] = [*([ignored] if isinstance(ignored, str) else ignored), groups]
-    roles = find_roles(table, **named)
-    labels = read_labels(table, roles)
-    if method == "auto":
-        several = np.bincount(labels.rows, labels.weights, minlength=1).max() > 1
-        people = roles.layout != "candidates" and (
-            roles.annotators or len(roles.long) > 2 or several
-        )
-        method = "plcp" if base is not None else "testimony" if people else "jury"
-    problems = labels.problems(answers=method == "testimony")
-    if problems:
-        raise TableError(f"{table.source}: {problems[0]}")
-    classes = labels.class_names
-    if cost is not None:
-        classes, cost = _read_cost(cost, order, classes)
-    case = Case(table, roles, labels, classes, method)
-    call |= {"data": table.path, **columns, **further}
-    case.call = {name: _plain(value) for name, value in call.items()}
-    case.scheduler = further.pop("scheduler", None)
-    case.groups = None if groups is None else case.cells(groups)
-    wanted = embeddings is None or "features" in named or "text" in named
-    others = bool(roles.features or roles.text)
-    if text_model is not None or roles.image is not None or image_model:
-        alone = embeddings is None and not others
-        case.embedders = _choose_embedders(case, text_model, image_model, alone)
-    if wanted and (others or (method != "testimony" and not case.embedders)):
-        case.X = features(table, roles, rows=labels.first, largest=LARGEST)
-        case.kinds = feature_kinds(case.X, roles.text)
-    if embeddings is not None:
-        numbers = read_embeddings(embeddings, labels.n_rows)
-        case.X, case.n_embeddings = _beside(case.X, numbers), numbers.shape[1]
-    if case.embedders:
-        case.X, case.vectors = add_vectors(case.X, case.embedders, case.cells, case.notes, step)
-        case.kinds |= {each.column: each.kind for each in case.embedders}
-    case.estimator = _make_estimator(case, base, cost, further)
-    case.notes.extend(_notes(case))
-    return case
 
 
 def _read_cost(cost: Any, order: Any, found: NDArray[Any]) -> tuple[NDArray[Any], Any]:
@@ -400,35 +426,12 @@ class Embedder:
         return os.fspath(self.model) if named else type(self.model).__name__
 
 
-def _choose_embedders(
-    case: Case, text_model: Any, image_model: Any, alone: bool
-) -> list[Embedder]:
-    """Return the models of the columns of prose and of pictures.
-
-    Without a model, prose is learned from by its words and letters, and pictures by histograms,
-    but only if there is nothing else (`alone`).
-    """
-    text, image = case.roles.text, case.roles.image
-    found = [Embedder(name, "text", text_model) for name in text if text_model is not None]
-    if text_model is not None and not text:
-        raise TableError("text_model needs a column of prose: name it with text=.")
-    if image is None:
-        if image_model:
-            raise TableError("image_model needs a column of pictures: name it with image=.")
-        return found
-    if image_model is None and alone and not found:
-        cells = filter(None, case.cells(image))
-        here = (cell.startswith("data:") or (case.home / cell).is_file() for cell in cells)
-        image_model = HISTOGRAMS if any(here) else None
-    return [*found, Embedder(image, "picture", image_model, case.home)] if image_model else found
-
-
 def add_vectors(
     frame: Any,
     embedders: Sequence[Embedder],
     cells_of: Callable[[str], Sequence[str]],
     notes: list[str],
-    step: Step = lambda text: None,
+    step: Step = nobody,
 ) -> tuple[Any, dict[str, list[str]]]:
     """Put vectors beside the columns of a frame, in the place of prose that has a model.
 
@@ -471,34 +474,23 @@ def _beside(frame: Any, columns: Any) -> Any:
 
 def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) -> Any:
     """Make the classifier of a method, with the settings that were given."""
-    from appellate.numerics.kernels import GaussianKernel
-
     if case.method != "plcp" and base is not None:
         raise ValueError(f"base={base!r} is for method 'plcp'; this is {case.method!r}.")
     seed = case.call["random_state"]
     estimator: Any
-    owner: Any = None
     if case.method == "testimony":
-        from appellate.testimony import TestimonyClassifier
-
         estimator = TestimonyClassifier(cost=cost, ordered=is_ordered(cost))
     elif case.method == "jury":
-        from appellate.jury import JuryClassifier
-
         covering = "auto" if case.groups else False
         estimator = JuryClassifier("kernel", covering=covering, cost=cost, random_state=seed)
     else:
-        from appellate.bases import make_base
-        from appellate.plcp import PLCPClassifier
-
         many = len(case.names) > LARGE or settings.get("approximation") == "nystroem"
         base = base or ("sure" if many else "aggd")
-        owner = make_base("aggd" if base == "auto" else base) if isinstance(base, str) else base
-        estimator = PLCPClassifier(owner, cost=cost, random_state=seed, keep_confidences=True)
+        first = make_base("aggd" if base == "auto" else base) if isinstance(base, str) else base
+        estimator = PLCPClassifier(first, cost=cost, random_state=seed, keep_confidences=True)
         if base == "auto":
-            estimator = _select(case, estimator)
-            owner = estimator.estimator
-    names = GaussianKernel().get_params()
+            _select(case, estimator)
+    names, owner = GaussianKernel().get_params(), getattr(estimator, "estimator", estimator)
     kernel = {name: settings.pop(name) for name in [*settings] if name in names}
     if kernel:
         has_kernel = hasattr(owner, "get_params") and "kernel" in owner.get_params()
@@ -506,15 +498,11 @@ def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) 
     return estimator.set_params(**settings)
 
 
-def _select(case: Case, estimator: Any) -> Any:
+def _select(case: Case, estimator: PLCPClassifier) -> None:
     """Choose base and settings of PLCP by a score that needs no truth, on some of the items."""
-    from appellate.bases import make_base
-    from appellate.model_selection import PLCPClassifierCV
-    from appellate.numerics.kernels import GaussianKernel
-
     seed, n = case.call["random_state"], len(case.names)
     rows = np.random.default_rng(seed).permutation(n)[:_COMPARED]
-    X, sets = case.make_encoder().fit_transform(case.X.iloc[rows]), case.sets[rows]
+    X, sets = clone(case.encoder).fit_transform(case.X.iloc[rows]), case.sets[rows]
     tried = []
     for name in ("sure",) if n > LARGE else _BASES:
         base = make_base(name)
@@ -525,14 +513,11 @@ def _select(case: Case, estimator: Any) -> Any:
     case.notes.append(
         f"{name} was chosen as base without the truth, on {len(rows)} items: {scores}."
     )
-    known, width = base.get_params(), params.pop("bandwidth", None)
-    params.pop("cost", None)
-    if width is not None:
-        owner = base if "kernel" in known else estimator
-        owner.set_params(kernel=GaussianKernel(width))
-    if "regularization" in params and "regularization" in known:
+    known, width = base.get_params(), params.pop("bandwidth")
+    (base if "kernel" in known else estimator).set_params(kernel=GaussianKernel(width))
+    if "regularization" in known:
         base.set_params(regularization=params["regularization"])
-    return estimator.set_params(estimator=base, **params)
+    estimator.set_params(estimator=base, **params)
 
 
 def _notes(case: Case) -> Iterator[str]:

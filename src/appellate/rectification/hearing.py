@@ -7,27 +7,35 @@ decided, and the page that shows it. How long a fit takes is said before it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.neighbors import NearestNeighbors
 
-from appellate import review
 from appellate._text import import_extra
+from appellate.bases import make_base
+from appellate.bases.aggd import AGGDClassifier
+from appellate.bases.sure import SUREClassifier
 from appellate.docket import Docket, free_separator
+from appellate.jury import JuryClassifier
 from appellate.numerics import work
 from appellate.numerics.kernels import GaussianKernel, read_kernel
 from appellate.numerics.memory import represent
-from appellate.rectification.case import LARGE, Case, is_file
-from appellate.review import Decisions
+from appellate.plcp import PLCPClassifier
+from appellate.rectification.case import LARGE, Case, Step, is_file, nobody
+from appellate.review import Decisions, page_data, read_decisions
 from appellate.review.decisions import as_file, check_kind
 from appellate.tables import read_table
+from appellate.testimony import TestimonyClassifier, crowd_posterior
+from appellate.testimony.people import share_interval
 
-Step = Callable[..., object]
 SUGGESTED = 100  # items that a page and a folder suggest
 _AUDIT = 5  # every fifth of them is drawn at random
 _AUDITED = 20  # reviewed items drawn at random that make an honest accuracy
@@ -42,167 +50,137 @@ _FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene
 _DOUBTS = {"runner_up", "runner_up_confidence", "suspicion"}
 _VERDICTS = {"verdict", "verdict_confidence", "verdict_correct"}
 _APPEALS = {"appeal", "appeal_confidence", "appeal_correct", "margin", "round"}
+# Columns that the user's table gets beside label and confidence.
+_ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 
 
-def nobody(text: str, *, within: bool = False) -> None:
-    """Hear what begins, or with `within` how far it is, and say nothing."""
+# -- how long it takes --------------------------------------------------------------------
 
 
-class Hearing:
-    """What a fitted classifier says of all items of a case.
+def with_time(step: str, case: Case, q: int) -> tuple[str, float | None]:
+    """Add to the name of the step that judges how long it takes, if long; q features.
+
+    The machine's speed is measured only where it matters: the seconds are None if the work is
+    little, or nobody knows how much a user's own classifier does.
+    """
+    todo = _count(case, q, case.estimator)
+    if todo is None or todo.seconds(_SLOW) < _LONG:
+        return step, None
+    seconds, n = todo.seconds(work.speed()), len(case.names)
+    if seconds >= _LONG:
+        step += f", about {spell(seconds)} for {n:,} items on this machine"
+        other = None
+        if case.method == "jury":
+            other = _count(case, q, PLCPClassifier(make_base("sure" if n > LARGE else "aggd")))
+        if other is not None and other.seconds(work.speed()) < _SHORTER * seconds:
+            step += f" (method 'plcp': about {spell(other.seconds(work.speed()))})"
+    return step, float(f"{seconds:.2g}")
+
+
+def spell(seconds: float) -> str:
+    """Write a time in one unit.
+
+    Examples
+    --------
+    >>> spell(44.0), spell(200.0), spell(9000.0)
+    ('44 seconds', '3 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return f"{max(seconds, 2):.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
+    """Count the work of the classifiers that `rectify` makes; None for all others."""
+    base = getattr(estimator, "estimator", None)
+    if isinstance(estimator, PLCPClassifier):
+        known = type(base) in (AGGDClassifier, SUREClassifier)
+        known = known and estimator.ambiguity == "label-first"
+    else:
+        known = getattr(estimator, "members", "kernel") == "kernel"
+    if not known or case.scheduler:
+        return None
+    for each in filter(None, (estimator, base)):
+        each._validate_params()  # as fit does, but settings are needed now
+    kernel = read_kernel((estimator if base is None else base).kernel)
+    if not isinstance(kernel, GaussianKernel):
+        return None
+    shape, jury = case.votes.shape, isinstance(estimator, JuryClassifier)
+    many: Any = {"n_matrices": 6, "n_widths": 3} if jury else {"n_matrices": 3, "n_widths": 1}
+    try:
+        how = represent(kernel, (shape[0], max(q, 1)), shape[1], np.float64, **many)
+    except MemoryError:  # which the fit will say
+        return None
+    m = how.n_landmarks
+    if isinstance(estimator, TestimonyClassifier):
+        return work.count_testimony(shape, q, answers=len(case.answers.rows), landmarks=m)
+    rounds = estimator.max_rounds
+    if jury:
+        ways, folds = 1 + (estimator.covering == "auto"), estimator.n_folds
+        return work.count_jury(shape, q, landmarks=m, folds=folds, rounds=rounds, ways=ways)
+    near, sizes = getattr(base, "n_neighbors", 0), case.sets.matrix.sum(axis=0)
+    return work.count_plcp(shape, q, sizes=sizes, landmarks=m, rounds=rounds, neighbors=near)
+
+
+# -- who judges, and what is said ----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Review:
+    """What reviewers decided.
 
     Attributes
     ----------
-    case, encoder, rows, classifier
-        What was judged, the features as numbers and what made them so, who judged.
-    docket : Docket
-        Of all items, those that a review excluded too.
-    suspicion : ndarray, shape (n,), or None
-        That the truth is not among what was named.
-    signal : bool or None
-        Whether the features inform the labels; None where that is not known. Testimony asks
-        whether they predict answers. The jury's honest output must give items' own candidates
-        more than if the sets were dealt at random, by two standard deviations.
-    decisions : Decisions or None
-        What reviewers decided.
-    reviewed : dict of int to (str, str)
-        Kind and label of every decision by item; the label is empty where none is true.
-    neighbors : ndarray of int, shape (n, k), or None
-        Nearest other items of every item, by the features as numbers.
-    columns : dict of str to list
-        The docket as a table, with what a review decided.
-    suggested : (list of int, list of str)
-        The first items that are worth a look, and why; see `suggest`.
+    decisions : Decisions
+        The latest on every item that has one.
+    audited : ndarray of bool, shape (n,)
+        Which of these items were drawn at random.
+    before : ndarray of str, shape (n,)
+        The labels that the items had.
     """
 
-    def __init__(
-        self,
-        case: Case,
-        encoder: Any,
-        rows: NDArray[Any] | None,
-        classifier: Any,
-        docket: Docket,
-        suspicion: NDArray[Any] | None,
-        signal: bool | None,
-        decisions: Decisions | None,
-    ) -> None:
-        self.case, self.encoder, self.rows, self.classifier = case, encoder, rows, classifier
-        self.docket, self.suspicion, self.signal = docket, suspicion, signal
-        self.decisions = decisions
-        self.reviewed = {} if decisions is None else decisions.by_row()
-        self.neighbors: NDArray[Any] | None = None
-        if rows is not None:
-            from sklearn.decomposition import PCA
-            from sklearn.neighbors import NearestNeighbors
-
-            if len(rows) > _MANY and rows.shape[1] > _COMPONENTS:
-                rows = PCA(_COMPONENTS, random_state=0).fit_transform(rows)
-            search = NearestNeighbors(n_neighbors=min(_NEIGHBORS, len(rows) - 1)).fit(rows)
-            self.neighbors = np.asarray(search.kneighbors(return_distance=False))
-        names, columns = docket.class_names, docket.columns()
-        if "runner_up" not in columns:
-            others = docket.appeal_confidence.copy()
-            items = np.arange(len(others))
-            others[items, docket.appeal] = -1
-            second = others.argmax(axis=1)
-            share = others[items, second]
-            columns["runner_up"] = np.where(share > 0, names[second].astype(object), np.nan)
-            columns["runner_up_confidence"] = np.where(share > 0, share, np.nan)
-        if suspicion is not None:
-            columns["suspicion"] = suspicion
-        table: dict[str, list[Any]] = {
-            name: [None if value != value else value for value in column.tolist()]
-            for name, column in columns.items()
-        }
-        if case.has_answers and "votes" not in table:
-            orders = np.argsort(-case.votes, axis=1, kind="stable")
-            table["votes"] = [
-                "|".join(f"{names[j]}:{row[j]:g}" for j in order if row[j])
-                for row, order in zip(case.votes, orders, strict=True)
-            ]
-        if decisions is not None:
-            table["review"] = [""] * len(case.names)
-        for i, (kind, label) in self.reviewed.items():
-            table["review"][i] = kind
-            table["outcome"][i] = "reviewed" if label else "excluded"
-            for name in (_DOUBTS if label else _DOUBTS | _VERDICTS | _APPEALS) & table.keys():
-                table[name][i] = None
-            if label:
-                table["appeal"][i], table["appeal_confidence"][i] = label, 1.0
-        self.columns = table
-        self.suggested = self.suggest(SUGGESTED)
-
-    def suggest(self, most: int) -> tuple[list[int], list[str]]:
-        """Order the items whose review would help most; every fifth is drawn at random instead.
-
-        An item counts for its own doubt and for the doubt of those that have it among their
-        nearest neighbours. Neighbours of a chosen item count half from then on.
-        """
-        docket, near, items = self.docket, self.neighbors, np.arange(len(self.case.names))
-        sure = docket.appeal_confidence[items, docket.appeal]
-        doubt = 1.0 - (sure if self.case.method == "testimony" else docket.margin)
-        reviewed = list(self.reviewed)
-        doubt[reviewed] = 0.0
-        score = np.array(doubt, dtype=np.float64)
-        if near is not None and near.shape[1]:
-            influence = np.zeros(len(doubt))
-            np.add.at(influence, near, np.broadcast_to(doubt[:, np.newaxis], near.shape))
-            score *= 1 + influence / near.shape[1]
-        left = np.setdiff1d(items, reviewed)
-        drawn = np.random.default_rng(self.case.call["random_state"]).permutation(left).tolist()
-        rows: list[int] = []
-        why: list[str] = []
-        while len(rows) < min(most, len(left)):
-            best = int(score.argmax())
-            random = (len(rows) + 1) % _AUDIT == 0 or score[best] <= 0
-            row = next(i for i in drawn if i not in rows) if random else best
-            rows.append(row)
-            why.append("audit" if random else "doubt")
-            score[row] = 0.0
-            if near is not None and not random:
-                score[near[row]] *= 0.5
-        return rows, why
+    decisions: Decisions
+    audited: NDArray[np.bool_]
+    before: NDArray[Any]
 
 
-def fit(
-    case: Case,
-    encoder: Any,
-    rows: Any,
-    step: Step = nobody,
-    decisions: Decisions | None = None,
-    audited: NDArray[np.bool_] | None = None,
+def judge(
+    case: Case, encoder: Any, rows: Any, step: Step = nobody, review: Review | None = None
 ) -> Hearing:
     """Fit and tabulate; reviewed items are certain, those without a true label left out.
 
     Features that say nothing of the labels are put aside, where nobody asked for a method.
     """
-    from sklearn.base import clone
-
     classifier, n, signal = clone(case.estimator), len(case.names), None
-    kept, names = np.ones(n, dtype=bool), {"ids": case.labels.ids, "truth": case.labels.truth}
+    kept, options = np.ones(n, dtype=bool), dict[str, Any]()
+    names = {"ids": case.labels.ids, "truth": case.labels.truth}
     if case.method == "testimony":
-        answers, certain = case.answers, None
-        if decisions is not None:
-            certain = np.full(n, None, dtype=object)
-            certain[decisions.rows] = [name or None for name in decisions.names]
-            kept[decisions.rows] = [bool(name) for name in decisions.names]
+        answers = case.answers
+        if review is not None:
+            certain, decided = np.full(n, None, dtype=object), review.decisions
+            certain[decided.rows] = [name or None for name in decided.names]
+            kept[decided.rows] = [bool(name) for name in decided.names]
             answers = answers._take(kept[answers.rows])
-        classifier.fit(rows, answers, decisions=certain, audited=audited)
+            options = {"decisions": certain, "audited": review.audited}
+        classifier.fit(rows, answers, **options)
         docket = classifier.docket(**names, output="docket")
         signal = None if case.X is None else bool(classifier.trust_ > 0)
-        return Hearing(
-            case, encoder, rows, classifier, docket, docket.suspicion, signal, decisions
-        )
-    sets, options = case.sets, {}
-    if decisions is not None:
-        sets, kept = decisions.apply(sets)
+        return Hearing(case, encoder, rows, classifier, docket, docket.suspicion, signal, review)
+    sets = case.sets
+    if review is not None:
+        sets, kept = review.decisions.apply(sets)
     if kept.sum() < 2:
         raise ValueError(
             f"the decisions exclude {n - kept.sum()} of {n} items, and nothing can be learned "
             "from what is left. Take some of them back (decision 'clear')."
         )
     if case.method == "jury" and case.groups is not None:
-        options["groups"] = np.array(case.groups)[kept]
+        groups = np.unique(case.groups, return_inverse=True)[1]
+        if review is not None:  # items beside a decided one share no set with it: all stand alone
+            settled = review.decisions.rows[review.decisions.labels >= 0]
+            alone = np.flatnonzero(np.isin(groups, groups[settled]))
+            groups[alone] = n + alone
+        options["groups"] = groups[kept]
     # Without features the jury weighs what was said by how frequent the labels are.
     shown = np.zeros((n, 1)) if rows is None else rows
     if case.scheduler is None:
@@ -212,15 +190,13 @@ def fit(
     else:
         with _on_workers(shown[kept], case.scheduler) as spread:
             classifier.fit(spread, sets[kept], **options)
-    honest = getattr(classifier, "honest_output_", None)
-    if case.uninformed:
+    if rows is None:  # they were put aside
         signal = False
-    elif case.X is not None and honest is not None:
-        signal = shared_excess(honest, classifier.candidates_) > 2
-    unasked = case.method == "jury" and case.call["method"] == "auto" and n >= _ENOUGH
-    if unasked and signal is False and decisions is None and not case.uninformed:
-        case.uninformed = True
-        return fit(case, None, None, step)
+    elif hasattr(classifier, "honest_output_"):
+        signal = shared_excess(classifier.honest_output_, classifier.candidates_) > 2
+        unasked = case.method == "jury" and case.call["method"] == "auto" and n >= _ENOUGH
+        if unasked and not signal and review is None:
+            return judge(case, None, None, step)
     docket, suspicion = classifier.docket(output="docket"), getattr(classifier, "suspicion_", None)
     if not kept.all():
         docket, suspicion = _fill(docket, suspicion, case.sets.matrix, kept)
@@ -229,7 +205,7 @@ def fit(
     if hasattr(classifier, "history_"):  # of every round, for the docket only
         slim = {"base_confidence": None, "partner_confidence": None}
         classifier.history_ = [replace(each, **slim) for each in classifier.history_]
-    return Hearing(case, encoder, rows, classifier, docket, suspicion, signal, decisions)
+    return Hearing(case, encoder, rows, classifier, docket, suspicion, signal, review)
 
 
 def _fill(
@@ -245,7 +221,6 @@ def _fill(
 
     filled = replace(
         docket,
-        candidates=matrix,
         verdict_confidence=whole(docket.verdict_confidence),
         appeal_confidence=whole(docket.appeal_confidence),
         label_history=np.stack([whole(h, alike.argmax(axis=1)) for h in docket.label_history]),
@@ -283,93 +258,131 @@ def shared_excess(output: NDArray[Any], sets: NDArray[np.bool_]) -> float:
     return float((apart[0] * apart[1]).sum() / spread) if spread > 0 else 0.0
 
 
-# -- how long it takes --------------------------------------------------------------------
+@dataclass(eq=False)
+class Hearing:
+    """What a fitted classifier says of all items of a case.
 
-
-def with_time(step: str, case: Case, q: int) -> str:
-    """Add to the name of the step that judges how long it takes, if long; q features.
-
-    The machine's speed is measured only where it matters. The case keeps the seconds then; None
-    if the work is little, or nobody knows how much a user's own classifier does.
+    Attributes
+    ----------
+    case, encoder, rows, classifier
+        What was judged, the features as numbers and what made them so, who judged. Encoder and
+        rows are None without features, and where those say nothing and were put aside.
+    docket : Docket
+        Of all items, those that a review excluded too.
+    suspicion : ndarray, shape (n,), or None
+        That the truth is not among what was named.
+    signal : bool or None
+        Whether the features inform the labels; None where that is not known. Testimony asks
+        whether they predict answers. The jury's honest output must give items' own candidates
+        more than if the sets were dealt at random, by two standard deviations.
+    review : Review or None
+        What reviewers decided.
+    reviewed : dict of int to (str, str)
+        Kind and label of every decision by item; the label is empty where none is true.
+    neighbors : ndarray of int, shape (n, k), or None
+        Nearest other items of every item, by the features as numbers.
+    columns : dict of str to list
+        The docket as a table, with what a review decided.
+    added : dict of str to list
+        What the user's table gets: label, confidence and more, of every row.
+    suggested : (list of int, list of str)
+        The first items that are worth a look, and why; see `suggest`.
     """
-    from appellate.bases import make_base
-    from appellate.plcp import PLCPClassifier
 
-    todo = _count(case, q, case.estimator)
-    if todo is None or todo.seconds(_SLOW) < _LONG:
-        return step
-    seconds, n = todo.seconds(work.speed()), len(case.names)
-    case.estimated_seconds = float(f"{seconds:.2g}")
-    if seconds < _LONG:
-        return step
-    said = f"{step}, about {spell(seconds)} for {n:,} items on this machine"
-    if case.method == "jury":
-        other = _count(case, q, PLCPClassifier(make_base("sure" if n > LARGE else "aggd")))
-        if other is not None and other.seconds(work.speed()) < _SHORTER * seconds:
-            said += f" (method 'plcp': about {spell(other.seconds(work.speed()))})"
-    return said
+    case: Case
+    encoder: Any
+    rows: NDArray[Any] | None
+    classifier: Any
+    docket: Docket
+    suspicion: NDArray[Any] | None
+    signal: bool | None
+    review: Review | None
 
+    def __post_init__(self) -> None:
+        case, docket, rows = self.case, self.docket, self.rows
+        self.reviewed = {} if self.review is None else self.review.decisions.by_row()
+        self.neighbors: NDArray[Any] | None = None
+        if rows is not None:
+            if len(rows) > _MANY and rows.shape[1] > _COMPONENTS:
+                rows = PCA(_COMPONENTS, random_state=0).fit_transform(rows)
+            search = NearestNeighbors(n_neighbors=min(_NEIGHBORS, len(rows) - 1)).fit(rows)
+            self.neighbors = np.asarray(search.kneighbors(return_distance=False))
+        names, columns = docket.class_names, docket.columns()
+        if "runner_up" not in columns:
+            others = docket.appeal_confidence.copy()
+            items = np.arange(len(others))
+            others[items, docket.appeal] = -1
+            second = others.argmax(axis=1)
+            share = others[items, second]
+            columns["runner_up"] = np.where(share > 0, names[second].astype(object), np.nan)
+            columns["runner_up_confidence"] = np.where(share > 0, share, np.nan)
+        if self.suspicion is not None:
+            columns["suspicion"] = self.suspicion
+        table: dict[str, list[Any]] = {
+            name: [None if value != value else value for value in column.tolist()]
+            for name, column in columns.items()
+        }
+        if case.has_answers and "votes" not in table:
+            orders = np.argsort(-case.votes, axis=1, kind="stable")
+            table["votes"] = [
+                "|".join(f"{names[j]}:{row[j]:g}" for j in order if row[j])
+                for row, order in zip(case.votes, orders, strict=True)
+            ]
+        if self.review is not None:
+            table["review"] = [""] * len(case.names)
+        for i, (kind, label) in self.reviewed.items():
+            table["review"][i] = kind
+            table["outcome"][i] = "reviewed" if label else "excluded"
+            for name in (_DOUBTS if label else _DOUBTS | _VERDICTS | _APPEALS) & table.keys():
+                table[name][i] = None
+            if label:
+                table["appeal"][i], table["appeal_confidence"][i] = label, 1.0
+        self.columns = table
+        of_item = {"label": table["appeal"], "confidence": table["appeal_confidence"]}
+        of_item |= {name: table[name] for name in _ADDED if name in table}
+        owner = case.labels.owner.tolist()
+        self.added = {name: [values[i] for i in owner] for name, values in of_item.items()}
+        self.suggested = self.suggest(SUGGESTED)
 
-def spell(seconds: float) -> str:
-    """Write a time in one unit.
+    def suggest(self, most: int) -> tuple[list[int], list[str]]:
+        """Order the items whose review would help most; every fifth is drawn at random instead.
 
-    Examples
-    --------
-    >>> spell(44.0), spell(200.0), spell(9000.0)
-    ('44 seconds', '3 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return f"{max(seconds, 2):.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
-
-
-def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
-    """Count the work of the classifiers that `rectify` makes; None for all others."""
-    from appellate.bases.aggd import AGGDClassifier
-    from appellate.bases.sure import SUREClassifier
-    from appellate.jury import JuryClassifier
-    from appellate.plcp import PLCPClassifier
-    from appellate.testimony import TestimonyClassifier
-
-    base = getattr(estimator, "estimator", None)
-    if isinstance(estimator, PLCPClassifier):
-        known = type(base) in (AGGDClassifier, SUREClassifier)
-        known = known and estimator.ambiguity == "label-first"
-    else:
-        known = getattr(estimator, "members", "kernel") == "kernel"
-    if not known or case.scheduler:
-        return None
-    for each in filter(None, (estimator, base)):
-        each._validate_params()  # as fit does, but settings are needed now
-    kernel = read_kernel((estimator if base is None else base).kernel)
-    if not isinstance(kernel, GaussianKernel):
-        return None
-    shape, jury = case.votes.shape, isinstance(estimator, JuryClassifier)
-    many: Any = {"n_matrices": 6, "n_widths": 3} if jury else {"n_matrices": 3, "n_widths": 1}
-    try:
-        how = represent(kernel, (shape[0], max(q, 1)), shape[1], np.float64, **many)
-    except MemoryError:  # which the fit will say
-        return None
-    m = how.n_landmarks
-    if isinstance(estimator, TestimonyClassifier):
-        return work.count_testimony(shape, q, answers=len(case.answers.rows), landmarks=m)
-    rounds = estimator.max_rounds
-    if jury:
-        ways, folds = 1 + (estimator.covering == "auto"), estimator.n_folds
-        return work.count_jury(shape, q, landmarks=m, folds=folds, rounds=rounds, ways=ways)
-    near, sizes = getattr(base, "n_neighbors", 0), case.sets.matrix.sum(axis=0)
-    return work.count_plcp(shape, q, sizes=sizes, landmarks=m, rounds=rounds, neighbors=near)
+        An item counts for its own doubt and for the doubt of those that have it among their
+        nearest neighbours. Neighbours of a chosen item count half from then on.
+        """
+        docket, near, items = self.docket, self.neighbors, np.arange(len(self.case.names))
+        sure = docket.appeal_confidence[items, docket.appeal]
+        doubt = 1.0 - (sure if self.case.method == "testimony" else docket.margin)
+        reviewed = list(self.reviewed)
+        doubt[reviewed] = 0.0
+        score = np.array(doubt, dtype=np.float64)
+        if near is not None and near.shape[1]:
+            influence = np.zeros(len(doubt))
+            np.add.at(influence, near, np.broadcast_to(doubt[:, np.newaxis], near.shape))
+            score *= 1 + influence / near.shape[1]
+        left = np.setdiff1d(items, reviewed)
+        drawn = np.random.default_rng(self.case.call["random_state"]).permutation(left).tolist()
+        rows: list[int] = []
+        why: list[str] = []
+        while len(rows) < min(most, len(left)):
+            best = int(score.argmax())
+            random = (len(rows) + 1) % _AUDIT == 0 or score[best] <= 0
+            row = next(i for i in drawn if i not in rows) if random else best
+            rows.append(row)
+            why.append("audit" if random else "doubt")
+            score[row] = 0.0
+            if near is not None and not random:
+                score[near[row]] *= 0.5
+        return rows, why
 
 
 # -- what it is worth ---------------------------------------------------------------------
 
 
-def score(
-    hearing: Hearing, before: Hearing | None, audited: NDArray[np.bool_] | None
-) -> dict[str, Any]:
+def score(hearing: Hearing) -> dict[str, Any]:
     """Compare the labels with those of trivial rivals, and with the truth where it is known."""
     case, docket, columns = hearing.case, hearing.docket, hearing.columns
-    n, labels = len(case.names), columns["appeal"]
+    review, n, labels = hearing.review, len(case.names), columns["appeal"]
     truth = [None] * n if case.labels.truth is None else case.labels.truth.tolist()
     outcomes, counts = np.unique(columns["outcome"], return_counts=True)
     scores: dict[str, Any] = {
@@ -380,44 +393,49 @@ def score(
     if case.method != "plcp":  # whose confidence is not calibrated
         sure = [1.0 if c is None else c for c in columns["appeal_confidence"]]
         scores["expected_wrong"] = round(n - float(np.sum(sure)), 1)
-    # What everybody could do: labels of each item and the chance to take them, (n, l).
+    # What everybody could do: labels of each item, and the chance to take them, (n, l + 1), the
+    # last that of labels beside all of the docket.
     votes = np.where(case.votes.any(axis=1, keepdims=True), case.votes, 1.0)
     rivals: dict[str, NDArray[Any]] = {"random candidate": votes > 0}
     if case.has_answers:
         rivals["majority vote"] = votes == votes.max(axis=1, keepdims=True)
         if case.method != "testimony":
-            from appellate.testimony import crowd_posterior
-
             crowd = crowd_posterior(case.answers).argmax(axis=1)
             rivals["Dawid-Skene"] = np.eye(len(case.classes))[crowd]
     rivals[_FIRST[case.method]] = np.eye(len(docket.class_names))[docket.verdict]
-    rivals = {name: each / each.sum(axis=1, keepdims=True) for name, each in rivals.items()}
+    for name, each in rivals.items():
+        beyond = ((0, 0), (0, len(docket.class_names) + 1 - each.shape[1]))
+        rivals[name] = np.pad(each / each.sum(axis=1, keepdims=True), beyond)
     scores["differing"] = {
-        name: int(
-            (shares[np.arange(n), np.minimum(docket.appeal, shares.shape[1] - 1)] == 0).sum()
-        )
-        for name, shares in rivals.items()
+        name: int((chances[np.arange(n), docket.appeal] == 0).sum())
+        for name, chances in rivals.items()
         if name != "random candidate"
     }
     accuracy: dict[str, Any] = {}
     known = [i for i in range(n) if None not in (truth[i], labels[i])]
     if known:
         place = {name: j for j, name in enumerate(docket.class_names.tolist())}
-        codes = [(i, place.get(truth[i], n)) for i in known]
-        accuracy["items with truth"] = len(known)
-        for name, shares in rivals.items():
-            right = [shares[i, j] if j < shares.shape[1] else 0.0 for i, j in codes]
-            accuracy[name] = round(float(np.mean(right)), 4)
-        right = [labels[i] == truth[i] for i in known]
-        accuracy["rectified"] = round(float(np.mean(right)), 4)
+        codes = [place.get(truth[i], -1) for i in known]
+        right = {name: chances[known, codes] for name, chances in rivals.items()}
+        right["rectified"] = np.array([labels[i] == truth[i] for i in known])
+        accuracy = {name: round(float(np.mean(each)), 4) for name, each in right.items()}
+        accuracy = {"items with truth": len(known)} | accuracy
     scores |= {"accuracy": accuracy or None, "signal": hearing.signal, "audit": None}
-    if before is not None:
-        if audited is not None and audited.sum() >= _AUDITED:
-            scores["audit"] = _audit(hearing, before, np.flatnonzero(audited).tolist())
+    if review is not None:
+        rows = np.flatnonzero(review.audited).tolist()
+        if len(rows) >= _AUDITED:
+            if case.method == "testimony":
+                audit = hearing.classifier.audit_
+            else:
+                right = sum(review.before[i] == hearing.reviewed[i][1] for i in rows)
+                low, high = share_interval(right, len(rows))
+                audit = {"rows": len(rows), "accuracy": right / len(rows)}
+                audit |= {"low": low, "high": high}
+            scores["audit"] = {name: round(float(value), 4) for name, value in audit.items()}
         others = np.ones(n, dtype=bool)
         others[list(hearing.reviewed)] = False
-        one, two = (h.docket.class_names[h.docket.appeal] for h in (before, hearing))
-        scores["moved"] = int((one != two)[others].sum())
+        after = docket.class_names[docket.appeal]
+        scores["moved"] = int((review.before != after)[others].sum())
     notes = scores["notes"] = []
     if hearing.signal is False:
         notes.append(
@@ -427,7 +445,7 @@ def score(
             else "the features do not inform the labels: they foretell held-out candidates no "
             "better than chance. The labels are those of the candidates alone, the most frequent "
             "of each row, little more than guesses; no model is left."
-            if case.uninformed
+            if hearing.rows is None
             else "the features say no more of the labels than chance does: labels of rows with "
             "several candidates are little more than guesses."
         )
@@ -436,20 +454,6 @@ def score(
             both = f"{accuracy[name]:.3f} right, against {accuracy['rectified']:.3f}"
             notes.append(f"{name} is better here: {both}.")
     return scores
-
-
-def _audit(hearing: Hearing, before: Hearing, rows: list[int]) -> dict[str, float]:
-    """Return the share of labels that are right, by reviewed items that were drawn at random."""
-    from appellate.testimony.people import share_interval
-
-    if hearing.case.method == "testimony":
-        found = hearing.classifier.audit_
-    else:
-        labels = before.docket.class_names[before.docket.appeal].tolist()
-        right = sum(labels[i] == hearing.reviewed[i][1] for i in rows)
-        low, high = share_interval(right, len(rows))
-        found = {"rows": len(rows), "accuracy": right / len(rows), "low": low, "high": high}
-    return {name: round(float(value), 4) for name, value in found.items()}
 
 
 # -- what reviewers decide, and the page that asks them ------------------------------------
@@ -471,31 +475,29 @@ def take_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisi
             raise ValueError(
                 f"there is no file '{os.fspath(decisions)}'. Decide on some rows first."
             )
-        return review.read_decisions(decisions, **options)
-    records, needed = [], ("id", "decision", "label")
+        return read_decisions(decisions, **options)
+    needed = ("id", "decision", "label")
     if not isinstance(decisions, Mapping) or {*needed} <= decisions.keys():
         table = read_table(decisions)
-        cells = [table.texts(name).to_pylist() for name in needed]
-        for row in zip(*cells, strict=True):
-            record = {name: text or "" for name, text in zip(needed, row, strict=True)}
-            records.append(check_kind(record, "the decisions"))
+        cells = (table.texts(name).fill_null("").to_pylist() for name in needed)
+        records = [dict(zip(needed, row, strict=True)) for row in zip(*cells, strict=True)]
+        for record in records:
+            check_kind(record, "the decisions")
     else:
-        rows = {name: i for i, name in enumerate(case.names)}
+        records, rows = [], {name: i for i, name in enumerate(case.names)}
         for name, label in decisions.items():
             i, text = rows.get(str(name)), "" if label is None else str(label)
             inside = i is not None and text in case.classes[case.reviewable[i]]
             kind = "other" if inside else "none"
             records.append({"id": str(name), "decision": kind, "label": text})
-    found = review.read_decisions(records, **options)
-    if before is None or not before.reviewed:
-        return found
+    found = read_decisions(records, **options)
     anew = {record["id"] for record in records}
-    kept = (
+    kept = [
         {"id": case.names[i], "decision": kind, "label": label}
-        for i, (kind, label) in before.reviewed.items()
+        for i, (kind, label) in (before.reviewed if before else {}).items()
         if case.names[i] not in anew
-    )
-    return review.read_decisions([*kept, *records], **options)
+    ]
+    return read_decisions([*kept, *records], **options) if kept else found
 
 
 def decisions_csv(hearing: Hearing) -> str:
@@ -564,7 +566,7 @@ def collect_page(
         ]
     if case.has_answers:
         options |= _page_people(hearing)
-    return review.page_data(docket, **options)
+    return page_data(docket, **options)
 
 
 def _inside(docket: Docket, matrix: NDArray[np.bool_]) -> tuple[Docket, NDArray[Any]]:

@@ -242,8 +242,7 @@ def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:
         column = data.column(i)
         if kinds.get(name) == "number" and pa.types.is_string(column.type):
             lower = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-            if pc.any(pc.is_in(lower, words)).as_py():
-                truths = pc.if_else(pc.equal(lower, "true"), "1", "0")
-                column = pc.if_else(pc.is_in(lower, words), truths, column)
-                data = data.set_column(i, name, column)
+            truths = pc.if_else(pc.equal(lower, "true"), "1", "0")
+            column = pc.if_else(pc.is_in(lower, words), truths, column)
+            data = data.set_column(i, name, column)
     return data

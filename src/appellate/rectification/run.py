@@ -18,18 +18,20 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from appellate._files import check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
-from appellate.rectification.case import NOT_KEPT, Case, understand
+from appellate.io import ModelFileError, load_model, save_model
+from appellate.rectification.case import NOT_KEPT, Case, Step, nobody
 from appellate.rectification.hearing import (
     SUGGESTED,
     Hearing,
-    Step,
+    Review,
     collect_page,
     decisions_csv,
-    fit,
-    nobody,
+    judge,
     score,
     take_decisions,
     with_time,
@@ -37,7 +39,7 @@ from appellate.rectification.hearing import (
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.review.page import render_page
 from appellate.tables import Table, join, read_table, write_table
-from appellate.tables.cells import printable
+from appellate.tables.cells import as_number, printable
 from appellate.tables.encoding import CATEGORIES, column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
 from appellate.tables.writing import free_names
@@ -49,8 +51,6 @@ FILES = (
     "annotators.csv", "model", "run.json",
 )  # fmt: skip
 DECISIONS = "decisions.csv"
-_ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
-_NUMBERS = ("confidence", "runner_up_confidence", "suspicion")
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 Columns = str | Sequence[str]
@@ -169,7 +169,7 @@ def rectify(
     """
     given = dict(locals())
     decisions = given.pop("decisions")
-    return hear(understand(**given), decisions)
+    return hear(Case(**given), decisions)
 
 
 def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
@@ -180,12 +180,72 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
     encoder = rows = None
     if case.X is not None:
         step("turning columns into numbers")
-        encoder = case.make_encoder()
+        encoder = clone(case.encoder)
         rows = encode(encoder, case.X, lambda text: step(text, within=True))
     judging = "judging" if decisions is None else "judging without the decisions"
-    step(with_time(judging, case, 0 if rows is None else rows.shape[1]))
-    run = _make_run(fit(case, encoder, rows, step), started)
+    said, expected = with_time(judging, case, 0 if rows is None else rows.shape[1])
+    step(said)
+    run = _make_run(judge(case, encoder, rows, step), started, expected)
     return run if decisions is None else run.decide(decisions, step=step)
+
+
+def _make_run(hearing: Hearing, started: float, expected: float | None) -> Rectification:
+    """Collect what came out of a hearing."""
+    seconds, case, added = time.perf_counter() - started, hearing.case, hearing.added
+    people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
+    shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
+    parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
+    models = {each.column: {"model": each.name, "key": each.key} for each in case.embedders}
+    features: list[dict[str, Any]] = []
+    for name, kind in case.kinds.items():
+        features.append({"name": name, "kind": kind, **models.get(name, {})})
+        if kind == "category" and case.X[name].nunique() <= CATEGORIES:
+            categories = sorted(map(str, case.X[name].dropna().unique()))
+            features[-1] |= {"categories": categories}
+    backend: Any = frame_backend(case.table.native) or "pandas"
+    drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
+    settings = {
+        "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
+        "source": case.table.source.strip("'"),
+        "sha256": case.table.sha256,
+        "rows": len(case.table),
+        "items": len(case.names),
+        "labels": case.classes.tolist(),
+        "roles": case.roles.to_dict(),
+        "features": features,
+        "n_embeddings": case.n_embeddings,
+        "method": case.method,
+        "model": str(case.estimator),
+        "call": case.call,
+        "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
+        "notes": case.notes,
+        "seconds": round(seconds, 3),
+        "estimated_seconds": expected,
+        "audit": [case.names[i] for i in drawn],
+    }
+    return Rectification(
+        _beside(case.table, settings, added),
+        nw.from_dict(hearing.columns, backend=backend).to_native(),
+        nw.from_dict(shown, backend=backend).to_native() if shown else None,
+        None if hearing.encoder is None else Pipeline(parts),
+        json.loads(json.dumps(settings)),
+        score(hearing),
+        hearing,
+    )
+
+
+def _beside(table: Table, settings: Mapping[str, Any], added: Mapping[str, list[Any]]) -> Any:
+    """Join what is added to a table; features of a text file become numbers where they are."""
+    import pyarrow as pa
+
+    data, kinds = table.data, {each["name"]: each["kind"] for each in settings["features"]}
+    words = [mark for mark in settings["roles"]["missing"] if as_number(mark) is None]
+    for i, name in enumerate(table.names):
+        if table.native is None and kinds.get(name) == "number":
+            numbers = table.numbers(name, words)
+            if numbers is not None:  # as where only the first answer on an item was looked at
+                data = data.set_column(i, name, pa.array(numbers, from_pandas=True))
+    return join(replace(table, data=data), added)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +318,8 @@ class Rectification:
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1)), "why": why}
         for name, values in self._hearing.columns.items():
             columns[name] = [values[i] for i in rows]
-        return _frame(columns, frame_backend(self.docket))
+        backend: Any = frame_backend(self.docket)
+        return nw.from_dict(columns, backend=backend).to_native()
 
     def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
         """Take reviewed items as certain, and judge the others anew.
@@ -292,9 +353,11 @@ class Rectification:
             drawn |= {*(document["settings"].get("audit", []) if document else [])}
         audited = np.zeros(len(case.names), dtype=bool)
         audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
+        review = Review(found, audited, before.docket.class_names[before.docket.appeal])
         step("judging with the decisions")
-        hearing = fit(case, before.encoder, before.rows, step, found, audited)
-        run = _make_run(hearing, started - self.settings["seconds"], before, audited)
+        hearing = judge(case, before.encoder, before.rows, step, review)
+        spent, expected = self.settings["seconds"], self.settings["estimated_seconds"]
+        run = _make_run(hearing, started - spent, expected)
         earlier = [name for name in case.names if name in drawn]
         run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
         return run
@@ -336,8 +399,6 @@ class Rectification:
         if self._hearing is None:
             features = self.settings["features"]
             return {e["name"]: e["importance"] for e in features if "importance" in e}
-        from sklearn.base import clone
-
         hearing, rows = self._hearing, self._hearing.rows
         case, found = hearing.case, dict[str, float]()
         several = len(case.kinds) + (case.n_embeddings > 0) > 1
@@ -384,7 +445,22 @@ class Rectification:
         """
         if self._hearing is None:
             raise ValueError("this run was loaded. Call rectify again to export its labels.")
-        return suggestions(self._hearing, tool, path)
+        hearing, case = self._hearing, self._hearing.case
+        made = case.table.export
+        tool = tool or (made.tool if made else None)
+        if tool is None:
+            raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
+        own = made if made and made.tool == tool else None
+        names = [n for n in case.table.names if n not in case.roles.labels]
+        items = case.table.data.select(names).take(case.labels.first)
+        labels, sure = hearing.columns["appeal"], hearing.columns["appeal_confidence"]
+        classes = case.classes.tolist()
+        if tool == HUGGING_FACE:
+            return write_dataset(items, path, labels, sure, classes)
+        beside: dict[str, Any] = {"items": own.items} if own else {"rows": items.to_pylist()}
+        beside["question"] = made.question if made else ""
+        text = write_suggestions(tool, case.names, labels, sure, classes, **beside)
+        return write_file(path, text)
 
     def save(self, folder: str | os.PathLike[str], *, tool: str | None = None) -> Path:
         """Write everything into a folder, which changes at once or not at all.
@@ -404,14 +480,11 @@ class Rectification:
             Parquet or Arrow), ``docket.csv``, ``docket.html``, ``suggested.csv``,
             ``annotators.csv`` where people answered, ``model``, ``run.json``.
         """
-        from appellate.io import ModelFileError, save_model
-
         if self._hearing is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")
         check_folder(folder)
         target, hearing = Path(folder), self._hearing
-        table = hearing.case.table
-        added, tables = _labels(hearing), {"docket": hearing.columns}
+        table, added, tables = hearing.case.table, hearing.added, {"docket": hearing.columns}
         frames = {"suggested": self.suggest(SUGGESTED), "annotators": self.annotators}
         for name, frame in frames.items():
             if frame is not None:
@@ -422,8 +495,7 @@ class Rectification:
                 write_table(table, stage / "rectified.csv", added=added, digits=6)
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:
-                file = stage / f"suggestions{ENDINGS.get(chosen, '')}"
-                suggestions(hearing, chosen, file)
+                self.export(stage / f"suggestions{ENDINGS.get(chosen, '')}", tool=chosen)
             self.importance()
             for name, columns in tables.items():
                 write_table(None, stage / f"{name}.csv", added=columns, digits=6)
@@ -443,7 +515,7 @@ class Rectification:
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
-        if hearing.decisions is not None and not (target / DECISIONS).exists():
+        if hearing.review is not None and not (target / DECISIONS).exists():
             write_file(target / DECISIONS, decisions_csv(hearing))
         return target
 
@@ -515,17 +587,10 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     document = read_document(home)
     if document is None:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
-    from appellate.io import load_model
-
     settings, model, people = document["settings"], home / "model", home / "annotators.csv"
-    table = read_table(home / "rectified.parquet")
-    added: dict[str, Any] = {}
-    for kind, name in settings["columns"].items():
-        numbers = table.numbers(name) if kind in _NUMBERS else None
-        added[name] = table.texts(name).to_pylist() if numbers is None else _plain(numbers)
-    own = replace(table, data=table.data.select([n for n in table.names if n not in added]))
+    table = read_table(home / "rectified.parquet", decimal=",")  # if there are such numbers
     return Rectification(
-        join(_with_numbers(own, {e["name"]: e["kind"] for e in settings["features"]}), added),
+        _beside(table, settings, {}),
         read_table(home / "docket.parquet").data.to_pandas(),
         _read_csv(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
@@ -560,103 +625,6 @@ def _again(run: Rectification) -> Rectification:
     return made
 
 
-def _make_run(
-    hearing: Hearing,
-    started: float,
-    before: Hearing | None = None,
-    audited: NDArray[np.bool_] | None = None,
-) -> Rectification:
-    """Collect what came out of a hearing."""
-    from sklearn.pipeline import Pipeline
-
-    seconds, case, added = time.perf_counter() - started, hearing.case, _labels(hearing)
-    backend = frame_backend(case.table.native)
-    people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
-    shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
-    parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
-    models = {each.column: {"model": each.name, "key": each.key} for each in case.embedders}
-    features: list[dict[str, Any]] = []
-    for name, kind in case.kinds.items():
-        features.append({"name": name, "kind": kind, **models.get(name, {})})
-        if kind == "category" and case.X[name].nunique() <= CATEGORIES:
-            categories = sorted(map(str, case.X[name].dropna().unique()))
-            features[-1] |= {"categories": categories}
-    drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
-    settings = {
-        "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
-        "source": case.table.source.strip("'"),
-        "sha256": case.table.sha256,
-        "rows": len(case.table),
-        "items": len(case.names),
-        "labels": case.classes.tolist(),
-        "roles": case.roles.to_dict(),
-        "features": features,
-        "n_embeddings": case.n_embeddings,
-        "method": case.method,
-        "model": str(case.estimator),
-        "call": case.call,
-        "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
-        "notes": case.notes,
-        "seconds": round(seconds, 3),
-        "estimated_seconds": case.estimated_seconds,
-        "audit": [case.names[i] for i in drawn],
-    }
-    return Rectification(
-        join(_with_numbers(case.table, case.kinds), added),
-        _frame(hearing.columns, backend),
-        _frame(shown, backend) if shown else None,
-        None if hearing.encoder is None else Pipeline(parts),
-        json.loads(json.dumps(settings)),
-        score(hearing, before, audited),
-        hearing,
-    )
-
-
-def _labels(hearing: Hearing) -> dict[str, list[Any]]:
-    """Return what is added to the user's table: label, confidence and more, of every row."""
-    docket, owner = hearing.columns, hearing.case.labels.owner.tolist()
-    of_item = {"label": docket["appeal"], "confidence": docket["appeal_confidence"]}
-    of_item |= {name: docket[name] for name in _ADDED if name in docket}
-    return {name: [values[i] for i in owner] for name, values in of_item.items()}
-
-
-def suggestions(hearing: Hearing, tool: str | None, path: str | os.PathLike[str]) -> Path:
-    """Write the labels of a hearing for a labelling tool."""
-    case = hearing.case
-    made = case.table.export
-    if tool is None and made is None:
-        raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
-    same = made is not None and tool in (None, made.tool)
-    names = [n for n in case.table.names if n not in case.roles.labels]
-    items = case.table.data.select(names).take(case.labels.first)
-    labels, sure = hearing.columns["appeal"], hearing.columns["appeal_confidence"]
-    classes = case.classes.tolist()
-    if tool == HUGGING_FACE:
-        return write_dataset(items, path, labels, sure, classes)
-    text = write_suggestions(
-        tool or (made.tool if made else ""),
-        case.names,
-        labels,
-        sure,
-        classes,
-        items=made.items if made and same else None,
-        rows=None if same else items.to_pylist(),
-        question=made.question if made else "",
-    )
-    return write_file(path, text)
-
-
-def _with_numbers(table: Table, kinds: Mapping[str, str]) -> Table:
-    """Return a table whose features are numbers where a text file holds numbers."""
-    import pyarrow as pa
-
-    data = table.data
-    for i, name in enumerate(table.names):
-        if table.native is None and kinds.get(name) == "number":
-            data = data.set_column(i, name, pa.array(table.numbers(name), from_pandas=True))
-    return replace(table, data=data)
-
-
 def check_folder(folder: str | os.PathLike[str]) -> None:
     """Refuse a folder that a run cannot or must not be written to, before the work.
 
@@ -685,18 +653,14 @@ def _plain(values: NDArray[Any]) -> list[Any]:
 def _read_csv(path: Path) -> Any:
     """Read a table that a run wrote; columns of numbers as numbers."""
     head, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    if not rest:
-        return _frame({name: [] for name in head.split(",")}, None)
-    table, columns = read_table(path), {}
-    for name in table.names:
-        numbers = table.numbers(name)
-        if numbers is None:
-            columns[name] = table.texts(name).to_pylist()
-        else:
-            whole = np.array_equal(numbers, np.trunc(numbers))
-            columns[name] = _plain(numbers.astype(int) if whole else numbers)
-    return _frame(columns, None)
-
-
-def _frame(columns: dict[str, list[Any]], backend: Any) -> Any:
-    return nw.from_dict(columns, backend=backend or "pandas").to_native()
+    columns: dict[str, list[Any]] = {name: [] for name in head.split(",")}
+    if rest:  # no table is without rows
+        table = read_table(path)
+        for name in columns:
+            numbers = table.numbers(name)
+            if numbers is None:
+                columns[name] = table.texts(name).to_pylist()
+            else:
+                whole = np.array_equal(numbers, np.trunc(numbers))
+                columns[name] = _plain(numbers.astype(int) if whole else numbers)
+    return nw.from_dict(columns, backend="pandas").to_native()
