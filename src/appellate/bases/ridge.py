@@ -11,7 +11,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.base import Model, PartialLabelClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import LinearKernel, check_magnitude, read_kernel
 from appellate.numerics.smoothers import Regressor
@@ -56,32 +56,21 @@ class KernelClassifier(PartialLabelClassifier):
     kernel: Kernel
     regularization: float
 
+    #: Whether the model regresses on what a label is *not*, one minus the confidence.
+    _complement = False
+
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [(self.kernel, self.regularization)]
 
-    def _result(
-        self,
-        problem: Problem,
-        initial: Values,
-        confidence: Values,
-        output: Values,
-        n_iter: int,
-        *,
-        complement: bool = False,
-        **details: Any,
-    ) -> Result:
-        """Wrap up a disambiguation; the model regresses on the final confidence."""
+    def _regress(self, problem: Problem, confidence: Values) -> RidgeModel:
+        """Make the model of the final confidence."""
         smoother, entries = problem.smoother(self.kernel, self.regularization), problem.entries
-
-        def make() -> RidgeModel:
-            scores, regressor = smoother.regress(entries, confidence, complement=complement)
-            left_out, own = None, smoother.diagonal[:, np.newaxis]
-            if problem.n_rows > 1:
-                room = np.maximum(1 - own, np.finfo(own.dtype).eps)
-                left_out = (scores - own * entries.scatter(confidence)) / room
-            return RidgeModel(scores, regressor, complement, honest=left_out)
-
-        return Result(initial, confidence, output, n_iter, make, details=details)
+        scores, regressor = smoother.regress(entries, confidence, complement=self._complement)
+        left_out, own = None, smoother.diagonal[:, np.newaxis]
+        if problem.n_rows > 1:
+            room = np.maximum(1 - own, np.finfo(own.dtype).eps)
+            left_out = (scores - own * entries.scatter(confidence)) / room
+        return RidgeModel(scores, regressor, self._complement, honest=left_out)
 
 
 @dataclass(frozen=True)

@@ -201,11 +201,7 @@ class NeighborGraph:
         rows = normalize(X)  # to unit length; rows of zeros stay
         self.entries = entries
         self._vector: NDArray[np.float64] | None = None
-        if search is None and n_neighbors:
-            exact = NearestNeighbors(n_neighbors=n_neighbors).fit(rows)
-            self.neighbors = exact.kneighbors(return_distance=False)
-        else:
-            self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
+        self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
         self.gram = difference_gram(rows, self.neighbors)
         # Edges and pattern of the map from candidate entries of P to ``(I - W) P``.
         n, k = self.neighbors.shape
