@@ -345,13 +345,13 @@ def convene(
         honest = mixture(voices, scales, weights)
     seats = list(map(Seat, names, weights.tolist(), scales, models))
     history = [each.posterior[0] for each in rounds]
-    if found.earlier is not None:
-        beside = Session.again(bench, found.earlier)
+    earlier = found.earlier
+    if earlier is not None:
+        beside = Session.again(bench, earlier)
         pairs = zip((honest, output), beside.everywhere(), strict=True)
         honest, output = ((one + other) / 2 for one, other in pairs)
         names = [f"{name}, earlier" for name in beside.names]
-        known = found.earlier.weights.tolist(), found.earlier.scales
-        seats += map(Seat, names, *known, beside.models)
+        seats += map(Seat, names, earlier.weights.tolist(), earlier.scales, beside.models)
         seats = [replace(each, weight=each.weight / 2) for each in seats]
         history.append(estep(output, evidence, found.tau, groups=replicas.covering[0]))
     details = {"ambiguity_": found.tau, "criterion_": proven, "suspicion_": doubt}

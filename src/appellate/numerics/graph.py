@@ -117,9 +117,8 @@ def find_neighbors(search: Any, X: Any, n_neighbors: int) -> Found:
         n = X.shape[0]
         return np.empty((n, 0), dtype=X.dtype), np.empty((n, 0), dtype=np.intp)
     if search is None:
-        exact = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
-        distances, indices = exact.kneighbors()
-        return distances, indices
+        exact: Found = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+        return exact
     distances, indices = NeighborSearch(search, X, n_neighbors + 1).ask(X, but_self=True)
     report_recall(search, X, indices)
     return distances, indices
@@ -134,10 +133,9 @@ def report_recall(search: Any, X: Any, indices: NDArray[np.intp]) -> float:
     n, k = indices.shape
     rows = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
     nearest = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[rows])[0]
-    found = paired_euclidean_distances(X[np.repeat(rows, k)], X[indices[rows].ravel()]).reshape(
-        -1, k
-    )
-    recall = float(np.mean(found <= nearest[:, -1:] * (1 + 1e-5) + 1e-12))
+    found = paired_euclidean_distances(X[np.repeat(rows, k)], X[indices[rows].ravel()])
+    farthest = nearest[:, -1:] * (1 + 1e-5) + 1e-12
+    recall = float(np.mean(found.reshape(-1, k) <= farthest))
     level = logging.WARNING if recall < _POOR_RECALL else logging.INFO
     message = "%r found %.1f %% of the nearest neighbours of a sample."
     logger.log(level, message, search, 100 * recall)

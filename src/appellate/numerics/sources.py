@@ -76,8 +76,8 @@ class ParquetRows(Blocks):
         schemas = [parquet.read_schema(file) for file in self.files]
         stored = (schemas[0].pandas_metadata or {}).get("index_columns", [])
         index = {"__null_dask_index__", *(name for name in stored if isinstance(name, str))}
-        names = [name for name in schemas[0].names if name not in index]
-        names = names if columns is None else list(columns)
+        usual = [name for name in schemas[0].names if name not in index]
+        names = usual if columns is None else list(columns)
         tests = types.is_boolean, types.is_integer, types.is_floating
         for file, schema in zip(self.files, schemas, strict=True):
             strange = [name for name in names if name not in schema.names]
