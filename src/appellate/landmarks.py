@@ -196,7 +196,7 @@ class LandmarkBench:
         names: list[str],
         replicas: Replicas,
     ) -> None:
-        self.names, self.kernels, self.replicas = names, kernels, replicas
+        self.names, self.replicas = names, replicas
         n = len(replicas.fold)
         self.sample = np.arange(n)
         if n > _SAMPLE:
