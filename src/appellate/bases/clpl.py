@@ -113,15 +113,13 @@ class CLPLClassifier(FeatureClassifier):
             )
         model = found.x.reshape(-1, l)
         output = ((1 + rows @ model[:-1] + model[-1]) / 2).astype(problem.dtype)
-        heard = entries.gather(output)
-        return Result(
-            initial,
-            confidence=project_entries(heard, entries),
-            output=heard,
-            n_iter=found.nit,
-            model=lambda: HalvedModel(output, features.regressor(model[:-1], model[-1])),
-            details={"objective_": found.fun * n},
-        )
+        heard, details = entries.gather(output), {"objective_": found.fun * n}
+
+        def make() -> HalvedModel:
+            return HalvedModel(output, features.regressor(model[:-1], model[-1]))
+
+        confidence = project_entries(heard, entries)
+        return Result(initial, confidence, heard, found.nit, make, details=details)
 
 
 @dataclass(frozen=True)
