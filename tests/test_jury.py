@@ -452,6 +452,16 @@ def test_probabilities_are_heard_as_logarithms(data, member):
     np.testing.assert_array_equal(Decision(member).predict(X), expected)
 
 
+@pytest.mark.parametrize("member", [SUREClassifier(), PLKNNClassifier()])
+def test_what_wrong_labels_cost_a_member_is_no_score(data, member):
+    X, candidates, _ = data
+    jury = JuryClassifier([member], n_folds=3, max_rounds=2, random_state=0)
+    costly = clone(jury).set_params(members=[clone(member).set_params(cost="absolute")])
+    one, two = (each.fit(X, candidates) for each in (jury, costly))
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    np.testing.assert_array_equal(one.confidence_, two.confidence_)
+
+
 @needs_torch
 def test_a_network_judges_no_row_that_it_saw(data):
     """Its partner is a network too, which has no leave-one-out output."""

@@ -358,7 +358,25 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         if supervision is None:
             return problem, None
-        return problem, check_supervision(supervision, problem.entries, problem.dtype)
+        matrix, entries = np.asarray(supervision, dtype=problem.dtype), problem.entries
+        if matrix.shape != entries.shape:
+            raise ValueError(
+                f"supervision has shape {matrix.shape}; it needs one confidence for every row and "
+                f"class: {entries.shape}."
+            )
+        start = entries.gather(matrix)
+        off_simplex = (
+            ~np.isfinite(matrix).all(axis=1)
+            | (matrix < 0).any(axis=1)
+            | (np.abs(matrix.sum(axis=1) - 1) > 1e-3)
+            | (np.abs(entries.row_sum(start) - 1) > 1e-3)
+        )
+        if off_simplex.any():
+            raise ValueError(
+                f"{name_rows(np.flatnonzero(off_simplex))}: supervision must be non-negative, sum "
+                "to 1 over the row's candidates, and be zero elsewhere."
+            )
+        return problem, start
 
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the fitted attributes."""
@@ -552,7 +570,21 @@ class RoutingClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ig
             )
         problem, start = self._open(X, y, supervision)
         if weights is not None:
-            problem.sample_weight = check_weights(self.estimator, weights, problem.n_rows)
+            inside, n = self.estimator, problem.n_rows
+            while isinstance(inside, RoutingClassifier):
+                inside = inside.estimator
+            if not has_fit_parameter(inside, "sample_weight"):
+                raise TypeError(
+                    f"{type(inside).__name__} takes no sample_weight. Fit without weights, or "
+                    "take a base that has them, such as SoftLabelClassifier."
+                )
+            weights = np.asarray(weights, dtype=np.float64)
+            if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
+                raise ValueError(
+                    f"sample_weight must be {n} finite numbers, none negative, one a row; got "
+                    f"shape {weights.shape}."
+                )
+            problem.sample_weight = weights
         self._keep(problem, self._solve(problem, start))
         return self
 
@@ -645,47 +677,6 @@ def seeded(estimator: Any, seed: int) -> Any:
         if name.rpartition("__")[2] == "random_state":
             fresh.set_params(**{name: seed})
     return fresh
-
-
-def check_supervision(supervision: ArrayLike, entries: CandidateEntries, dtype: Any) -> Values:
-    """Validate a confidence given as supervision and return its candidate entries."""
-    matrix = np.asarray(supervision, dtype=dtype)
-    if matrix.shape != entries.shape:
-        raise ValueError(
-            f"supervision has shape {matrix.shape}; it needs one confidence for every row and "
-            f"class: {entries.shape}."
-        )
-    values = entries.gather(matrix)
-    off_simplex = (
-        ~np.isfinite(matrix).all(axis=1)
-        | (matrix < 0).any(axis=1)
-        | (np.abs(matrix.sum(axis=1) - 1) > 1e-3)
-        | (np.abs(entries.row_sum(values) - 1) > 1e-3)
-    )
-    if off_simplex.any():
-        raise ValueError(
-            f"{name_rows(np.flatnonzero(off_simplex))}: supervision must be non-negative, sum "
-            "to 1 over the row's candidates, and be zero elsewhere."
-        )
-    return values
-
-
-def check_weights(estimator: Any, weights: Any, n_samples: int) -> NDArray[np.float64]:
-    """Validate weights of the rows for a classifier that must take them."""
-    while isinstance(estimator, RoutingClassifier):
-        estimator = estimator.estimator
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise TypeError(
-            f"{type(estimator).__name__} takes no sample_weight. Fit without weights, or take a "
-            "base that has them, such as SoftLabelClassifier."
-        )
-    checked = np.asarray(weights, dtype=np.float64)
-    if checked.shape != (n_samples,) or not np.isfinite(checked).all() or (checked < 0).any():
-        raise ValueError(
-            f"sample_weight must be {n_samples} finite numbers, none negative, one a row; got "
-            f"shape {checked.shape}."
-        )
-    return checked
 
 
 def _warn_of_orders(X: Any, y: Any) -> None:

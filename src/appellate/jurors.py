@@ -340,6 +340,8 @@ class Decision:
         shares = ours and isinstance(self.model._head(), ProbabilityModel)
         if shares or not hasattr(self.model, "decision_function"):
             return log_shares(np.asarray(self.model.predict_proba(X)), len(X))
+        if ours:  # whatever wrong labels cost: that is for the jury to weigh
+            return np.asarray(self.model._scores(X), dtype=np.float64)
         scores = np.asarray(self.model.decision_function(X), dtype=np.float64)
         return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
 

@@ -345,13 +345,13 @@ def convene(
         honest = mixture(voices, scales, weights)
     seats = list(map(Seat, names, weights.tolist(), scales, models))
     history = [each.posterior[0] for each in rounds]
-    if found.earlier is not None:
-        beside = Session.again(bench, found.earlier)
+    earlier = found.earlier
+    if earlier is not None:
+        beside = Session.again(bench, earlier)
         pairs = zip((honest, output), beside.everywhere(), strict=True)
         honest, output = ((one + other) / 2 for one, other in pairs)
         names = [f"{name}, earlier" for name in beside.names]
-        known = found.earlier.weights.tolist(), found.earlier.scales
-        seats += map(Seat, names, *known, beside.models)
+        seats += map(Seat, names, earlier.weights.tolist(), earlier.scales, beside.models)
         seats = [replace(each, weight=each.weight / 2) for each in seats]
         history.append(estep(output, evidence, found.tau, groups=replicas.covering[0]))
     details = {"ambiguity_": found.tau, "criterion_": proven, "suspicion_": doubt}
@@ -604,31 +604,30 @@ class JuryClassifier(AppealClassifier):
             )
         fold = make_folds(n, self.n_folds, groups, rng)
         ways = {False: [None], True: [groups]}.get(self.covering, [None, groups])
-        divided = [Replicas.split(evidence, fold, covered) for covered in ways]
-        bench, tau = self._bench(problem, divided[0]), self.ambiguity
+        divided, tau = [Replicas.split(evidence, fold, each) for each in ways], self.ambiguity
         taus = TAUS if tau == "auto" else (float(AMBIGUITIES.get(tau, tau)),)
+        names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]
+        bench: Bench
+        if problem.representation(self._kernel(1.0)).kind == "nystroem":
+            bases = {width: problem.basis(self._kernel(width)) for width, _ in KERNELS}
+            bench = LandmarkBench(bases, KERNELS, names, divided[0])
+        else:
+            if problem.dtype != np.float64:
+                problem = Problem(problem.matrix.astype(np.float64), problem.sets)
+            keeps, problem.keeps_distances = problem.keeps_distances, True
+            smoothers: list[Any] = [problem.smoother(*each) for each in self._kernels()]
+            problem.keeps_distances = keeps
+            pairs = zip(names, smoothers, strict=True)
+            bench = ArrayBench([KernelJuror(*each, divided[0]) for each in pairs], divided[0])
         tried = []
         for replicas in divided:
             first = [own.prior for own in replicas.own]
             if start is not None:
-                pairs = zip(replicas.rows, replicas.own, strict=True)
-                first = [own.normalize(own.entries.gather(start[rows])) for rows, own in pairs]
+                own = zip(replicas.rows, replicas.own, strict=True)
+                first = [has.normalize(has.entries.gather(start[rows])) for rows, has in own]
             found = deliberate(bench, replicas, first, taus, self.max_rounds, self._on_round)
             tried.append((bench, replicas, found))
         return max(tried, key=lambda each: each[2].round.criterion)
-
-    def _bench(self, problem: Problem, replicas: Replicas) -> Bench:
-        names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]
-        if problem.representation(self._kernel(1.0)).kind == "nystroem":
-            bases = {width: problem.basis(self._kernel(width)) for width, _ in KERNELS}
-            return LandmarkBench(bases, KERNELS, names, replicas)
-        if problem.dtype != np.float64:
-            problem = Problem(problem.matrix.astype(np.float64), problem.sets)
-        keeps, problem.keeps_distances = problem.keeps_distances, True
-        smoothers: list[Any] = [problem.smoother(*each) for each in self._kernels()]
-        problem.keeps_distances = keeps
-        pairs = zip(names, smoothers, strict=True)
-        return ArrayBench([KernelJuror(name, each, replicas) for name, each in pairs], replicas)
 
     def _further(self, problem: Problem, replicas: Replicas) -> list[Expert]:
         """Members beside the kernels."""

@@ -68,16 +68,6 @@ class Width:
             total += part
         return total.reshape(n_replicas, l, -1)
 
-    def judge(
-        self, function: Callable[..., Any], told: _Singles, diagonal: Values, *common: Any
-    ) -> Iterator[tuple[slice, slice, Any]]:
-        """Rows, candidate entries and what a function makes of the outputs of every block."""
-        growth = len(diagonal) / np.array([len(rows) for rows in self.replicas.rows])
-        own = zip(self.placed, self.spots, self.features.slices, strict=True)
-        parts = ((placed, told[spots], diagonal[rows]) for placed, spots, rows in own)
-        made = self.features.map(_softened, parts, function, growth, *common)
-        return zip(self.features.slices, self.spots, made, strict=True)
-
 
 def _fold_moments(
     block: NDArray[Any], fold: NDArray[np.int32], n_replicas: int, so_far: Any
@@ -206,7 +196,7 @@ class LandmarkBench:
         names: list[str],
         replicas: Replicas,
     ) -> None:
-        self.names, self.kernels, self.replicas = names, kernels, replicas
+        self.names, self.replicas = names, replicas
         n = len(replicas.fold)
         self.sample = np.arange(n)
         if n > _SAMPLE:
@@ -289,7 +279,7 @@ class LandmarkHearing:
     def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of all members at the candidates of every replica's own rows."""
         mixed = np.zeros_like(self.told)
-        for weight, (_, spots, said) in self._said(_at_candidates, scales, weights):
+        for weight, _, spots, said in self._said(_at_candidates, scales, weights):
             mixed[spots] += weight * said
         return [mixed[self.bench.kept(k), k] for k in range(mixed.shape[1])]
 
@@ -299,16 +289,21 @@ class LandmarkHearing:
         """Mixtures on all rows, (n, l): honest, and each without its own target only."""
         n, _, l = self.bench.replicas.shape
         mixed = np.zeros((n, 2, l), dtype=np.float32)
-        for weight, (rows, _, said) in self._said(_of_all_labels, scales, weights):
+        for weight, rows, _, said in self._said(_of_all_labels, scales, weights):
             mixed[rows] += weight * said
         return mixed[:, 0], mixed[:, 1]
 
     def _said(
         self, function: Callable[..., Any], scales: Sequence[Scale], weights: NDArray[Any]
-    ) -> Iterator[tuple[np.float32, tuple[slice, slice, Any]]]:
-        """Weight of every member that counts, and what it says, block by block."""
-        bench = self.bench
+    ) -> Iterator[tuple[np.float32, slice, slice, Any]]:
+        """Weight of every member that counts; rows, entries and what it says, block by block."""
+        sizes = [len(rows) for rows in self.bench.replicas.rows]
         for m in np.flatnonzero(weights > _FAINT).tolist():
+            width, diagonal = self.bench.widths[m], self.bench.diagonals[m]
+            blocks = list(zip(width.features.slices, width.spots, width.placed, strict=True))
+            parts = ((placed, self.told[spots], diagonal[rows]) for rows, spots, placed in blocks)
             member = self.coefficients[m], self.shifts[m], scales[m]
-            for block in bench.widths[m].judge(function, self.told, bench.diagonals[m], *member):
-                yield np.float32(weights[m]), block
+            common = function, sizes[0] / np.array(sizes), *member
+            made = width.features.map(_softened, parts, *common)
+            for (rows, spots, _), said in zip(blocks, made, strict=True):
+                yield np.float32(weights[m]), rows, spots, said

@@ -113,12 +113,11 @@ class PartnerClassifier(KernelClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return self._result(
-            problem,
-            initial,
-            solution.values,
-            (1 + pull) * solution.values - solution.product,
-            solution.n_iter,
-            complement=self._complement,
-            objective_=np.array(solution.objective),
+        return Result(
+            initial=initial,
+            confidence=solution.values,
+            output=(1 + pull) * solution.values - solution.product,
+            n_iter=solution.n_iter,
+            model=lambda: self._regress(problem, solution.values),
+            details={"objective_": np.array(solution.objective)},
         )

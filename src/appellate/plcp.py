@@ -223,7 +223,14 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         """Run the rounds and keep their records."""
         base, partner, entries = self._make_base(), self._make_partner(), problem.entries
         if problem.sample_weight is not None:
-            _refuse_lost_classes(problem, problem.sample_weight)
+            weights = problem.sample_weight[entries.rows]
+            mass = np.bincount(entries.labels, weights, len(problem.classes))
+            if (mass == 0).any():
+                raise ValueError(
+                    f"sample_weight is 0 in all rows that have the class "
+                    f"'{problem.classes[mass.argmin()]}', but the partner takes all rows alike. "
+                    "Leave these rows out, or give them weight."
+                )
         tau = None if self.ambiguity == "label-first" else self._find_tau(problem)
         parts = problem, base, partner, start
         rounds = self._algorithm_1(*parts) if tau is None else self._by_evidence(*parts, tau)
@@ -378,18 +385,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             regularization=self.regularization,
             link=self.link,
             kernel="rbf" if kernel is None else kernel,
-        )
-
-
-def _refuse_lost_classes(problem: Problem, weights: Values) -> None:
-    """Refuse weights that leave a class without rows: the partner takes all rows alike."""
-    entries = problem.entries
-    mass = np.bincount(entries.labels, weights[entries.rows], len(problem.classes))
-    if (mass == 0).any():
-        name = problem.classes[mass.argmin()]
-        raise ValueError(
-            f"sample_weight is 0 in all rows that have the class '{name}', but the partner takes "
-            "all rows alike. Leave these rows out, or give them weight."
         )
 
 

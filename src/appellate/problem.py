@@ -139,15 +139,12 @@ class Problem:
         return self.entries.uniform(self.dtype) if start is None else start
 
     def take(self, rows: NDArray[np.intp]) -> Problem:
-        """Return the problem of some rows, its kernels represented as in this one."""
-        part = Problem(
-            self.matrix[rows],
-            self.sets[rows],
-            kernels=self._kernels,
-            cost=self.cost,
-            features={"n_features_in_": self.matrix.shape[1]},  # rows without names
-        )
-        part.sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
+        """Return the problem of some rows, its kernels represented as in this one.
+
+        It has neither cost nor weights of its rows.
+        """
+        X, features = self.matrix[rows], {"n_features_in_": self.matrix.shape[1]}  # no names
+        part = Problem(X, self.sets[rows], kernels=self._kernels, features=features)
         part.representation = self.representation  # type: ignore[method-assign]
         return part
 

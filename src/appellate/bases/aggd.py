@@ -94,4 +94,6 @@ class AGGDClassifier(KernelClassifier):
             fidelity = 1 / self.confidence_weight
             confidence = graph.propagate(weights, confidence, output, fidelity).values
             output = smooth(confidence)
-        return self._result(problem, start, confidence, output, self.max_iter)
+        return Result(
+            start, confidence, output, self.max_iter, lambda: self._regress(problem, confidence)
+        )

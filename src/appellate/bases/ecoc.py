@@ -99,20 +99,27 @@ class PLECOCClassifier(FeatureClassifier):
         entries, initial = problem.entries, problem.uniform()
         sets = reduce_candidates(entries, initial, start).toarray() > 0
         features, code = self._features(problem), self._draw_code(sets)
-        coefficients, bias = self._train(features.matrix, sets, code)
-        answers = features.matrix @ coefficients + bias  # (n, columns)
+        rows, n_columns = features.matrix, code.shape[1]
+        coefficients, bias = np.zeros((rows.shape[1], n_columns)), np.zeros(n_columns)
+        inside, outside = _sides(sets, code > 0)
+        binary = LinearSVC(C=0.5 / self.regularization, dual=False, tol=1e-6)
+        for t in range(n_columns):
+            known = inside[:, t] | outside[:, t]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # rows that say nothing
+                binary.fit(rows[known], inside[known, t])
+            coefficients[:, t], bias[t] = binary.coef_[0], binary.intercept_[0]
+        answers = rows @ coefficients + bias  # (n, columns)
         right = (sets.T[..., np.newaxis] & ((answers > 0) == (code > 0)[:, np.newaxis])).sum(1)
-        performance = normalize_rows(right.astype(float), 1 / max(1, code.shape[1]))
+        performance = normalize_rows(right.astype(float), 1 / max(1, n_columns))
         scores = decode(answers, code, performance).astype(problem.dtype)
         winners, ranking = one_hot(scores), entries.gather(scores)
 
         def make() -> CodeModel:
-            regressor = features.regressor(coefficients, bias)
-            return CodeModel(winners, regressor, code, performance)
+            return CodeModel(winners, features.regressor(coefficients, bias), code, performance)
 
         confidence, heard = normalize_entries(ranking, entries), entries.gather(winners)
-        details = {"code_": code}
-        return Result(initial, confidence, heard, code.shape[1], make, ranking, details)
+        return Result(initial, confidence, heard, n_columns, make, ranking, {"code_": code})
 
     def _draw_code(self, sets: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Columns that most rows have an answer for, (l, columns)."""
@@ -123,9 +130,8 @@ class PLECOCClassifier(FeatureClassifier):
             drawn = (numbers >> np.arange(l)[:, np.newaxis]) & 1
         else:
             drawn = np.unique(rng.randint(2, size=(l - 1, _DRAWN * wanted)), axis=1)
-            drawn = np.vstack([drawn, np.zeros_like(drawn[:1])])[
-                :, rng.permutation(drawn.shape[1])
-            ]
+            drawn = drawn[:, rng.permutation(drawn.shape[1])]
+            drawn = np.vstack([drawn, np.zeros_like(drawn[:1])])
         columns = np.empty_like(drawn)
         columns[order_of_appearance(sets)] = drawn  # whatever the names of the classes
         inside, outside = _sides(sets, columns)
@@ -133,21 +139,6 @@ class PLECOCClassifier(FeatureClassifier):
         order = np.argsort(-np.minimum(answered, self.min_share * n), kind="stable")[:wanted]
         code: NDArray[np.intp] = 2 * columns[:, order[answered[order] > 0]] - 1
         return code
-
-    def _train(
-        self, rows: Any, sets: NDArray[np.bool_], code: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Coefficients, (r, columns), and biases of the binary classifiers."""
-        coefficients, bias = np.zeros((rows.shape[1], code.shape[1])), np.zeros(code.shape[1])
-        inside, outside = _sides(sets, code > 0)
-        binary = LinearSVC(C=0.5 / self.regularization, dual=False, tol=1e-6)
-        for t in range(code.shape[1]):
-            known = inside[:, t] | outside[:, t]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # rows that say nothing
-                binary.fit(rows[known], inside[known, t])
-            coefficients[:, t], bias[t] = binary.coef_[0], binary.intercept_[0]
-        return coefficients, bias
 
 
 @dataclass(frozen=True)

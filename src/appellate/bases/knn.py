@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,18 +85,15 @@ class PLKNNClassifier(PartialLabelClassifier):
         entries, initial = problem.entries, problem.uniform()
         votes_for = reduce_candidates(entries, initial, start)
         found = problem.neighbors(self.n_neighbors, self.neighbors)
-        votes = _vote(*found, votes_for, by_distance=self.weights == "distance")
+        by_distance = self.weights == "distance"
+        votes = _vote(*found, votes_for, by_distance=by_distance)
         candidate_votes, winners = entries.gather(votes), one_hot(votes)
-
-        def make() -> VotesModel:
-            k = min(self.n_neighbors, problem.n_rows)
-            search = NeighborSearch(self.neighbors, problem.matrix, k)
-            by_distance = self.weights == "distance"
-            return VotesModel(winners, search, votes_for, by_distance, honest=votes)
-
+        k = min(self.n_neighbors, problem.n_rows)
+        search = NeighborSearch(self.neighbors, problem.matrix, k)
+        model = partial(VotesModel, winners, search, votes_for, by_distance, honest=votes)
         confidence = normalize_entries(candidate_votes, entries)
         output = entries.gather(winners)
-        return Result(initial, confidence, output, 1, make, ranking=candidate_votes)
+        return Result(initial, confidence, output, 1, model, ranking=candidate_votes)
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,9 @@ class PLCLClassifier(KernelClassifier):
             confidence = graph.propagate(weights, confidence, target, fidelity).values
             output = smooth(confidence)
             complement_output = smooth_complement(complement)
-        return self._result(problem, start, confidence, output, self.max_iter)
+        return Result(
+            start, confidence, output, self.max_iter, lambda: self._regress(problem, confidence)
+        )
 
     def _open_complement(self, problem: Problem, smooth: CandidateMap) -> Values:
         """First output of the complementary model, 1 - M(Q), for Q = 1 - Y as in its code."""

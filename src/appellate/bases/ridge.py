@@ -11,7 +11,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from appellate.base import Model, PartialLabelClassifier, Result
+from appellate.base import Model, PartialLabelClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import LinearKernel, check_magnitude, read_kernel
 from appellate.numerics.smoothers import Regressor
@@ -56,32 +56,21 @@ class KernelClassifier(PartialLabelClassifier):
     kernel: Kernel
     regularization: float
 
+    #: Whether the model regresses on what a label is *not*, one minus the confidence.
+    _complement = False
+
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [(self.kernel, self.regularization)]
 
-    def _result(
-        self,
-        problem: Problem,
-        initial: Values,
-        confidence: Values,
-        output: Values,
-        n_iter: int,
-        *,
-        complement: bool = False,
-        **details: Any,
-    ) -> Result:
-        """Wrap up a disambiguation; the model regresses on the final confidence."""
+    def _regress(self, problem: Problem, confidence: Values) -> RidgeModel:
+        """Make the model of the final confidence."""
         smoother, entries = problem.smoother(self.kernel, self.regularization), problem.entries
-
-        def make() -> RidgeModel:
-            scores, regressor = smoother.regress(entries, confidence, complement=complement)
-            left_out, own = None, smoother.diagonal[:, np.newaxis]
-            if problem.n_rows > 1:
-                room = np.maximum(1 - own, np.finfo(own.dtype).eps)
-                left_out = (scores - own * entries.scatter(confidence)) / room
-            return RidgeModel(scores, regressor, complement, honest=left_out)
-
-        return Result(initial, confidence, output, n_iter, make, details=details)
+        scores, regressor = smoother.regress(entries, confidence, complement=self._complement)
+        left_out, own = None, smoother.diagonal[:, np.newaxis]
+        if problem.n_rows > 1:
+            room = np.maximum(1 - own, np.finfo(own.dtype).eps)
+            left_out = (scores - own * entries.scatter(confidence)) / room
+        return RidgeModel(scores, regressor, self._complement, honest=left_out)
 
 
 @dataclass(frozen=True)
@@ -118,50 +107,39 @@ class FeatureClassifier(PartialLabelClassifier):
         Linear: the rows, centred (unless sparse) and of mean squared length one. Gaussian: the
         Cholesky factor of the kernel matrix, or Nystroem features.
         """
+        dtype = problem.dtype
         if not self._kernels():
-            return _linear(problem)
+            rows = problem.matrix
+            check_magnitude(rows)
+            centre = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64)
+            moved = rows.astype(np.float64) if centre is None else rows - centre
+            squares = moved.multiply(moved) if sp.issparse(moved) else moved**2
+            size = np.sqrt(squares.sum() / problem.n_rows) or 1.0
+
+            def linear(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+                return Regressor(None, None, coefficients / size, bias.astype(dtype), centre)
+
+            return Features(moved / size, linear)
         if problem.representation(self.kernel).kind == "nystroem":
-            return _nystroem(problem, self.kernel)
-        return _exact(problem, self.kernel)
+            basis = problem.basis(self.kernel)
+            scale = np.sqrt(basis.strengths)
 
+            def nystroem(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+                level = bias - (basis.offset * scale) @ coefficients
+                weights = (basis.turn * scale) @ coefficients
+                return Regressor(basis.kernel, basis.landmarks, weights, level.astype(dtype))
 
-def _linear(problem: Problem) -> Features:
-    rows, dtype = problem.matrix, problem.dtype
-    check_magnitude(rows)
-    centre = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64)
-    moved = rows.astype(np.float64) if centre is None else rows - centre
-    squares = moved.multiply(moved) if sp.issparse(moved) else moved**2
-    scale = np.sqrt(squares.sum() / problem.n_rows) or 1.0
+            return Features(basis.features.toarray() * scale, nystroem)
+        function, gram = problem.gram(self.kernel)
+        raised = gram.copy()
+        if dtype == np.float32:  # whose rounding is larger than the jitter
+            rows = problem.matrix.astype(np.float64)
+            raised = function(rows, rows)
+        raised.flat[:: len(raised) + 1] += _JITTER
+        factor = la.cholesky(raised, lower=True, overwrite_a=True)
 
-    def regressor(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
-        return Regressor(None, None, coefficients / scale, bias.astype(dtype), centre)
+        def exact(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
+            dual = la.solve_triangular(factor, coefficients, lower=True, trans="T")
+            return Regressor(function, problem.matrix, dual, bias.astype(dtype))
 
-    return Features(moved / scale, regressor)
-
-
-def _exact(problem: Problem, kernel: Kernel) -> Features:
-    function, gram = problem.gram(kernel)
-    raised = gram.copy()
-    if problem.dtype == np.float32:  # whose rounding is larger than the jitter
-        rows = problem.matrix.astype(np.float64)
-        raised = function(rows, rows)
-    raised.flat[:: len(raised) + 1] += _JITTER
-    factor = la.cholesky(raised, lower=True, overwrite_a=True)
-
-    def regressor(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
-        dual = la.solve_triangular(factor, coefficients, lower=True, trans="T")
-        return Regressor(function, problem.matrix, dual, bias.astype(problem.dtype))
-
-    return Features(factor, regressor)
-
-
-def _nystroem(problem: Problem, kernel: Kernel) -> Features:
-    basis, dtype = problem.basis(kernel), problem.dtype
-    scale = np.sqrt(basis.strengths)
-
-    def regressor(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
-        level = bias - (basis.offset * scale) @ coefficients
-        weights = (basis.turn * scale) @ coefficients
-        return Regressor(basis.kernel, basis.landmarks, weights, level.astype(dtype))
-
-    return Features(basis.features.toarray() * scale, regressor)
+        return Features(factor, exact)

@@ -85,4 +85,6 @@ class SUREClassifier(KernelClassifier):
             n_iter += 1
             if np.linalg.norm(confidence - previous) < self.tol:
                 break
-        return self._result(problem, initial, confidence, output, n_iter)
+        return Result(
+            initial, confidence, output, n_iter, lambda: self._regress(problem, confidence)
+        )

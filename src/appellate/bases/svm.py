@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba as nb
@@ -113,14 +114,13 @@ class PLSVMClassifier(FeatureClassifier):
         exact = self._kernels() and problem.representation(self.kernel).kind == "exact"
         train = self._train_on_kernel if exact else self._train_on_features
         regressor, margins = train(problem, candidates)
+        # Without what a row's own steps add, k(x, x) = 1 each, where steps are kept by row.
+        honest = margins - regressor.coefficients if exact else margins
         output = margins if self.output == "margin" else one_hot(margins)
         ranking, heard = entries.gather(margins), entries.gather(output)
         confidence = project_entries(ranking, entries)
-
-        def make() -> MarginModel:
-            return MarginModel(output, regressor, honest=_left_out(margins, regressor))
-
-        return Result(initial, confidence, heard, self.n_epochs, make, ranking=ranking)
+        model = partial(MarginModel, output, regressor, honest=honest)
+        return Result(initial, confidence, heard, self.n_epochs, model, ranking=ranking)
 
     def _train_on_kernel(
         self, problem: Problem, candidates: NDArray[np.bool_]
@@ -183,16 +183,6 @@ class MarginModel(Model):
         """Softmax of the margins, .99 for a label that is ahead of all others by 1."""
         rivals = max(scores.shape[1] - 1, 1)
         return np.asarray(softmax(scores * scores.dtype.type(np.log(99 * rivals)), axis=1))
-
-
-def _left_out(margins: NDArray[Any], regressor: Regressor) -> NDArray[Any]:
-    """Margins without what the row's own steps add to them, where rows have steps of own.
-
-    Of Nystroem features and linear kernels, whose coefficients are not of rows, the margins.
-    """
-    own = regressor.coefficients
-    exact = regressor.kernel is not None and own.shape == margins.shape
-    return margins - own if exact else margins  # k(x, x) = 1
 
 
 @nb.njit(cache=True)

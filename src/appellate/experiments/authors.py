@@ -52,7 +52,9 @@ class AuthorsPartner(PartnerClassifier):
         for _ in range(_ALTERNATIONS):
             current = project_entries((smooth(current) + weight * initial) / room, problem.entries)
         output = smooth(current)
-        return self._result(problem, initial, current, output, _ALTERNATIONS, complement=True)
+        return Result(
+            initial, current, output, _ALTERNATIONS, lambda: self._regress(problem, current)
+        )
 
 
 class AuthorsPLCP(PLCPClassifier):

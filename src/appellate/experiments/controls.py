@@ -34,7 +34,8 @@ class RidgeControl(KernelClassifier):
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         uniform = problem.uniform(start)
         smooth = problem.on_candidates(self.kernel, self.regularization)
-        return self._result(problem, uniform, uniform, smooth(uniform), 1)
+        output = smooth(uniform)
+        return Result(uniform, uniform, output, 1, lambda: self._regress(problem, uniform))
 
 
 class CandidatePartner(PartnerClassifier):

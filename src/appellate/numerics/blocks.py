@@ -134,20 +134,18 @@ class Blocks(ABC):
 
     def _count(self, blocks: Iterable[NDArray[Any]]) -> Iterator[tuple[int, NDArray[Any]]]:
         """Give every block the number of its first row; there must be n rows in all."""
-        start = 0
+        n, stop = len(self), 0
         for block in blocks:
-            if start + len(block) > len(self):
-                raise self._changed(f"more than {len(self)}")
+            start, stop = stop, stop + len(block)
+            if stop > n:
+                break
             yield start, block
-            start += len(block)
-        if start != len(self):
-            raise self._changed(f"only {start}")
-
-    def _changed(self, found: str) -> ValueError:
-        return ValueError(
-            f"X had {len(self)} rows when it was opened, and now {found}: it was changed "
-            "meanwhile. Open it again."
-        )
+        if stop != n:
+            raise ValueError(
+                f"X had {n} rows when it was opened, and now "
+                f"{f'more than {n}' if stop > n else f'only {stop}'}: it was changed meanwhile. "
+                "Open it again."
+            )
 
 
 class ArrayBlocks(Blocks):

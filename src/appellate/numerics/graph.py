@@ -64,24 +64,23 @@ class NeighborSearch:
     def __init__(self, search: Any, X: Any, n_neighbors: int) -> None:
         self.search, self.X, self.n_neighbors = search, X, n_neighbors
 
-    def ask(self, queries: Any) -> Found:
-        """Return distances and indices, (m, k) each, or name a query with fewer neighbours."""
-        return self.check(*self.find(queries))
+    def ask(self, queries: Any, *, but_self: bool = False) -> Found:
+        """Return distances and indices, (m, k) each, or name a query with fewer neighbours.
 
-    def find(self, queries: Any) -> Found:
-        """Return the same; where fewer were found, the indices end with -1."""
+        With `but_self` the queries are the rows themselves, and each is left out of its own
+        neighbours, or the farthest if it is not among them: k - 1 remain.
+        """
         index, k = self._index, self.n_neighbors
         if hasattr(index, "kneighbors"):
             distances, indices = index.kneighbors(queries, k)
         else:
             distances, indices = _read_graph(sp.csr_array(index.transform(queries)), k)
-        return (
-            np.asarray(distances).astype(self.X.dtype, copy=False),
-            np.asarray(indices).astype(np.intp, copy=False),
-        )
-
-    def check(self, distances: NDArray[Any], indices: NDArray[np.intp]) -> Found:
-        """Return what was found, or raise a ValueError that names a row with too few."""
+        distances = np.asarray(distances).astype(self.X.dtype, copy=False)
+        indices = np.asarray(indices).astype(np.intp, copy=False)
+        if but_self:
+            others = indices != np.arange(len(indices))[:, np.newaxis]
+            others[others.all(axis=1), -1] = False
+            distances, indices = (a[others].reshape(-1, k - 1) for a in (distances, indices))
         if (indices < 0).any():
             row = int(np.flatnonzero((indices < 0).any(axis=1))[0])
             raise ValueError(
@@ -118,11 +117,9 @@ def find_neighbors(search: Any, X: Any, n_neighbors: int) -> Found:
         n = X.shape[0]
         return np.empty((n, 0), dtype=X.dtype), np.empty((n, 0), dtype=np.intp)
     if search is None:
-        exact = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
-        distances, indices = exact.kneighbors()
-        return distances, indices
-    asked = NeighborSearch(search, X, n_neighbors + 1)
-    distances, indices = asked.check(*_without_self(*asked.find(X)))
+        exact: Found = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+        return exact
+    distances, indices = NeighborSearch(search, X, n_neighbors + 1).ask(X, but_self=True)
     report_recall(search, X, indices)
     return distances, indices
 
@@ -136,10 +133,9 @@ def report_recall(search: Any, X: Any, indices: NDArray[np.intp]) -> float:
     n, k = indices.shape
     rows = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
     nearest = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[rows])[0]
-    found = paired_euclidean_distances(X[np.repeat(rows, k)], X[indices[rows].ravel()]).reshape(
-        -1, k
-    )
-    recall = float(np.mean(found <= nearest[:, -1:] * (1 + 1e-5) + 1e-12))
+    found = paired_euclidean_distances(X[np.repeat(rows, k)], X[indices[rows].ravel()])
+    farthest = nearest[:, -1:] * (1 + 1e-5) + 1e-12
+    recall = float(np.mean(found.reshape(-1, k) <= farthest))
     level = logging.WARNING if recall < _POOR_RECALL else logging.INFO
     message = "%r found %.1f %% of the nearest neighbours of a sample."
     logger.log(level, message, search, 100 * recall)
@@ -157,15 +153,6 @@ def _read_graph(graph: sp.csr_array, k: int) -> Found:
         distances[i, : len(order)] = graph.data[row][order]
         indices[i, : len(order)] = graph.indices[row][order]
     return distances, indices
-
-
-def _without_self(distances: NDArray[Any], indices: NDArray[Any]) -> Found:
-    """Drop every row from its own neighbours, or the farthest if it is not among them."""
-    own = indices == np.arange(len(indices))[:, np.newaxis]
-    missing = ~own.any(axis=1)
-    own[missing, -1] = True
-    shape = (len(indices), indices.shape[1] - 1)
-    return distances[~own].reshape(shape), indices[~own].reshape(shape)
 
 
 def link_matrix(weights: NDArray[Any], neighbors: NDArray[np.intp], n: int) -> sp.csr_array:
@@ -212,11 +199,7 @@ class NeighborGraph:
         rows = normalize(X)  # to unit length; rows of zeros stay
         self.entries = entries
         self._vector: NDArray[np.float64] | None = None
-        if search is None and n_neighbors:
-            exact = NearestNeighbors(n_neighbors=n_neighbors).fit(rows)
-            self.neighbors = exact.kneighbors(return_distance=False)
-        else:
-            self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
+        self.neighbors = find_neighbors(search, rows, n_neighbors)[1]
         self.gram = difference_gram(rows, self.neighbors)
         # Edges and pattern of the map from candidate entries of P to ``(I - W) P``.
         n, k = self.neighbors.shape

@@ -19,6 +19,7 @@ _BLOCK_ROWS = 512
 _CACHE_DIR: list[Any] = [str, os.PathLike, None]
 
 
+@dataclass(eq=False, repr=False)
 class GaussianKernel(BaseEstimator):  # type: ignore[misc]
     """Gaussian kernel of a classifier, ``exp(-|x - y|^2 / (2 width^2))``, and how it is kept.
 
@@ -53,19 +54,13 @@ class GaussianKernel(BaseEstimator):  # type: ignore[misc]
         "cache_dir": _CACHE_DIR,
     }
 
-    def __init__(
-        self,
-        bandwidth: float = 1.0,
-        approximation: str = "auto",
-        n_landmarks: int | None = None,
-        cache_dir: Any = None,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.approximation = approximation
-        self.n_landmarks = n_landmarks
-        self.cache_dir = cache_dir
+    bandwidth: float = 1.0
+    approximation: str = "auto"
+    n_landmarks: int | None = None
+    cache_dir: Any = None
 
 
+@dataclass(eq=False, repr=False)
 class LinearKernel(BaseEstimator):  # type: ignore[misc]
     """Linear kernel of a classifier, ``<x, y>``: the model is linear in the features.
 
@@ -86,8 +81,7 @@ class LinearKernel(BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints = {"cache_dir": _CACHE_DIR}
 
-    def __init__(self, cache_dir: Any = None) -> None:
-        self.cache_dir = cache_dir
+    cache_dir: Any = None
 
 
 KernelSetting = GaussianKernel | LinearKernel

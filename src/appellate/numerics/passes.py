@@ -48,13 +48,8 @@ def evaluate(
     features: Blocks, placed: Placed, coefficients: NDArray[Any], shift: NDArray[Any]
 ) -> Values:
     """Candidate entries of ``Z C' + 1 shift'`` for (l, r) coefficients C."""
-    entries, candidates = placed
-    parts = [(part,) for part in candidates]
-    out = np.empty(len(entries), dtype=coefficients.dtype)
-    results = features.map(_evaluate, parts, coefficients, shift)
-    for rows, part in zip(features.slices, results, strict=True):
-        out[entries.indptr[rows.start] : entries.indptr[rows.stop]] = part
-    return out
+    parts = [(part,) for part in placed[1]]
+    return np.concatenate(list(features.map(_evaluate, parts, coefficients, shift)))
 
 
 def product(features: Blocks, coefficients: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:

@@ -94,16 +94,13 @@ class Regressor:
         out = np.empty((X.shape[0], len(self.intercept)), dtype=self.intercept.dtype)
         widest = X.shape[1] if self.rows is None else max(self.rows.shape)
         for block in gen_batches(len(out), max(1, _PREDICT_BYTES // (8 * widest))):
-            out[block] = self._features(X[block]) @ self.coefficients + self.intercept
+            part = X[block].toarray() if sp.issparse(X) else X[block]
+            if self.kernel is not None and self.rows is not None:
+                part = self.kernel(part, self.rows)
+            elif self.centre is not None:
+                part = np.asarray(part - self.centre, dtype=self.coefficients.dtype)
+            out[block] = part @ self.coefficients + self.intercept
         return out
-
-    def _features(self, X: Any) -> NDArray[Any]:
-        X = X.toarray() if sp.issparse(X) else X
-        if self.kernel is not None and self.rows is not None:
-            return self.kernel(X, self.rows)
-        if self.centre is None:
-            return np.asarray(X)
-        return np.asarray(X - self.centre, dtype=self.coefficients.dtype)
 
 
 class KernelSmoother:

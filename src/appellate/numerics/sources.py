@@ -65,7 +65,7 @@ class ParquetRows(Blocks):
     def __init__(self, path: str | Path, *, columns: Sequence[str] | None = None) -> None:
         if find_spec("pyarrow") is None:
             raise ImportError(f"Parquet files need pyarrow: {install('io')}")
-        from pyarrow import parquet
+        from pyarrow import parquet, types
 
         if isinstance(columns, str):
             raise TypeError(f"columns must be a sequence of names: columns=['{columns}'].")
@@ -74,11 +74,24 @@ class ParquetRows(Blocks):
         if not self.files:
             raise FileNotFoundError(f"there is no *.parquet file in '{path}'.")
         schemas = [parquet.read_schema(file) for file in self.files]
-        names = _data_columns(schemas[0]) if columns is None else list(columns)
+        stored = (schemas[0].pandas_metadata or {}).get("index_columns", [])
+        index = {"__null_dask_index__", *(name for name in stored if isinstance(name, str))}
+        usual = [name for name in schemas[0].names if name not in index]
+        names = usual if columns is None else list(columns)
+        tests = types.is_boolean, types.is_integer, types.is_floating
         for file, schema in zip(self.files, schemas, strict=True):
-            _check_columns(file, schema, names)
-        kinds = [np.dtype(each.field(k).type.to_pandas_dtype()) for each in schemas for k in names]
-        small = all(kind.itemsize <= 4 and kind.kind == "f" for kind in kinds)
+            strange = [name for name in names if name not in schema.names]
+            if strange:
+                raise ValueError(f"'{file}' has no column {', '.join(map(repr, strange))}.")
+            kinds = {name: schema.field(name).type for name in names}
+            texts = [name for name in names if not any(is_(kinds[name]) for is_ in tests)]
+            if texts:
+                raise ValueError(
+                    f"'{file}': columns {', '.join(map(repr, texts[:5]))} are not numbers. "
+                    "Name those that are: columns=[...]."
+                )
+        dtypes = [np.dtype(s.field(k).type.to_pandas_dtype()) for s in schemas for k in names]
+        small = all(dtype.itemsize <= 4 and dtype.kind == "f" for dtype in dtypes)
         self.dtype = np.dtype(np.float32 if small else np.float64)
         self.slices, n = [], 0
         for file in self.files:
@@ -106,29 +119,6 @@ def _natural(path: Path) -> tuple[list[Any], str]:
     """Key by which names are sorted as people count: ``part.2`` before ``part.10``."""
     parts = re.split(r"(\d+)", path.name)
     return [int(part) if k % 2 else part for k, part in enumerate(parts)], path.name
-
-
-def _data_columns(schema: Any) -> list[str]:
-    """Columns of a Parquet file but for a stored index."""
-    stored = (schema.pandas_metadata or {}).get("index_columns", [])
-    index = {"__null_dask_index__", *(name for name in stored if isinstance(name, str))}
-    return [name for name in schema.names if name not in index]
-
-
-def _check_columns(file: Path, schema: Any, names: Sequence[str]) -> None:
-    """Refuse columns of a Parquet file that are not there or are not numbers."""
-    from pyarrow import types
-
-    strange = [name for name in names if name not in schema.names]
-    if strange:
-        raise ValueError(f"'{file}' has no column {', '.join(map(repr, strange))}.")
-    tests = types.is_boolean, types.is_integer, types.is_floating
-    texts = [name for name in names if not any(is_(schema.field(name).type) for is_ in tests)]
-    if texts:
-        raise ValueError(
-            f"'{file}': columns {', '.join(map(repr, texts[:5]))} are not numbers. "
-            "Name those that are: columns=[...]."
-        )
 
 
 class DaskBlocks(Blocks):
@@ -189,8 +179,7 @@ class DaskBlocks(Blocks):
         return np.concatenate(list(self.map(getitem, parts)))
 
     def make(self, function: Function, width: int, dtype: Any, cache_dir: Any = None) -> Blocks:
-        shared = _dask().delayed(function, traverse=False)
-        tasks = _run("persist", self._calls(_call, None, shared))
+        tasks = _run("persist", self._calls(_call, None, function))
         return DaskBlocks(tasks, self.slices, width, dtype)
 
     def rewrite(self, function: Function, width: int, *common: Any) -> None:
@@ -237,23 +226,15 @@ def open_blocks(X: Any) -> Blocks | None:
     if isinstance(X, Blocks):
         return X
     if isinstance(X, np.memmap) and X.ndim == 2 and X.size:
-        return _open_mapped(X)
-    return _open_dask(X) if is_lazy(X) else None
-
-
-def _open_mapped(X: NDArray[Any]) -> Blocks | None:
-    """Rows of a mapped array whose numbers scikit-learn would copy to float64, all at once."""
-    if X.dtype.kind not in "biuf" or X.dtype in (np.float32, np.float64):
+        if X.dtype.kind not in "biuf" or X.dtype in (np.float32, np.float64):
+            return None
+        rows = ArrayBlocks(X, np.float64)  # which scikit-learn would copy all at once
+        for number, (block, where) in enumerate(zip(rows.blocks(), rows.slices, strict=True)):
+            check_block(block, number, where.start, np.float64)
+        return rows
+    if not is_lazy(X):
         return None
-    rows = ArrayBlocks(X, np.float64)
-    for number, (start, block) in enumerate(rows._count(rows.blocks())):
-        check_block(block, number, start, np.float64)
-    return rows
-
-
-def _open_dask(X: Any) -> DaskBlocks:
-    """Chunks of any sizes, as one block each; columns are brought together."""
-    X, names = _read_dask(X)
+    X, names = _read_dask(X)  # chunks of any sizes, as one block each
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     check, dtype = _dask().delayed(check_block), _float_type(X.dtype)
