@@ -146,9 +146,9 @@ class Table:
         """Return a column as an Arrow array of texts, null where empty; see `cells.texts`."""
         return cells.texts(self.data.column(name))
 
-    def numbers(self, name: str) -> NDArray[np.float64] | None:
-        """Return a column as numbers, NaN where empty; None if it is none of numbers."""
-        return cells.numbers(self.data.column(name), self.decimal)
+    def numbers(self, name: str, missing: Sequence[str] = ()) -> NDArray[np.float64] | None:
+        """Return a column as numbers, NaN where empty or `missing`; None if it is none of them."""
+        return cells.numbers(self.data.column(name), self.decimal, missing)
 
     def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
         """Say for a message where something is: the table, a column, rows and their lines."""
