@@ -197,6 +197,12 @@ def as_candidates(
     >>> as_candidates(answers, layout="annotators", rule="share:0.5").sets()
     [('cat',), ('cow', 'dog')]
     """
+    asked = (layout, separator, rule) != ("auto", "|", "union") or any(
+        each is not None for each in (classes, missing, items)
+    )
+    boolean = type(y) is np.ndarray and y.dtype == bool and y.ndim == 2 and y.shape[1] > 0
+    if boolean and not asked and y.any(axis=1).all():
+        return CandidateSets(y.copy(order="C"), np.arange(y.shape[1]))  # it is that already
     names = _check_options(layout, separator, items, classes)
     answered = isinstance(y, Answers) or layout in ANSWERS
     if not answered and (rule != "union" or missing is not None):
@@ -417,8 +423,6 @@ def _read_indicator(source: Any, names: Names) -> tuple[NDArray[np.bool_], NDArr
 
 def _ones(block: NDArray[Any], titles: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where a block of a matrix is 1; anything but 0 elsewhere is refused."""
-    if block.dtype == bool:
-        return block.copy()
     if block.dtype.kind not in "biuf":
         block = block.astype(object)
         block[np.frompyfunc(is_missing, 1, 1)(block).astype(bool)] = np.nan
