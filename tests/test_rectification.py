@@ -129,6 +129,8 @@ def test_decisions_are_certain_and_add_up(plain):
     assert run.labels["outcome"].isin(["upheld", "overturned"]).all(), "the first run is as it was"
     with pytest.raises(ValueError, match="none of its 1 ids is in the table"):
         run.decide({"nobody": "cat"})
+    (note,) = run.decide({"i3": NAMES[truth[3]], "nobody": "cat"}).scores["notes"]
+    assert note.startswith("decisions on 1 other ids, which the table does not have")
     with pytest.raises(ValueError, match="nothing can be learned"):
         run.decide(dict.fromkeys(table["name"]))
 

@@ -449,6 +449,11 @@ def score(hearing: Hearing) -> dict[str, Any]:
             else "the features say no more of the labels than chance does: labels of rows with "
             "several candidates are little more than guesses."
         )
+    if review is not None and review.decisions.unknown:
+        notes.append(
+            f"decisions on {review.decisions.unknown} other ids, which the table does not have, "
+            "count for nothing."
+        )
     for name in rivals if known else ():
         if accuracy[name] > accuracy["rectified"]:
             both = f"{accuracy[name]:.3f} right, against {accuracy['rectified']:.3f}"
