@@ -6,10 +6,10 @@ import base64
 import hashlib
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ SUSPECT = 0.5  # a suspicion from here on makes a row suspected
 _N_BINS = 20
 _N_LISTED = 12  # labels and changes in the summary; the others are summed up in words
 _LEVELS, _ROUND_LEVELS = 10_000, 255  # of confidences in the page, and of those of the rounds
-_DATA = re.compile('<script[^>]* id="data">([^<]*)</script>')  # see `as_json`
 _SCRIPTS = ("rows.js", "decisions.js", "list.js", "detail.js", "files.js", "start.js")
 
 
@@ -423,9 +422,10 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
     PageError
         If the file is no such page, or one of another version.
     """
-    found = _DATA.search(Path(path).read_text(encoding="utf-8"))
+    finder = _Finder()
+    finder.feed(Path(path).read_text(encoding="utf-8"))
     try:
-        data = json.loads(found[1]) if found else None
+        data = json.loads("".join(finder.found))
     except ValueError:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -437,6 +437,25 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 class PageError(ValueError):
     """A file that is no docket page of this version."""
+
+
+class _Finder(HTMLParser):
+    """Collects the content of the element that holds the data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag == "script" and ("id", "data") in attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.found.append(data)
 
 
 def as_json(value: Any) -> str:
