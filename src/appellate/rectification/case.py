@@ -83,8 +83,6 @@ class Case:
         Whether people answered, rather than sets were given.
     data : str
         Hash of the table, which decisions carry.
-    home : Path
-        The folder that paths in the table are relative to.
     names : list of str
         What the items are called; their numbers if they have no names.
     votes : ndarray, shape (n, l)
@@ -149,8 +147,6 @@ class Case:
                 "'ordinal:W'."
             )
         table = self.table = read_table(data, **{name: call[name] for name in _READING})
-        path = Path(table.path or "")
-        self.home = path if path.is_dir() else path.parent
         self.data = f"sha256:{table.sha256[:32]}"
 
         named = {name: value for name, value in columns.items() if value is not None}
@@ -208,12 +204,12 @@ class Case:
             raise TableError("image_model needs a column of pictures: name it with image=.")
         if roles.image and image_model is None and embeddings is None and not others:
             cells = [cell for cell in self.cells(roles.image) if cell]
-            if any(c.startswith("data:") or os.path.isfile(self.home / c) for c in cells):
+            if any(c.startswith("data:") or os.path.isfile(self.table.home / c) for c in cells):
                 image_model = HISTOGRAMS
         prose = roles.text if text_model is not None else ()
         self.embedders = [Embedder(name, "text", text_model) for name in prose]
         if roles.image and image_model:
-            self.embedders.append(Embedder(roles.image, "picture", image_model, self.home))
+            self.embedders.append(Embedder(roles.image, "picture", image_model, self.table.home))
 
         self.X: Any = None
         self.kinds: dict[str, FeatureKind] = {}
@@ -535,7 +531,7 @@ def _notes(case: Case) -> Iterator[str]:
         return
     cells, where = [*filter(None, case.cells(image))], f"{case.table.where(image)} (image)"
     files = [cell for cell in cells if is_file(cell)]
-    gone = [cell for cell in files if not os.path.isfile(case.home / cell)]
+    gone = [cell for cell in files if not os.path.isfile(case.table.home / cell)]
     if gone:
         yield (
             f"{where}: {len(gone)} of {len(files)} picture files do not exist, e.g. "

@@ -558,7 +558,7 @@ def collect_page(
     if case.roles.image:
         home = folder.absolute()
         options["images"] = [
-            Path(os.path.relpath((case.home / cell).absolute(), home)).as_posix()
+            Path(os.path.relpath((case.table.home / cell).absolute(), home)).as_posix()
             if cell and is_file(cell)
             else cell
             for cell in case.cells(case.roles.image)

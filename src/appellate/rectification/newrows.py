@@ -211,8 +211,7 @@ def _find_embedders(
 
     A saved model names them but is not believed: what it names is not opened.
     """
-    path, found = Path(table.path or ""), []
-    home = path if path.is_dir() else path.parent
+    found: list[Embedder] = []
     for each in settings["features"]:
         if "model" not in each:
             continue
@@ -224,7 +223,7 @@ def _find_embedders(
                 f"this model learned from {name_some([each['name']])} by {option} {meant}: give "
                 f"{option} again."
             )
-        found.append(Embedder(each["name"], kind, model, home))
+        found.append(Embedder(each["name"], kind, model, table.home))
         if each.get("key") and found[-1].key not in (None, each["key"]):
             raise ValueError(
                 f"{option} is not the one that was learned with ({meant}): its content differs."

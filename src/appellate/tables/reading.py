@@ -138,6 +138,12 @@ class Table:
         return digest.hexdigest()
 
     @property
+    def home(self) -> Path:
+        """The folder that names of files in the cells are relative to."""
+        path = Path(self.path or "")
+        return path if path.is_dir() else path.parent
+
+    @property
     def names(self) -> list[str]:
         """Titles of the columns."""
         return list(self.data.column_names)
