@@ -176,6 +176,16 @@ def test_what_recurs_is_no_crowd():
     assert find_roles(read_table(numbers)).candidates == ("label",)
 
 
+def test_what_is_known_of_a_person_is_no_person():
+    r = crowds.rng()
+    known = {"user_age": r.integers(18, 60, 80), "user_level": r.integers(1, 6, 80)}
+    roles = find_roles(read_table({**known, "label": r.choice(["a", "b"], 80)}))
+    assert roles.candidates == ("label",)
+    assert roles.features == ("user_age", "user_level")
+    graders = {"grader_1": known["user_level"], "grader_2": known["user_level"][::-1]}
+    assert find_roles(read_table(graders)).annotators == ("grader_1", "grader_2")
+
+
 def test_an_id_by_title_comes_before_other_names():
     sets, _ = crowds.make_sets()
     codes, names = [f"Q{i}" for i in range(60)], [f"n{i}" for i in range(60)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from itertools import combinations, groupby, permutations
+from itertools import chain, combinations, groupby, permutations
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,14 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_PEOPLE = _words("annotator worker rater coder judge expert labeler labeller reviewer assessor")
+_PEOPLE = (
+    *_words("annotator worker rater coder judge expert labeler labeller reviewer assessor"),
+    *_words("grader scorer voter volunteer radiologist contributor"),
+)
 _PEOPLE_WORDS = {*_PEOPLE, *_words("participant user person who crowd turker")}
 _ITEM_WORDS = {
     *_words("item task unit question sample image document doc sentence tweet example instance"),
-    *_words("object query record row case"),
+    *_words("object query record row case photo picture clip video audio recording post essay"),
 }
 _LABEL_TITLES = (
     *_words("candidates candidate candidatelabels candidateset partiallabels partiallabel labels"),
@@ -470,7 +474,9 @@ class _Guess:
         free = [c for c in self.free() if c.is_code]
         free = [c for c in free if c.distinct <= 60 and c.title not in _TRUTH_TITLES]
         titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
-        if len(titled) > 1:
+        values = [{*(c.values or ())} for c in titled]
+        shared = {value for value, n in Counter(chain(*values)).items() if n > 1}
+        if len(titled) > 1 and all(len(own & shared) >= len(own) / 2 for own in values):
             self.take("annotators", [c.name for c in titled], "a person by its title")
             return True
         free = [c for c in free if not (_LABEL_WORDS | {"majority"}) & {c.title, *c.words}]
