@@ -343,3 +343,13 @@ def test_sets_are_read_in_one_order(kind, make):
     assert table.data.column("c").to_pylist() == [sorted(names), ["owl"]]
     again = read_table({"x": [1.5, 2.5], "c": [sorted(names), ["owl"]]})
     assert table.sha256 == again.sha256
+
+
+def test_what_is_good_to_know_of_one_file_is_said_of_all(tmp_path):
+    put(tmp_path, "a1.csv", "w;names\n1;a|b\n2;b\n")
+    put(tmp_path, "a2.csv", "w;names\n3;caf\xe9|b\n4;b\n".encode("latin-1"))
+    notes = read_table(tmp_path / "a*.csv").notes
+    alone = [read_table(tmp_path / f"a{i}.csv").notes for i in (1, 2)]
+    assert alone[0] != alone[1]
+    assert {*alone[0], *alone[1]} <= {*notes}
+    assert len({*notes}) == len(notes)

@@ -372,7 +372,8 @@ def _join(
             f"the files of {first.source} and those beside it do not fit together: {error}."
         ) from error
     said = f"{n} files are read as one table, {files[0].name} first."
-    return replace(whole, data=data, notes=(said, *note))
+    own = dict.fromkeys(each for table in tables for each in table.notes)
+    return replace(whole, data=data, notes=(said, *note, *own))
 
 
 def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:
