@@ -74,7 +74,7 @@ lint: $(VENV)/.stamp-dev ## style, types and import contracts
 	$(LINT)
 	$(BIN)/mypy
 
-bench: $(VENV)/.stamp-dev ## speed and memory as ratios, in half an hour; studies are in CONTRIBUTING.md
+bench: $(VENV)/.stamp-dev ## speed and memory as ratios, in ten minutes; studies are in CONTRIBUTING.md
 	@set -e; for name in $(BENCHMARKS); do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py; \
 	done
