@@ -62,7 +62,8 @@ USES = {
     "io": FIT + "from appellate.io import load_model, save_model; "
     "load_model(save_model(m, 'model')).predict(X)",
     "plot": FIT.replace("AGGDClassifier())", "AGGDClassifier(), keep_confidences=True)")
-    + "from appellate.plotting import save_trajectories; save_trajectories('a.png', m, [0, 1])",
+    + "from appellate.plotting import plot_trajectories; "
+    "plot_trajectories(m, [0, 1])[0].figure.savefig('a.png')",
     "report": FIT + "m.docket(output='docket').to_html('docket.html')",
 }
 
