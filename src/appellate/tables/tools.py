@@ -42,7 +42,7 @@ class Export:
     Attributes
     ----------
     tool : str
-        One of `TOOLS`.
+        ``label-studio``, ``argilla``, ``prodigy``, ``doccano`` or ``crowd-kit``.
     columns : dict of str to list
         One row an answer: the item, the label, the person, and what the tool showed.
     roles : dict of str to str or tuple of str
@@ -313,7 +313,7 @@ def write_suggestions(
     Parameters
     ----------
     tool : str
-        One of `TOOLS`.
+        ``label-studio``, ``argilla``, ``prodigy``, ``doccano`` or ``crowd-kit``.
     ids : sequence
         Names of the n items.
     labels, scores : sequence of str, of float
