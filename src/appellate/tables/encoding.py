@@ -155,7 +155,7 @@ def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind
     ----------
     frame : data frame
         What `features` returned.
-    text : sequence of str
+    text : sequence of str, default=()
         Columns that hold prose.
 
     Returns

@@ -134,7 +134,7 @@ def open_export(
         What the tool exported.
     tool : str
         See `find_tool`.
-    source : str
+    source : str, default="the export"
         What the export is called in messages.
     people : sequence of str, default=None
         Who made each record, where the tool writes a file a person, as doccano does.
