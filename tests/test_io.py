@@ -374,6 +374,9 @@ ATTACKS = {
         }
     ),
     "our command line": pack({**node("appellate.cli.app.Group", "ObjectNode"), "protocol": 2}),
+    "our server": pack(
+        {**node("appellate.review.server.DocketServer", "ObjectNode"), "protocol": 2}
+    ),
     "no class of ours": pack({**node("appellate.plcp.Any", "ObjectNode"), "protocol": 2}),
     "nowhere": pack({**node("appellate.nowhere.Thing", "ObjectNode"), "protocol": 2}),
 }

@@ -54,6 +54,17 @@ def crowd():
     return appellate.rectify(table, annotators="w*"), table
 
 
+@pytest.mark.parametrize("n", [39, 40])
+def test_categories_are_kept_where_each_is_a_number(n):
+    """From 40 on they are compared by their letters, so that a new one says something too."""
+    table, _ = make_table()
+    table["town"] = [f"town {i % n}" for i in range(len(table))]
+    run = appellate.rectify(table, candidates="maybe", features="town,x*")
+    (town,) = (each for each in run.settings["features"] if each["name"] == "town")
+    wide = run.model[0].transform(table).shape[1] == n + 3
+    assert ("categories" in town) == wide == (n < 40)
+
+
 def test_labels_are_the_table_with_more(plain):
     run, table, truth = plain
     assert run.settings["method"] == "jury"

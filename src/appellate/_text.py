@@ -89,11 +89,13 @@ def install(*extras: str) -> str:
     return f"pip install 'appellate[{names}]' (in a clone: pip install '.[{names}]')"
 
 
-def import_extra(module: str, what: str, extra: str) -> Any:
-    """Import a module that an extra brings, or say which."""
+def import_extra(module: str, what: str, extra: str | None = None) -> Any:
+    """Import a module that an extra brings, or the user, or say what to install."""
     package = module.partition(".")[0]
     if find_spec(package) is None:
-        raise ImportError(f"{what} needs {package.replace('_', '-')}: {install(extra)}")
+        name = package.replace("_", "-")
+        how = install(extra) if extra else f"pip install {name}"
+        raise ImportError(f"{what} needs {name}: {how}")
     return import_module(module)
 
 

@@ -415,7 +415,7 @@ def fit_temperature(
         What was observed of the rows.
     tau : float
         Ambiguity: 0 for label-first, 1 for set-first.
-    bounds : tuple of float
+    bounds : tuple of float, default=(0.01, 10.0)
         Smallest and largest temperature.
 
     Returns
@@ -490,7 +490,7 @@ def fit_scale(
         Ambiguity: 0 for label-first, 1 for set-first.
     shares : ndarray of shape (l,)
         Share of every label in what the member learned from.
-    bounds : tuple of float
+    bounds : tuple of float, default=(0.01, 10.0)
         Smallest and largest temperature.
 
     Returns

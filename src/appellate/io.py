@@ -41,7 +41,7 @@ _LARGEST_META = 64 << 20
 _LARGEST = 16 << 30
 _SCHEMA, _LARGEST_SCHEMA = "schema.json", 512 << 20  # alone compressed: skrub's repeat themselves
 # Rooms of this library whose classes are parts of no model.
-_NO_MODELS = {"__main__", "cli", "datasets", "experiments", "report", "testing"}
+_NO_MODELS = {"__main__", "cli", "datasets", "experiments", "review", "testing"}
 # Parts of skrub's encoders of tables, and functions that tell kinds of columns apart.
 _SKRUB_TYPES = """
     _apply_to_each_col.ApplyToEachCol _check_input.CheckInputDataFrame

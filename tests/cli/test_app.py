@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from appellate.bases import _OURS
 from appellate.cli import main
 from appellate.cli.app import run
 
@@ -58,6 +59,17 @@ def test_without_the_extra_one_line_names_it(missing, capsys, monkeypatch):
     (line,) = capsys.readouterr().err.splitlines()
     assert " and ".join(missing) in line
     assert "pip install 'appellate[cli]'" in line
+
+
+def test_help_says_what_an_option_is_for_here(capsys):
+    said = {}
+    for command in ("generate", "predict", "rectify"):
+        assert run([command, "--help"]) == 0
+        said[command] = " ".join(capsys.readouterr().out.split())
+    assert "to score with" not in said["generate"], "the truth is what is hidden"
+    assert "learn from" not in said["predict"]
+    bases = said["rectify"].partition("Base of plcp: ")[2].partition(";")[0]
+    assert {*bases.split(", ")} == {*_OURS}
 
 
 @pytest.mark.parametrize("arguments", ["--help", "demo --help", "--version", "demo --flip 2"])

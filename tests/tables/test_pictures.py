@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import struct
+import sys
 import zlib
 
 import numpy as np
@@ -176,10 +177,13 @@ def test_many_pictures_come_in_batches(tmp_path):
         (lambda pictures: [1.0], "one row of numbers each"),
         (lambda pictures: [["x"]] * len(pictures), "must give numbers"),
         ("nowhere.onnx", "there is no file 'nowhere.onnx'"),
-        ("timm/none", "timm"),
+        ("timm/none", "needs timm: pip install timm$"),
+        ("torchvision/none", "needs torchvision: pip install torchvision$"),
     ],
 )
-def test_models_that_are_none(tmp_path, model, message):
+def test_models_that_are_none(tmp_path, model, message, monkeypatch):
+    for name in ("timm", "torchvision"):  # which no extra brings
+        monkeypatch.setitem(sys.modules, name, None)
     Image.new("RGB", (5, 5)).save(tmp_path / "a.png")
     with pytest.raises((TableError, ImportError), match=message):
         embed_pictures(["a.png"], model, home=tmp_path)

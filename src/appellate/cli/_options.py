@@ -39,12 +39,12 @@ _TABLE = {
     "image": ("COL", "Column of picture files, to show and to learn from."),
     "features": ("COL", "Columns to learn from; or 'p*'."),
     "ignore": ("COL", "Columns to leave out; or 'x*'."),
-    "embeddings": ("FILE.npy", "Numbers to learn from, one row an item."),
-    "text_model": ("NAME", "Folder or name of sentence-transformers, to learn from prose by it."),
+    "embeddings": ("FILE.npy", "Numbers of every item, one row each."),
+    "text_model": ("NAME", "Folder or name of sentence-transformers: makes numbers of prose."),
     "image_model": (
         "FILE",
-        "TorchScript or ONNX, timm/NAME, torchvision/NAME, or histograms: learn from pictures by "
-        "it.",
+        "TorchScript or ONNX, timm/NAME, torchvision/NAME, or histograms: makes numbers of "
+        "pictures.",
     ),
     "groups": ("COL", "Column of groups, such as the page."),
     "separator": ("TEXT", "Between two labels of a cell; '' if nothing is."),

@@ -47,7 +47,10 @@ _share = partial(click.option, type=float, metavar="P")
     metavar="NAME|FILE",
     help=f"One of {', '.join(_BUILT_IN)}, or a table.",
 )
-@table_options("truth", "features", "ignore", *READING)
+@click.option(
+    "--truth", metavar="COL", default="truth", show_default=True, help="Column of labels to hide."
+)
+@table_options("features", "ignore", *READING)
 @out_option(
     "What to write: a table (.csv, .tsv, .parquet, .jsonl, .json) with a column 'candidates' or "
     "with answers, or arrays (.npz).",
@@ -111,7 +114,7 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         check_writable(out)
         known = _built_in(source) if source in _BUILT_IN else source
         table = tables.read_table(known, **reading)
-        name = table.find([truth or "truth"], "truth")[0]
+        name = table.find([truth], "truth")[0]
         added, people, layout = ["candidates"], crowd.pop("people", 30), crowd.pop("layout", None)
         if answers is not None:
             wide = [f"worker_{j + 1}" for j in range(people)]

@@ -47,7 +47,9 @@ Examples:
     help="Who judges; auto: testimony where people answered, else the jury.",
 )
 @click.option(
-    "--base", metavar="NAME", help="Base of plcp: aggd, sure, knn, svm, lalo, plcl; auto chooses."
+    "--base",
+    metavar="NAME",
+    help="Base of plcp: aggd, sure, knn, svm, lalo, plcl, ipal, clpl, ecoc; auto chooses.",
 )
 @click.option("--decisions", metavar="FILE", help="Reviewed rows, taken as certain.")
 @click.option(
@@ -74,10 +76,11 @@ def rectify(
 ) -> None:
     """Give every row of DATA its label.
 
-    DATA is a file of CSV, TSV, Parquet, JSON or Excel, a folder or pattern of such files, or -
-    for the standard input. What the columns are is guessed where it is not said. DIR gets
+    DATA is a file of CSV, TSV, Parquet, Arrow, JSON or Excel, a folder or pattern of such files,
+    or - for the standard input. What the columns are is guessed where it is not said. DIR gets
     rectified.csv (your table and the labels), docket.csv, docket.html (the page to review),
-    annotators.csv (where people answered), model (for appellate predict) and run.json.
+    suggested.csv (rows worth a look), annotators.csv (where people answered), model (for
+    appellate predict) and run.json.
     """
     with user_errors():
         from appellate.rectification.case import Case

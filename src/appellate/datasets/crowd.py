@@ -63,7 +63,7 @@ def _answered(
 
 @_answered
 def load_labelme(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
-    """Load LabelMe: scenes of photographs, each answered by about three crowd workers.
+    """Load LabelMe: scenes of photographs, each answered by one to three crowd workers.
 
     A real noisy case: for one photograph in nine the truth is among nobody's answers. The
     files have to be put into the data home by hand.

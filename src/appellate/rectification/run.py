@@ -199,7 +199,7 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
     features: list[dict[str, Any]] = []
     for name, kind in case.kinds.items():
         features.append({"name": name, "kind": kind, **models.get(name, {})})
-        if kind == "category" and case.X[name].nunique() <= CATEGORIES:
+        if kind == "category" and case.X[name].nunique() < CATEGORIES:
             categories = sorted(map(str, case.X[name].dropna().unique()))
             features[-1] |= {"categories": categories}
     backend: Any = frame_backend(case.table.native) or "pandas"

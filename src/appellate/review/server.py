@@ -43,7 +43,7 @@ def serve(
     ----------
     folder : str or path
         What `rectify` wrote: ``docket.html`` and whatever lies beside it.
-    host, port : str and int
+    host, port : str and int, default="127.0.0.1", 8088
         Where to listen; port 0 for any.
     token : str, default=None
         Secret of the address; by default a random one, kept in the folder, so that a server

@@ -155,7 +155,7 @@ def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind
     ----------
     frame : data frame
         What `features` returned.
-    text : sequence of str
+    text : sequence of str, default=()
         Columns that hold prose.
 
     Returns
@@ -186,7 +186,7 @@ def make_encoder(
 ) -> ColumnTransformer:
     """Return a transformer that turns a data frame into numbers of one scale.
 
-    Numbers are imputed by their median and scaled; categories of up to 40 values become
+    Numbers are imputed by their median and scaled; categories of fewer than 40 values become
     indicators; more of them, and short strings, are compared by their letters; dates give
     year, month, day, hour, weekday and seconds; prose is compared by words and letters. Prose,
     and every group of vectors, weighs as much as all plain columns together, so that none drowns

@@ -42,7 +42,7 @@ class Export:
     Attributes
     ----------
     tool : str
-        One of `TOOLS`.
+        ``label-studio``, ``argilla``, ``prodigy``, ``doccano`` or ``crowd-kit``.
     columns : dict of str to list
         One row an answer: the item, the label, the person, and what the tool showed.
     roles : dict of str to str or tuple of str
@@ -134,7 +134,7 @@ def open_export(
         What the tool exported.
     tool : str
         See `find_tool`.
-    source : str
+    source : str, default="the export"
         What the export is called in messages.
     people : sequence of str, default=None
         Who made each record, where the tool writes a file a person, as doccano does.
@@ -313,7 +313,7 @@ def write_suggestions(
     Parameters
     ----------
     tool : str
-        One of `TOOLS`.
+        ``label-studio``, ``argilla``, ``prodigy``, ``doccano`` or ``crowd-kit``.
     ids : sequence
         Names of the n items.
     labels, scores : sequence of str, of float

@@ -542,9 +542,9 @@ def _onnx(name: str) -> Model:
 
 
 def _timm(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
-    timm = import_extra("timm", f"image_model='timm/{name}'", "image")
+    timm = import_extra("timm", f"image_model='timm/{name}'")
     if not fetch:
-        hub = import_extra("huggingface_hub", f"image_model='timm/{name}'", "image")
+        hub = import_extra("huggingface_hub", f"image_model='timm/{name}'")
         setting = timm.get_pretrained_cfg(name)
         file = None if setting is None else hub.try_to_load_from_cache(
             setting.hf_hub_id or f"timm/{name}", "model.safetensors"
@@ -556,7 +556,7 @@ def _timm(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
 
 
 def _torchvision(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
-    models = import_extra("torchvision", f"image_model='torchvision/{name}'", "image").models
+    models = import_extra("torchvision", f"image_model='torchvision/{name}'").models
     torch = import_extra("torch", f"image_model='torchvision/{name}'", "deep")
     if name not in models.list_models(models):
         raise TableError(f"image_model: torchvision has no model {name!r}.")
