@@ -186,6 +186,16 @@ def test_what_is_known_of_a_person_is_no_person():
     assert find_roles(read_table(graders)).annotators == ("grader_1", "grader_2")
 
 
+def test_what_is_known_of_a_person_or_of_an_answer_is_no_label():
+    r = crowds.rng()
+    items, people = np.divmod(np.arange(240), 4)
+    people = (people * 5 + items) % 20
+    said = np.where(r.random(240) < 0.8, items % 3, r.integers(3, size=240))
+    known = {"country": np.array(["US", "IN"])[people % 2], "sure": r.integers(1, 6, 240)}
+    answers = {"item_id": items, "worker_id": people, **known, "sentiment": said}
+    assert find_roles(read_table(answers)).long == ("item_id", "sentiment", "worker_id")
+
+
 def test_an_id_by_title_comes_before_other_names():
     sets, _ = crowds.make_sets()
     codes, names = [f"Q{i}" for i in range(60)], [f"n{i}" for i in range(60)]

@@ -427,8 +427,10 @@ class _Guess:
             fitting = [c for c in free if c not in (item, person) and c.is_label]
             fitting = [c for c in fitting if c.distinct < max(item.distinct, 3)]
             fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
+            fitting = [c for c in fitting if self._pairs(person, c) > person.distinct]
             fitting = [c for c in fitting if c.title not in _TRUTH_TITLES]
             fitting = [c for c in fitting if k < titled or self._agree(item, c)]
+            fitting.sort(key=lambda c: not self._agree(item, c))
             fitting.sort(key=lambda c: not _LABEL_WORDS & {c.title, *c.words})
             if fitting and self._pairs(item, person) >= 0.95 * len(self.table):
                 self.take("long", [item.name, fitting[0].name, person.name])
