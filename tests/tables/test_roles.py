@@ -196,6 +196,17 @@ def test_what_is_known_of_a_person_or_of_an_answer_is_no_label():
     assert find_roles(read_table(answers)).long == ("item_id", "sentiment", "worker_id")
 
 
+def test_how_sure_people_are_is_no_answer():
+    r = crowds.rng()
+    said = {f"rater{k}": np.array(["a", "b", "c"])[np.arange(90) % 3] for k in (1, 2, 3)}
+    for name in said:
+        said[name] = np.where(r.random(90) < 0.8, said[name], "a")
+    sure = {f"{name}_confidence": r.integers(1, 6, 90) for name in said}
+    roles = find_roles(read_table(said | sure))
+    assert roles.annotators == tuple(said)
+    assert roles.features == tuple(sure)
+
+
 def test_an_id_by_title_comes_before_other_names():
     sets, _ = crowds.make_sets()
     codes, names = [f"Q{i}" for i in range(60)], [f"n{i}" for i in range(60)]

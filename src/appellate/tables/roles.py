@@ -478,7 +478,11 @@ class _Guess:
         titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
         values = [{*(c.values or ())} for c in titled]
         shared = {value for value, n in Counter(chain(*values)).items() if n > 1}
-        if len(titled) > 1 and all(len(own & shared) >= len(own) / 2 for own in values):
+        linked: set[str] = set()  # how sure people were is no answer: no label links it to them
+        for own in sorted(values, key=len, reverse=True):
+            linked |= own if not linked or own & linked else set()
+        alike = all(own <= linked and len(own & shared) >= len(own) / 2 for own in values)
+        if len(titled) > 1 and alike:
             self.take("annotators", [c.name for c in titled], "a person by its title")
             return True
         free = [c for c in free if not (_LABEL_WORDS | {"majority"}) & {c.title, *c.words}]
