@@ -207,6 +207,18 @@ def test_how_sure_people_are_is_no_answer():
     assert roles.features == tuple(sure)
 
 
+def test_labels_that_are_numbered_are_of_several_people():
+    r = crowds.rng()
+    truth = np.array(["a", "b", "c"])[np.arange(90) % 3]
+    said = {f"label_{k}": np.where(r.random(90) < 0.8, truth, "a") for k in (1, 2)}
+    for joint in ("final_label", "consensus"):
+        roles = find_roles(read_table(said | {joint: truth}))
+        assert roles.annotators == tuple(said)
+        assert "truth=" in roles.ignore[joint]
+    levels = {f"label_{k}": np.char.add(f"{k}", truth) for k in (1, 2)}
+    assert find_roles(read_table(levels)).candidates == ("label_1",)
+
+
 def test_an_id_by_title_comes_before_other_names():
     sets, _ = crowds.make_sets()
     codes, names = [f"Q{i}" for i in range(60)], [f"n{i}" for i in range(60)]

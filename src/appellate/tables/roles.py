@@ -45,6 +45,7 @@ _TRUTH_TITLES = {
     *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
     *_words("actual correct"),
 }
+_JOINT_WORDS = {*_words("majority consensus final adjudicated aggregated")}
 _HASH_WORDS = {"hash", "md", "sha"}  # digits are words of their own
 _ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
 _ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
@@ -303,6 +304,11 @@ class _Column:
         return bool(named) or self.title.endswith("id")
 
     @property
+    def is_numbered(self) -> bool:
+        """Tell whether the title has a number or a letter of its own, as ``label_2``."""
+        return any(len(word) == 1 or word.isdigit() for word in self.words)
+
+    @property
     def is_label(self) -> bool:
         """Tell whether cells recur as labels do, each of them one."""
         if self.kind == "date":
@@ -473,7 +479,7 @@ class _Guess:
 
     def _people(self) -> bool:
         """Find columns with the same labels, which agree on rows more often than by chance."""
-        free = [c for c in self.free() if c.is_code]
+        free = [c for c in self.free() if c.is_code and not _JOINT_WORDS & c.words]
         free = [c for c in free if c.distinct <= 60 and c.title not in _TRUTH_TITLES]
         titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
         values = [{*(c.values or ())} for c in titled]
@@ -485,7 +491,7 @@ class _Guess:
         if len(titled) > 1 and alike:
             self.take("annotators", [c.name for c in titled], "a person by its title")
             return True
-        free = [c for c in free if not (_LABEL_WORDS | {"majority"}) & {c.title, *c.words}]
+        free = [c for c in free if not _LABEL_WORDS & {c.title, *c.words} or c.is_numbered]
         labelled = any(c.title in _LABEL_TITLES for c in self.free())
         for group in _groups(free):
             agreed, compared, holes = _agreement(group)
