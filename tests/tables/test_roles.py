@@ -219,6 +219,28 @@ def test_labels_that_are_numbered_are_of_several_people():
     assert find_roles(read_table(levels)).candidates == ("label_1",)
 
 
+@pytest.mark.parametrize("mark", [", ", "; ", " | ", "', '"])
+def test_large_sets_are_no_prose(mark):
+    r = crowds.rng()
+    names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"])
+    sets = [mark.join(names[r.random(9) < 0.5]) or "one" for _ in range(90)]
+    if "'" in mark:
+        sets = [f"['{cell}']" for cell in sets]
+    prose = [" ".join([*r.choice(names, 6), f"{i}, so"]) for i in range(90)]
+    roles = find_roles(read_table({"guesses": sets, "remark": prose}))
+    assert (roles.candidates, roles.text) == (("guesses",), ("remark",))
+
+
+@pytest.mark.parametrize("size", [3, 16])
+@pytest.mark.parametrize("write", [str, np.array_str])
+def test_lists_of_measurements_are_neither_sets_nor_prose(size, write):
+    values = crowds.rng().normal(size=(60, size))
+    as_text = [write(row if write is np.array_str else row.tolist()) for row in values]
+    roles = find_roles(read_table({"vector": as_text, "maybe": ["a|b", "b|c", "a"] * 20}))
+    assert roles.candidates == ("maybe",)
+    assert "embeddings=" in roles.ignore["vector"]
+
+
 def test_an_id_by_title_comes_before_other_names():
     sets, _ = crowds.make_sets()
     codes, names = [f"Q{i}" for i in range(60)], [f"n{i}" for i in range(60)]

@@ -55,6 +55,7 @@ _OUTCOMES = {"upheld", "overturned", "reviewed", "excluded", "outside the answer
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_VECTOR = re.compile(r"\[[-+\d.,eE\s]*\.[-+\d.,eE\s]*\]")
 _FEW = 10  # rows; fewer may be numbered, or agree, by chance
 _SAMPLE = 2000  # rows on which guesses of people and counts are tried first
 _MOST = 0.8
@@ -289,13 +290,22 @@ class _Column:
         if self.kind == "text" and (most or self.distinct > 20):
             lengths = [(len(cell.split()), len(cell)) for cell in list(self.values or ())[:5000]]
             words, letters = np.mean(lengths, axis=0)
-            self.is_prose = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+            is_long = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+            self.is_prose = is_long and not self.mostly(_VECTOR) and not self._recurs()
         self.is_code = self.is_whole or (self.kind == "text" and not self.is_prose)
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
         """Tell whether texts have a form."""
         some = list(self.values or ())[:1000] if self.kind == "text" else []
         return bool(some) and sum(map(bool, map(pattern.fullmatch, some))) >= 0.9 * len(some)
+
+    def _recurs(self) -> bool:
+        """Tell whether texts are made of few labels that come again and again, as no prose is."""
+        some = list(self.values or ())[:1000]
+        mark = cells.find_separator(dict.fromkeys(some, 1))
+        sets = [cells.parse_list(cell) or (mark and cell.split(mark)) or [cell] for cell in some]
+        parts = Counter(part.strip() for labels in sets for part in labels)
+        return parts.total() >= 5 * len(parts)
 
     @property
     def names_by_title(self) -> bool:
@@ -320,8 +330,10 @@ class _Column:
         """What parts labels in a cell; ``"["`` for lists of Python or JSON."""
         if self.kind != "text" or self.is_prose or self.mostly(_PICTURE) or not self.values:
             return None
-        if all(cells.parse_list(cell) is not None for cell in list(self.values)[:200]):
-            return "["
+        lists = [cells.parse_list(cell) for cell in list(self.values)[:200]]
+        if None not in lists:
+            parts = {part for found in lists for part in found or ()}
+            return None if self.mostly(_VECTOR) and len(parts) > len(lists) else "["
         mark = cells.find_separator(self.values)
         holding = sum(count for cell, count in self.values.items() if mark and mark in cell)
         return mark if mark == "|" or holding >= 0.05 * self.filled else None
@@ -607,6 +619,8 @@ class _Guess:
         if column.kind == "text" and not column.is_prose:
             if column.mostly(_HASH) or (hinted and id_like):
                 return "an id or a hash"
+            if column.mostly(_VECTOR):
+                return "lists of numbers, as texts; give them with embeddings="
             if near:
                 files = column.mostly(_FILE)
                 return "names of files" if files else "another text in nearly every row"
@@ -616,7 +630,9 @@ class _Guess:
 def _names_rows(column: _Column) -> bool:
     """Tell whether a column names the rows: no value twice, and texts, or a title that says so."""
     unique = column.distinct == column.filled == len(column.data)
-    if not column.is_code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
+    if not column.is_code or not unique or _HASH_WORDS & column.words:
+        return False
+    if column.mostly(_PICTURE) or column.mostly(_VECTOR):
         return False
     texts = column.kind == "text" and column.filled >= _FEW and not column.mostly(_HASH)
     return texts or column.names_by_title
