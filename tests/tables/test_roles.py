@@ -196,6 +196,15 @@ def test_what_is_known_of_a_person_or_of_an_answer_is_no_label():
     assert find_roles(read_table(answers)).long == ("item_id", "sentiment", "worker_id")
 
 
+@pytest.mark.parametrize("person", ["moderator", "PROLIFIC_PID"])
+def test_people_of_other_trades_are_known(person):
+    said = np.array(["ok", "spam"])[np.arange(120) // 4 % 2]
+    said[::7] = "ok"
+    answers = {"comment": np.char.add("c", (np.arange(120) // 4).astype(str)), "decision": said}
+    answers |= {person: np.char.add("m", (np.arange(120) % 12).astype(str)), "ms": np.arange(120)}
+    assert find_roles(read_table(answers)).long == ("comment", "decision", person)
+
+
 def test_how_sure_people_are_is_no_answer():
     r = crowds.rng()
     said = {f"rater{k}": np.array(["a", "b", "c"])[np.arange(90) % 3] for k in (1, 2, 3)}

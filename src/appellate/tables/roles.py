@@ -27,9 +27,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 _PEOPLE = (
     *_words("annotator worker rater coder judge expert labeler labeller reviewer assessor"),
-    *_words("grader scorer voter volunteer radiologist contributor"),
+    *_words("grader scorer voter volunteer radiologist pathologist moderator contributor"),
 )
-_PEOPLE_WORDS = {*_PEOPLE, *_words("participant user person who crowd turker")}
+_PEOPLE_WORDS = {*_PEOPLE, *_words("participant prolific user person who crowd turker")}
 _ITEM_WORDS = {
     *_words("item task unit question sample image document doc sentence tweet example instance"),
     *_words("object query record row case photo picture clip video audio recording post essay"),
