@@ -205,6 +205,12 @@ def test_people_of_other_trades_are_known(person):
     assert find_roles(read_table(answers)).long == ("comment", "decision", person)
 
 
+def test_sets_beside_the_truth_are_no_two_people():
+    said = {"maybe": ["flu / cold", "cold", "flu"] * 20, "found": ["flu", "cold", "flu"] * 20}
+    with pytest.raises(TableError, match="cells of 'maybe' hold several labels each"):
+        find_roles(read_table(said))
+
+
 def test_how_sure_people_are_is_no_answer():
     r = crowds.rng()
     said = {f"rater{k}": np.array(["a", "b", "c"])[np.arange(90) % 3] for k in (1, 2, 3)}

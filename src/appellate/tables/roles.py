@@ -510,7 +510,9 @@ class _Guess:
             numbers = group[0].is_whole
             least = 0.4 if numbers and holes < 0.05 else 0.2
             sure = compared >= 5 and least <= agreed < 1
-            if len(group) > (2 if numbers or labelled else 1) and (sure or holes > 0.9):
+            mixed = len({bool(c.likely_separator) for c in group}) > 1  # 'a/b' beside 'a'
+            most = 2 if numbers or labelled or mixed else 1
+            if len(group) > most and (sure or holes > 0.9):
                 names = sorted((c.name for c in group), key=self.table.names.index)
                 self.take("annotators", names, "same labels as the others, mostly agreeing")
                 return True
