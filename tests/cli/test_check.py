@@ -201,7 +201,8 @@ def test_the_commands_to_type_next_run(tmp_path, monkeypatch, capsys):
     long = [(item, x, both[who], who) for item, x, *both in people() for who in range(2)]
     lines = [",".join(map(str, line)) for line in long]
     (tmp_path / "long.csv").write_text("\n".join(["image,x,answer,who", *lines]))
-    for name in ("own data.csv", "wide.csv", "long.csv"):
+    (tmp_path / "comma.csv").write_text("\n".join(['"image, large",x,answer,who', *lines]))
+    for name in ("own data.csv", "wide.csv", "long.csv", "comma.csv"):
         command, _ = proposed(name, capsys)
         assert run(command) == 0, command
         assert (tmp_path / command[-1] / "rectified.csv").is_file()

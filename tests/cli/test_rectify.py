@@ -199,7 +199,7 @@ def test_annotators_and_long_tables_agree(tmp_path, capsys):
     assert "give embeddings" in capsys.readouterr().err
 
 
-def test_name_clashes_and_replacing(tmp_path):
+def test_name_clashes_and_replacing(tmp_path, capsys):
     write_table(tmp_path / "t.csv", extra=lambda i: {"label": "mine", "outcome": "mine"})
     options = ["--candidates", "labels", "--out", tmp_path / "o"]
     assert rectify(tmp_path / "t.csv", *options) == 0
@@ -209,6 +209,9 @@ def test_name_clashes_and_replacing(tmp_path):
     (tmp_path / "o" / "decisions.csv").write_text("id,decision,label,time\n")
     assert rectify(tmp_path / "t.csv", *options) == 0, "a run of ours is replaced"
     assert (tmp_path / "o" / "decisions.csv").exists(), "what reviewers wrote is kept"
+    said = capsys.readouterr().out.splitlines()
+    assert any("--decisions" in line for line in said if line.startswith("note"))
+    assert not any("decisions.csv" in line for line in said if line.startswith("written"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("!")
     options[-1] = tmp_path / "mine"

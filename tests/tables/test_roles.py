@@ -186,6 +186,76 @@ def test_what_is_known_of_a_person_is_no_person():
     assert find_roles(read_table(graders)).annotators == ("grader_1", "grader_2")
 
 
+def test_what_is_known_of_a_person_or_of_an_answer_is_no_label():
+    r = crowds.rng()
+    items, people = np.divmod(np.arange(240), 4)
+    people = (people * 5 + items) % 20
+    said = np.where(r.random(240) < 0.8, items % 3, r.integers(3, size=240))
+    known = {"country": np.array(["US", "IN"])[people % 2], "sure": r.integers(1, 6, 240)}
+    answers = {"item_id": items, "worker_id": people, **known, "sentiment": said}
+    assert find_roles(read_table(answers)).long == ("item_id", "sentiment", "worker_id")
+
+
+@pytest.mark.parametrize("person", ["moderator", "PROLIFIC_PID"])
+def test_people_of_other_trades_are_known(person):
+    said = np.array(["ok", "spam"])[np.arange(120) // 4 % 2]
+    said[::7] = "ok"
+    answers = {"comment": np.char.add("c", (np.arange(120) // 4).astype(str)), "decision": said}
+    answers |= {person: np.char.add("m", (np.arange(120) % 12).astype(str)), "ms": np.arange(120)}
+    assert find_roles(read_table(answers)).long == ("comment", "decision", person)
+
+
+def test_sets_beside_the_truth_are_no_two_people():
+    said = {"maybe": ["flu / cold", "cold", "flu"] * 20, "found": ["flu", "cold", "flu"] * 20}
+    with pytest.raises(TableError, match="cells of 'maybe' hold several labels each"):
+        find_roles(read_table(said))
+
+
+def test_how_sure_people_are_is_no_answer():
+    r = crowds.rng()
+    said = {f"rater{k}": np.array(["a", "b", "c"])[np.arange(90) % 3] for k in (1, 2, 3)}
+    for name in said:
+        said[name] = np.where(r.random(90) < 0.8, said[name], "a")
+    sure = {f"{name}_confidence": r.integers(1, 6, 90) for name in said}
+    roles = find_roles(read_table(said | sure))
+    assert roles.annotators == tuple(said)
+    assert roles.features == tuple(sure)
+
+
+def test_labels_that_are_numbered_are_of_several_people():
+    r = crowds.rng()
+    truth = np.array(["a", "b", "c"])[np.arange(90) % 3]
+    said = {f"label_{k}": np.where(r.random(90) < 0.8, truth, "a") for k in (1, 2)}
+    for joint in ("final_label", "consensus"):
+        roles = find_roles(read_table(said | {joint: truth}))
+        assert roles.annotators == tuple(said)
+        assert "truth=" in roles.ignore[joint]
+    levels = {f"label_{k}": np.char.add(f"{k}", truth) for k in (1, 2)}
+    assert find_roles(read_table(levels)).candidates == ("label_1",)
+
+
+@pytest.mark.parametrize("mark", [", ", "; ", " | ", "', '"])
+def test_large_sets_are_no_prose(mark):
+    r = crowds.rng()
+    names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"])
+    sets = [mark.join(names[r.random(9) < 0.5]) or "one" for _ in range(90)]
+    if "'" in mark:
+        sets = [f"['{cell}']" for cell in sets]
+    prose = [" ".join([*r.choice(names, 6), f"{i}, so"]) for i in range(90)]
+    roles = find_roles(read_table({"guesses": sets, "remark": prose}))
+    assert (roles.candidates, roles.text) == (("guesses",), ("remark",))
+
+
+@pytest.mark.parametrize("size", [3, 16])
+@pytest.mark.parametrize("write", [str, np.array_str])
+def test_lists_of_measurements_are_neither_sets_nor_prose(size, write):
+    values = crowds.rng().normal(size=(60, size))
+    as_text = [write(row if write is np.array_str else row.tolist()) for row in values]
+    roles = find_roles(read_table({"vector": as_text, "maybe": ["a|b", "b|c", "a"] * 20}))
+    assert roles.candidates == ("maybe",)
+    assert "embeddings=" in roles.ignore["vector"]
+
+
 def test_an_id_by_title_comes_before_other_names():
     sets, _ = crowds.make_sets()
     codes, names = [f"Q{i}" for i in range(60)], [f"n{i}" for i in range(60)]

@@ -55,7 +55,7 @@ _TABLE = {
     "sheet": ("NAME", "Of an Excel file; the first if not given."),
     "question": ("NAME", "Of a labelling tool's export; else the most answered."),
 }
-_SEVERAL = ("candidates", "annotators", "counts", "text", "features", "ignore", "missing")
+_SEVERAL = ("candidates", "annotators", "long", "counts", "text", "features", "ignore", "missing")
 READING = ("delimiter", "encoding", "decimal", "sheet", "question")
 
 

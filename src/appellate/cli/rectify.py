@@ -84,10 +84,11 @@ def rectify(
     """
     with user_errors():
         from appellate.rectification.case import Case
-        from appellate.rectification.run import check_folder, hear
+        from appellate.rectification.run import DECISIONS, FILES, check_folder, hear
         from appellate.tables.tools import HUGGING_FACE, open_datasets
 
         check_folder(out)
+        kept = {p.name for p in out.iterdir()} - {*FILES} if out.is_dir() else set()
         if tool == HUGGING_FACE:
             open_datasets()  # whose absence is said before the work
         case = Case(data, step=lambda text: say(text, err=True), **given)
@@ -106,6 +107,10 @@ def rectify(
         say(run.summary())
         worth = run.suggest(5)["id"]
         say(f"look at     {', '.join(map(str, worth))}")
-        say(f"written     '{out}': {', '.join(sorted(p.name for p in out.iterdir()))}")
+        if decisions is None and DECISIONS in kept:
+            taken = f"--decisions {shlex.quote(str(out / DECISIONS))}"
+            say(f"note        the decisions in the folder were not taken: add {taken}")
+        names = sorted(p.name for p in out.iterdir() if p.name not in kept)
+        say(f"written     '{out}': {', '.join(names)}")
         again = f"appellate serve {shlex.quote(str(out))}"
         say(f"next        open '{out / 'docket.html'}', or: {again}")

@@ -27,9 +27,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 _PEOPLE = (
     *_words("annotator worker rater coder judge expert labeler labeller reviewer assessor"),
-    *_words("grader scorer voter volunteer radiologist contributor"),
+    *_words("grader scorer voter volunteer radiologist pathologist moderator contributor"),
 )
-_PEOPLE_WORDS = {*_PEOPLE, *_words("participant user person who crowd turker")}
+_PEOPLE_WORDS = {*_PEOPLE, *_words("participant prolific user person who crowd turker")}
 _ITEM_WORDS = {
     *_words("item task unit question sample image document doc sentence tweet example instance"),
     *_words("object query record row case photo picture clip video audio recording post essay"),
@@ -45,6 +45,7 @@ _TRUTH_TITLES = {
     *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
     *_words("actual correct"),
 }
+_JOINT_WORDS = {*_words("majority consensus final adjudicated aggregated")}
 _HASH_WORDS = {"hash", "md", "sha"}  # digits are words of their own
 _ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
 _ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
@@ -54,6 +55,7 @@ _OUTCOMES = {"upheld", "overturned", "reviewed", "excluded", "outside the answer
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_VECTOR = re.compile(r"\[[-+\d.,eE\s]*\.[-+\d.,eE\s]*\]")
 _FEW = 10  # rows; fewer may be numbered, or agree, by chance
 _SAMPLE = 2000  # rows on which guesses of people and counts are tried first
 _MOST = 0.8
@@ -288,7 +290,8 @@ class _Column:
         if self.kind == "text" and (most or self.distinct > 20):
             lengths = [(len(cell.split()), len(cell)) for cell in list(self.values or ())[:5000]]
             words, letters = np.mean(lengths, axis=0)
-            self.is_prose = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+            is_long = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+            self.is_prose = is_long and not self.mostly(_VECTOR) and not self._recurs()
         self.is_code = self.is_whole or (self.kind == "text" and not self.is_prose)
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
@@ -296,11 +299,24 @@ class _Column:
         some = list(self.values or ())[:1000] if self.kind == "text" else []
         return bool(some) and sum(map(bool, map(pattern.fullmatch, some))) >= 0.9 * len(some)
 
+    def _recurs(self) -> bool:
+        """Tell whether texts are made of few labels that come again and again, as no prose is."""
+        some = list(self.values or ())[:1000]
+        mark = cells.find_separator(dict.fromkeys(some, 1))
+        sets = [cells.parse_list(cell) or (mark and cell.split(mark)) or [cell] for cell in some]
+        parts = Counter(part.strip() for labels in sets for part in labels)
+        return parts.total() >= 5 * len(parts)
+
     @property
     def names_by_title(self) -> bool:
         """Tell whether the title is one of names or ids."""
         named = (_ID_TITLES | _ITEM_WORDS) & {self.title, *self.words}
         return bool(named) or self.title.endswith("id")
+
+    @property
+    def is_numbered(self) -> bool:
+        """Tell whether the title has a number or a letter of its own, as ``label_2``."""
+        return any(len(word) == 1 or word.isdigit() for word in self.words)
 
     @property
     def is_label(self) -> bool:
@@ -314,8 +330,10 @@ class _Column:
         """What parts labels in a cell; ``"["`` for lists of Python or JSON."""
         if self.kind != "text" or self.is_prose or self.mostly(_PICTURE) or not self.values:
             return None
-        if all(cells.parse_list(cell) is not None for cell in list(self.values)[:200]):
-            return "["
+        lists = [cells.parse_list(cell) for cell in list(self.values)[:200]]
+        if None not in lists:
+            parts = {part for found in lists for part in found or ()}
+            return None if self.mostly(_VECTOR) and len(parts) > len(lists) else "["
         mark = cells.find_separator(self.values)
         holding = sum(count for cell, count in self.values.items() if mark and mark in cell)
         return mark if mark == "|" or holding >= 0.05 * self.filled else None
@@ -427,8 +445,10 @@ class _Guess:
             fitting = [c for c in free if c not in (item, person) and c.is_label]
             fitting = [c for c in fitting if c.distinct < max(item.distinct, 3)]
             fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
+            fitting = [c for c in fitting if self._pairs(person, c) > person.distinct]
             fitting = [c for c in fitting if c.title not in _TRUTH_TITLES]
             fitting = [c for c in fitting if k < titled or self._agree(item, c)]
+            fitting.sort(key=lambda c: not self._agree(item, c))
             fitting.sort(key=lambda c: not _LABEL_WORDS & {c.title, *c.words})
             if fitting and self._pairs(item, person) >= 0.95 * len(self.table):
                 self.take("long", [item.name, fitting[0].name, person.name])
@@ -471,22 +491,28 @@ class _Guess:
 
     def _people(self) -> bool:
         """Find columns with the same labels, which agree on rows more often than by chance."""
-        free = [c for c in self.free() if c.is_code]
+        free = [c for c in self.free() if c.is_code and not _JOINT_WORDS & c.words]
         free = [c for c in free if c.distinct <= 60 and c.title not in _TRUTH_TITLES]
         titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
         values = [{*(c.values or ())} for c in titled]
         shared = {value for value, n in Counter(chain(*values)).items() if n > 1}
-        if len(titled) > 1 and all(len(own & shared) >= len(own) / 2 for own in values):
+        linked: set[str] = set()  # how sure people were is no answer: no label links it to them
+        for own in sorted(values, key=len, reverse=True):
+            linked |= own if not linked or own & linked else set()
+        alike = all(own <= linked and len(own & shared) >= len(own) / 2 for own in values)
+        if len(titled) > 1 and alike:
             self.take("annotators", [c.name for c in titled], "a person by its title")
             return True
-        free = [c for c in free if not (_LABEL_WORDS | {"majority"}) & {c.title, *c.words}]
+        free = [c for c in free if not _LABEL_WORDS & {c.title, *c.words} or c.is_numbered]
         labelled = any(c.title in _LABEL_TITLES for c in self.free())
         for group in _groups(free):
             agreed, compared, holes = _agreement(group)
             numbers = group[0].is_whole
             least = 0.4 if numbers and holes < 0.05 else 0.2
             sure = compared >= 5 and least <= agreed < 1
-            if len(group) > (2 if numbers or labelled else 1) and (sure or holes > 0.9):
+            mixed = len({bool(c.likely_separator) for c in group}) > 1  # 'a/b' beside 'a'
+            most = 2 if numbers or labelled or mixed else 1
+            if len(group) > most and (sure or holes > 0.9):
                 names = sorted((c.name for c in group), key=self.table.names.index)
                 self.take("annotators", names, "same labels as the others, mostly agreeing")
                 return True
@@ -595,6 +621,8 @@ class _Guess:
         if column.kind == "text" and not column.is_prose:
             if column.mostly(_HASH) or (hinted and id_like):
                 return "an id or a hash"
+            if column.mostly(_VECTOR):
+                return "lists of numbers, as texts; give them with embeddings="
             if near:
                 files = column.mostly(_FILE)
                 return "names of files" if files else "another text in nearly every row"
@@ -604,7 +632,9 @@ class _Guess:
 def _names_rows(column: _Column) -> bool:
     """Tell whether a column names the rows: no value twice, and texts, or a title that says so."""
     unique = column.distinct == column.filled == len(column.data)
-    if not column.is_code or not unique or _HASH_WORDS & column.words or column.mostly(_PICTURE):
+    if not column.is_code or not unique or _HASH_WORDS & column.words:
+        return False
+    if column.mostly(_PICTURE) or column.mostly(_VECTOR):
         return False
     texts = column.kind == "text" and column.filled >= _FEW and not column.mostly(_HASH)
     return texts or column.names_by_title
