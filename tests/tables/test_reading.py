@@ -93,6 +93,11 @@ def test_a_named_index_is_a_column_and_columns_of_several_types_are_texts():
     assert texts(read_table(frame)) == {"key": ["p", "q", "r"], "o": ["1", "x", None]}
 
 
+def test_intervals_are_categories():
+    frame = pd.DataFrame({"w": pd.cut(pd.Series([1.0, 2.0, None]), [0, 1, 2])})
+    assert texts(read_table(frame)) == {"w": ["(0, 1]", "(1, 2]", None]}
+
+
 def test_what_is_no_table():
     twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
     for wrong in (np.zeros(3), 5, None, ["a"], {"a": [1], "b": [1, 2]}, {"a": 1}, twice):

@@ -645,6 +645,9 @@ def _read_frame(source: Any) -> Table:
                 name, objects = as_text(series.name), series.dtype == nw.Object
                 try:
                     columns[name] = series.to_list() if objects else series.to_arrow()
+                    inner = getattr(getattr(columns[name], "type", None), "value_type", None)
+                    if isinstance(inner, pa.BaseExtensionType):  # intervals, as of pandas.cut
+                        columns[name] = pa.array(series.to_native().cat.rename_categories(str))
                 except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
                     columns[name] = series.to_list()
         data = _from_columns("the table", columns)
