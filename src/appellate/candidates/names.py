@@ -64,6 +64,13 @@ def name_array(names: Sequence[Any] | NDArray[Any], *, text: bool = True) -> NDA
     return object_array(values)
 
 
+def label_vector(labels: Any) -> NDArray[Any]:
+    """Return one label a row, each as it is: beside texts, numpy makes a text of NaN and of 1."""
+    kinds = set(map(type, labels)) if isinstance(labels, (list, tuple)) else set()
+    texts = {kind for kind in kinds if issubclass(kind, str)}
+    return object_array(labels) if texts and texts != kinds else np.asarray(labels)
+
+
 def factorize(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
     """Return the distinct labels and, for every label, its position among them."""
     if isinstance(labels, np.ndarray):
