@@ -155,6 +155,14 @@ def encode(
     return place[codes], classes
 
 
+def number_groups(groups: Any) -> NDArray[np.intp]:
+    """Number the groups of rows, from 0 on; a row whose group is missing stands alone, below 0."""
+    values = groups if isinstance(groups, list) else np.asarray(groups)
+    rows = np.arange(len(values))
+    codes = encode(values, None, rows)[0]
+    return np.where(codes < 0, -1 - rows, codes)
+
+
 def distinct_names(values: Any, word: str) -> NDArray[Any]:
     """Check a sequence of distinct hashable names, such as `classes`.
 
