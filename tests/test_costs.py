@@ -101,6 +101,17 @@ def test_errors_say_what_to_do(cost, classes, said):
         cost_matrix(cost, classes)
 
 
+def test_names_of_a_data_frame_say_which_cost_is_which():
+    pd = pytest.importorskip("pandas")
+    matrix = np.array([[0, 1, 5], [1, 0, 1], [2, 1, 0]])
+    frame = pd.DataFrame(matrix, index=[30, 20, 10], columns=[30, 20, 10])
+    for classes in ([10, 20, 30], ["10", "20", "30"]):
+        np.testing.assert_array_equal(cost_matrix(frame, classes), matrix[::-1, ::-1])
+    np.testing.assert_array_equal(cost_matrix(pd.DataFrame(matrix), [10, 20, 30]), matrix)
+    with pytest.raises(ValueError, match=r"index 30, 20, 10, but the classes are a, b, c\."):
+        cost_matrix(frame, ["a", "b", "c"])
+
+
 def test_descriptions():
     assert [describe_cost(c) for c in (None, "within:3", {"a": "b/a"}, np.eye(3))] == [
         "",

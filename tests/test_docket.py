@@ -160,6 +160,11 @@ def test_truth_that_is_not_known_is_neither_right_nor_wrong():
     assert frame["appeal_correct"][0] == known[0]
 
 
+def test_nan_beside_texts_alone_is_not_known_either():
+    docket = make_docket(truth=["a", float("nan"), "a", "c"]).columns()
+    assert docket["appeal_correct"][1] is None
+
+
 def test_class_numbers_are_no_truth_of_named_classes():
     with pytest.raises(TypeError, match=r"truth has values such as 0, but the classes are 'a'"):
         make_docket(truth=[0, 1, None, 2])

@@ -355,6 +355,19 @@ def test_covering_uses_the_groups():
         clone(sure).fit(X, candidates, groups=np.zeros(len(X)))
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), " "])
+def test_rows_without_a_group_stand_alone(missing):
+    X, candidates, _, bags = make_bags(spread=2.5)
+    gone = np.arange(len(X) - 8, len(X))  # of different candidates
+    names = [missing if i in gone else f"{bag:03}" for i, bag in enumerate(bags)]
+    alone = np.where(np.isin(np.arange(len(X)), gone), -1 - np.arange(len(X)), bags)
+    found, expected = (
+        JuryClassifier("kernel", covering=True, random_state=0).fit(X, candidates, groups=each)
+        for each in (names, alone)
+    )
+    np.testing.assert_array_equal(found.confidence_, expected.confidence_)
+
+
 def test_folds_keep_groups_whole():
     groups = np.repeat(np.arange(11), 5)
     fold = make_folds(55, 4, groups, np.random.RandomState(0))

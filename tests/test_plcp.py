@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -204,6 +205,26 @@ def test_score_of_strings_and_frames(container):
     assert model.score(X, names[truth]) == 1.0
     assert model.score(X, frame) == 1.0
     assert model.score(X, ["|".join(names[row]) for row in candidates]) == 1.0
+
+
+def test_score_of_a_column_is_that_of_its_labels_as_in_fit(data):
+    X, _, truth = data
+    column = truth[:, np.newaxis]
+    with pytest.warns(DataConversionWarning):
+        model = SUREClassifier().fit(X, column)
+    with pytest.warns(DataConversionWarning) as caught:
+        assert model.score(X, column) == model.score(X, truth)
+    assert caught[0].filename == __file__
+
+
+def test_columns_of_a_matrix_are_no_names_where_classes_have_names(data):
+    X, candidates, truth = data
+    wider = np.hstack([candidates, candidates[:, :1]])
+    for model in (SUREClassifier().fit(X, truth.astype(str)), SUREClassifier().fit(X, truth + 1)):
+        with pytest.raises(ValueError, match="5 names, but the matrix has 6 columns"):
+            model.score(X, wider)
+    model = SUREClassifier().fit(X, candidates)
+    assert model.score(X, wider) == model.score(X, candidates)
 
 
 def test_supervision_reaches_the_base(data):

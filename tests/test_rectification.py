@@ -455,6 +455,8 @@ def test_items_of_groups_can_be_decided():
     decided = run.decide({0: "cat", 5: None, 9: "owl"})
     assert decided.labels["label"][[0, 9]].tolist() == ["cat", "owl"]
     assert decided.scores["outcomes"]["reviewed"] == 2
+    table["page"] = table["page"].where(table.index < 70)  # ten of no page, of different sets
+    assert len(appellate.rectify(table, candidates="maybe", groups="page").labels) == 80
 
 
 def test_a_label_that_nobody_named_differs_from_every_rival(crowd):

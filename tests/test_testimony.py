@@ -715,3 +715,9 @@ def test_shared_errors_by_answers_against_a_literal_computation():
     gaps = {s: best - each for s, each in explained.items()}
     assert found == max(s for s, g in gaps.items() if g.mean() <= 3 * g.std() / np.sqrt(200))
     assert found < 0.4
+
+
+def test_numbers_whose_deviation_overflows_are_refused():
+    X = np.repeat([[-1e200], [1e200]], 4, axis=0)  # divided by an infinite deviation: all alike
+    with pytest.raises(ValueError, match="too large for float64: scale the features"):
+        TestimonyClassifier().fit(X, ["a"] * 4 + ["b"] * 4)

@@ -281,7 +281,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         class that `fit` has not seen is never predicted.
         """
         columns = self._predict_columns(X)
-        sets = read_sets(y, self.classes_)
+        sets = read_sets(ravel_column(y, stacklevel=3), self.classes_)
         check_length(sets, len(columns))
         covered = sets.matrix[np.arange(len(columns)), columns]
         weights = None if sample_weight is None else np.asarray(sample_weight)
@@ -696,7 +696,7 @@ def _warn_of_orders(X: Any, y: Any) -> None:
     )
 
 
-def ravel_column(y: Any) -> Any:
+def ravel_column(y: Any, stacklevel: int = 6) -> Any:
     """Read an (n, 1) array or frame as a vector of labels, with scikit-learn's warning."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     read = isinstance(y, CandidateSets | Answers) or sp.issparse(y)
@@ -706,7 +706,7 @@ def ravel_column(y: Any) -> Any:
         "A column-vector y was passed when a 1d array was expected. It is read as one label "
         "a row; pass y.ravel() to say so.",
         DataConversionWarning,
-        stacklevel=6,
+        stacklevel=stacklevel,
     )
     return np.asarray(y).ravel()
 
@@ -716,6 +716,9 @@ def read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
     try:
         return as_candidates(y, classes=classes)
     except ValueError:
+        unnamed = getattr(y, "ndim", 0) == 2 and not hasattr(y, "columns")
+        if unnamed and not np.array_equal(classes, np.arange(len(classes))):
+            raise  # a number of its columns is no name of a class
         sets = as_candidates(y)
         place = {name: j for j, name in enumerate(sets.class_names.tolist())}
         matrix = np.zeros((len(sets), len(classes)), dtype=bool)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._text import did_you_mean
+from appellate._text import did_you_mean, listing
 from appellate.numerics.entries import CandidateEntries, Values
 
 __all__ = ["cost_matrix"]
@@ -45,7 +45,7 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
           from one to the other in the tree.
         - a mapping of every class name to such a path: the same.
         - (l, l) matrix: row k, column j holds the cost of saying j where k is true; nothing
-          may cost less than the truth itself.
+          may cost less than the truth itself. Index and columns of a data frame name them.
 
         The distance is that of the values if all class names are numbers (or texts of
         numbers), else that of their places among the classes. Texts are sorted unless the
@@ -194,6 +194,17 @@ def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
             f"the cost matrix has shape {matrix.shape}, but there are {l} classes: it needs one "
             f"row for every true and one column for every predicted label, ({l}, {l})."
         )
+    texts = list(map(str, names))
+    for axis, word in enumerate(("index", "columns") if hasattr(cost, "loc") else ()):
+        titles = list(map(str, getattr(cost, word)))  # a data frame says which is which
+        if titles in (texts, list(map(str, range(l)))):
+            continue
+        if sorted(titles) != sorted(texts):
+            raise ValueError(
+                f"the cost matrix has the {word} {listing(titles)}, but the classes are "
+                f"{listing(texts)}. Name them alike, or pass cost.to_numpy()."
+            )
+        matrix = matrix.take([titles.index(text) for text in texts], axis=axis)
     for k, j in np.argwhere(~np.isfinite(matrix)):
         raise ValueError(
             f"the cost of saying {names[j]!r} where {names[k]!r} is true is not finite."

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.candidates.names import is_missing
+from appellate.candidates.names import is_missing, label_vector
 from appellate.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries
 
@@ -107,7 +107,7 @@ class Docket:
         if self.truth is None:
             return
         # Class numbers never agree with class names, as if all were wrong.
-        known = [value for value in np.asarray(self.truth).tolist() if not is_missing(value)]
+        known = [value for value in label_vector(self.truth).tolist() if not is_missing(value)]
         names = self.class_names.tolist()
         texts, numbers = (
             [all(isinstance(v, kind) for v in values) for values in (known, names)]
@@ -171,7 +171,7 @@ class Docket:
             "round": np.where(differs.any(axis=0), last + 1, 0),
         }
         if self.truth is not None:
-            truth = table["truth"] = np.asarray(self.truth)
+            truth = table["truth"] = label_vector(self.truth)
             known = ~np.fromiter(map(is_missing, truth.tolist()), dtype=bool, count=n)
             for label in ("verdict", "appeal"):
                 right = np.asarray(table[label] == truth, dtype=bool)

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
 from appellate.base import COUNT, SHARE, AppealClassifier, ProbabilityModel, Result
+from appellate.candidates.names import number_groups
 from appellate.costs import candidate_costs
 from appellate.evidence import (
     TAUS,
@@ -538,7 +539,8 @@ class JuryClassifier(AppealClassifier):
         supervision : array-like, shape (n, l), default=None
             Confidence to start from: rows on the simplex over the candidates.
         groups : array-like, shape (n,), default=None
-            Photo, page or recording of every row. Rows of a group are held out together.
+            Photo, page or recording of every row. Rows of a group are held out together; a row
+            without one (None, NaN, a blank) stands alone.
         evidence : array-like, shape (n, l), default=None
             Log-likelihoods of what else is known of every label; they add to what the sets say.
 
@@ -602,6 +604,7 @@ class JuryClassifier(AppealClassifier):
             raise ValueError(
                 f"groups has {len(groups)} values; it needs one for every of {n} rows."
             )
+        groups = None if groups is None else number_groups(groups)
         fold = make_folds(n, self.n_folds, groups, rng)
         ways = {False: [None], True: [groups]}.get(self.covering, [None, groups])
         divided, tau = [Replicas.split(evidence, fold, each) for each in ways], self.ambiguity

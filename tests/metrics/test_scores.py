@@ -20,8 +20,10 @@ from appellate.metrics import (
     correction_ratio,
     covering_rate,
     expected_calibration_error,
+    expected_cost,
     tolerance_accuracy,
 )
+from appellate.model_selection import with_truth
 
 N, L = 8, 4
 labels = st.lists(st.integers(0, L - 1), min_size=N, max_size=N)
@@ -35,6 +37,15 @@ def probability_matrices(draw):
 
 
 # -- accuracy and tolerance ---------------------------------------------------------------
+
+
+def test_labels_of_several_types_in_a_list_stay_what_they_are():
+    truth, predicted = ["a", 1, 2.5], np.array(["a", 1, 2.5], dtype=object)
+    assert accuracy(truth, predicted) == accuracy(predicted, truth) == 1
+    assert expected_cost(truth, predicted, None) == 0
+    assert covering_rate([["a", 1], [1], [2.5]], truth) == 1
+    assert approximated_accuracy([["a"], [1], [2.5]], np.eye(3), classes=truth) == 1
+    assert with_truth([["a", 1], [1], [2.5]], truth).truth.tolist() == truth
 
 
 @given(labels, labels)

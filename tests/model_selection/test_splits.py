@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_score
 
-from appellate import SUREClassifier, as_candidates
+from appellate import PLKNNClassifier, SUREClassifier, as_candidates
 from appellate.candidates import CandidateSets
 from appellate.model_selection import (
     CandidateKFold,
@@ -188,6 +188,20 @@ def test_hold_out_keeps_containers_and_classes():
     np.testing.assert_array_equal(polars_train.to_numpy(), X_train.to_numpy())
     assert [len(X_test), *map(len, lists)] == [5, 15, 5]
     assert y_train.class_names.tolist() == y_test.class_names.tolist() == ["a", "b", "c"]
+
+
+def test_arrow_tables_are_split_as_frames_are():
+    X, candidates, _ = make_clusters(n_samples=20)
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"v": X[:, 0], "w": X[:, 1]})
+    X_train, _, _, _, v_train, _ = candidate_train_test_split(
+        table, candidates, table["v"], test_size=5, random_state=3
+    )
+    assert X_train["v"].to_pylist() == v_train.to_pylist()
+    found, expected = (
+        cross_val_predict(PLKNNClassifier(), Z, candidates) for Z in (table, X[:, :2])
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("test_size", [0, 1.0, 4, -1, 0.01, True])

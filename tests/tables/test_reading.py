@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -93,9 +94,20 @@ def test_a_named_index_is_a_column_and_columns_of_several_types_are_texts():
     assert texts(read_table(frame)) == {"key": ["p", "q", "r"], "o": ["1", "x", None]}
 
 
+def test_intervals_are_categories():
+    frame = pd.DataFrame({"w": pd.cut(pd.Series([1.0, 2.0, None]), [0, 1, 2])})
+    assert texts(read_table(frame)) == {"w": ["(0, 1]", "(1, 2]", None]}
+
+
+@pytest.mark.parametrize("titles", [["a", "a"], [0, "0"]])
+def test_a_title_of_pandas_that_comes_twice_is_named(titles):
+    message = f"the table has several columns called '{titles[1]}'. Give each its own title."
+    with pytest.raises(TableError, match=re.escape(message)):
+        read_table(pd.DataFrame([[1, 2]], columns=titles))
+
+
 def test_what_is_no_table():
-    twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
-    for wrong in (np.zeros(3), 5, None, ["a"], {"a": [1], "b": [1, 2]}, {"a": 1}, twice):
+    for wrong in (np.zeros(3), 5, None, ["a"], {"a": [1], "b": [1, 2]}, {"a": 1}):
         with pytest.raises(TableError, match=r"is no table \(.*Give a path, a data frame"):
             read_table(wrong)
     with pytest.raises(TableError, match="half a letter"):

@@ -64,6 +64,13 @@ def name_array(names: Sequence[Any] | NDArray[Any], *, text: bool = True) -> NDA
     return object_array(values)
 
 
+def label_vector(labels: Any) -> NDArray[Any]:
+    """Return one label a row, each as it is: beside texts, numpy makes a text of NaN and of 1."""
+    kinds = set(map(type, labels)) if isinstance(labels, (list, tuple)) else set()
+    texts = {kind for kind in kinds if issubclass(kind, str)}
+    return object_array(labels) if texts and texts != kinds else np.asarray(labels)
+
+
 def factorize(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
     """Return the distinct labels and, for every label, its position among them."""
     if isinstance(labels, np.ndarray):
@@ -146,6 +153,14 @@ def encode(
             "Add it to `classes` or correct the rows."
         )
     return place[codes], classes
+
+
+def number_groups(groups: Any) -> NDArray[np.intp]:
+    """Number the groups of rows, from 0 on; a row whose group is missing stands alone, below 0."""
+    values = groups if isinstance(groups, list) else np.asarray(groups)
+    rows = np.arange(len(values))
+    codes = encode(values, None, rows)[0]
+    return np.where(codes < 0, -1 - rows, codes)
 
 
 def distinct_names(values: Any, word: str) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from appellate.candidates import check_length
+from appellate.candidates.names import factorize, label_vector, ordered
 from appellate.costs import cost_matrix, is_within
 from appellate.metrics import _reading as reading
 from appellate.metrics.paired import PairedComparison, paired_comparison, read_scores
@@ -194,7 +195,8 @@ def expected_cost(
     5.0
     """
     true, guess = reading.paired(truth=truth, predicted=predicted)
-    names = np.unique(np.concatenate([true, guess])) if classes is None else np.asarray(classes)
+    found = list(factorize(np.concatenate([true, guess]))[0])
+    names = label_vector(ordered(found) if classes is None else classes)
     matrix = cost_matrix(cost, names)
     if matrix is None:
         return float(np.mean(true != guess))
@@ -329,7 +331,7 @@ def expected_calibration_error(
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins!r}; it must be 1 or more.")
     chances = reading.check_probabilities(probabilities)
-    names = np.arange(chances.shape[1]) if classes is None else np.asarray(classes)
+    names = np.arange(chances.shape[1]) if classes is None else label_vector(classes)
     if len(names) != chances.shape[1]:
         raise ValueError(f"probabilities has {chances.shape[1]} columns for {len(names)} classes.")
     true, guess = reading.paired(truth=truth, predicted=names[chances.argmax(axis=1)])
@@ -374,7 +376,7 @@ def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None)
     0.5
     """
     sets = reading.read_sets(candidates, classes)
-    labels = np.asarray(predicted)
+    labels = label_vector(predicted)
     check_length(sets, len(labels))
     columns = reading.find_columns(labels, sets.class_names)
     covered = sets.matrix[np.arange(len(columns)), columns] & (columns >= 0)

@@ -10,11 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from appellate.candidates import CandidateSets, as_candidates, check_length, name_rows
+from appellate.candidates.names import label_vector
 
 
 def paired(**named: ArrayLike) -> list[NDArray[Any]]:
     """Read 1-D arrays of one length, all of them text or none."""
-    arrays = {name: np.asarray(values) for name, values in named.items()}
+    arrays = {name: label_vector(values) for name, values in named.items()}
     *first, last = arrays
     who, shapes = f"{', '.join(first)} and {last}", {array.shape for array in arrays.values()}
     if len(shapes) > 1 or arrays[last].ndim != 1:
@@ -71,7 +72,7 @@ def read_ordered(
     """Read ordered labels as numbers: their values, or their places in an order."""
     true, guess = paired(truth=truth, predicted=predicted)
     if order is not None:
-        names = np.asarray(order)
+        names = label_vector(order)
         true, guess = (find_columns(labels, names, "order") for labels in (true, guess))
     elif not all(labels.dtype.kind in "biuf" for labels in (true, guess)):
         raise ValueError(
@@ -89,7 +90,7 @@ def arrange_candidates(candidates: Any, classes: Any, scores: NDArray[Any]) -> N
     """Candidate matrix with the columns of the scores; a class unknown to it is empty."""
     sets = read_sets(candidates, classes)
     check_length(sets, len(scores))
-    names = sets.class_names if classes is None else np.asarray(classes)
+    names = sets.class_names if classes is None else label_vector(classes)
     if len(names) != scores.shape[1]:
         raise ValueError(
             f"there are {scores.shape[1]} columns of scores for {len(names)} classes; "

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from appellate import metrics
 from appellate.base import read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
+from appellate.candidates.names import label_vector
 from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
 
 
@@ -190,7 +191,7 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
     >>> cross_val_score(SUREClassifier(), X, judged, scoring=scorer, cv=CandidateKFold(3))
     array([1., 1., 1.])
     """
-    sets, labels = as_candidates(y), np.asarray(truth)
+    sets, labels = as_candidates(y), label_vector(truth)
     if labels.ndim != 1:
         raise ValueError(f"truth has shape {labels.shape}; it needs one label a row.")
     check_length(sets, len(labels))

@@ -302,4 +302,6 @@ def take_rows(rows: Any, chosen: NDArray[np.intp]) -> Any:
         return rows.iloc[chosen]
     if hasattr(rows, "tocsr"):
         return rows.tocsr()[chosen]
+    if hasattr(rows, "to_pylist"):  # Arrow's `[]` takes no row numbers
+        return rows.take(chosen)
     return rows[chosen] if hasattr(rows, "shape") else [rows[i] for i in chosen]

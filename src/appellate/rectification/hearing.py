@@ -23,6 +23,7 @@ from appellate._text import import_extra
 from appellate.bases import make_base
 from appellate.bases.aggd import AGGDClassifier
 from appellate.bases.sure import SUREClassifier
+from appellate.candidates.names import number_groups
 from appellate.docket import Docket, free_separator
 from appellate.jury import JuryClassifier
 from appellate.numerics import work
@@ -175,7 +176,7 @@ def judge(
             "from what is left. Take some of them back (decision 'clear')."
         )
     if case.method == "jury" and case.groups is not None:
-        groups = np.unique(case.groups, return_inverse=True)[1]
+        groups = number_groups(case.groups)
         if review is not None:  # items beside a decided one share no set with it: all stand alone
             settled = review.decisions.rows[review.decisions.labels >= 0]
             alone = np.flatnonzero(np.isin(groups, groups[settled]))

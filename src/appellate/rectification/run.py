@@ -120,7 +120,8 @@ def rectify(
         `appellate.tables.embed_pictures`. By default pictures are only shown, unless there is
         nothing else to learn from: then histograms are taken, which tell little.
     groups : str, default=None
-        Column of groups, such as the photograph that a face is from.
+        Column of groups, such as the photograph that a face is from; a row with an empty cell
+        stands alone.
     separator, missing : str, default=None
         What parts the labels in a cell, and what stands for no label.
     delimiter, encoding, decimal, sheet, question : str, default=None

@@ -270,10 +270,7 @@ def read_table(
     names = [str(name).strip() for name in data.column_names]
     kept = [i for i, name in enumerate(data.column_names) if not _INDEX.fullmatch(name)]
     kept = [i for i in kept if names[i] or i == 0 or data.column(i).null_count < len(data)]
-    twice = [name for name, n in Counter(names[i] for i in kept).items() if n > 1]
-    if twice:
-        what = "without a title" if twice == [""] else f"called {name_some(twice)}"
-        raise TableError(f"{table.source} has several columns {what}. Give each its own title.")
+    _refuse_repeated(table.source, [names[i] for i in kept])
     if not len(data) or not kept:
         raise TableError(f"{table.source} has a header but no rows. Give at least two rows.")
     data = data.select(kept).rename_columns([names[i] for i in kept])
@@ -628,7 +625,16 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
     return replace(table, data=data, sheet=name, notes=notes, lines=lines)
 
 
+def _refuse_repeated(source: str, titles: Sequence[str]) -> None:
+    twice = [title for title, n in Counter(titles).items() if n > 1]
+    if twice:
+        what = "without a title" if twice == [""] else f"called {name_some(twice)}"
+        raise TableError(f"{source} has several columns {what}. Give each its own title.")
+
+
 def _read_frame(source: Any) -> Table:
+    if hasattr(source, "iloc"):  # pandas has any titles, twice, or 0 beside "0"
+        _refuse_repeated("the table", [as_text(title) for title in getattr(source, "columns", ())])
     try:
         columns: Mapping[Any, Any]
         if isinstance(source, Mapping):
@@ -645,6 +651,9 @@ def _read_frame(source: Any) -> Table:
                 name, objects = as_text(series.name), series.dtype == nw.Object
                 try:
                     columns[name] = series.to_list() if objects else series.to_arrow()
+                    inner = getattr(getattr(columns[name], "type", None), "value_type", None)
+                    if isinstance(inner, pa.BaseExtensionType):  # intervals, as of pandas.cut
+                        columns[name] = pa.array(series.to_native().cat.rename_categories(str))
                 except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
                     columns[name] = series.to_list()
         data = _from_columns("the table", columns)

@@ -13,6 +13,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from appellate.base import Model
 from appellate.candidates import Answers, CandidateSets
+from appellate.numerics.kernels import check_magnitude
 from appellate.numerics.smoothers import Regressor
 from appellate.problem import Kernel, Problem
 from appellate.testimony.people import (
@@ -54,6 +55,7 @@ class Regressions:
         ridges: tuple[float, ...] = RIDGES,
     ) -> None:
         rows = np.asarray(X, dtype=np.float64)
+        check_magnitude(rows)
         deviation = rows.std(axis=0)
         self.centre, self.deviation = rows.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
         self.kernel, self.ridges, self.n_labels = kernel, ridges, n_labels
