@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.io
 from sklearn.datasets import load_digits
 
 from appellate.bases import available_bases
@@ -362,6 +363,25 @@ def test_equal_problems_have_equal_fingerprints(table):
     assert first.fingerprint() == again.fingerprint()
     table.write_text(table.read_text().replace("0.", "0.0", 1))
     assert problems.load_own(str(table), truth="label").fingerprint() != first.fingerprint()
+
+
+def test_compare_takes_the_variables_of_a_mat_file(tmp_path, capsys):
+    """Names ended in a traceback; a file without truth, or with truth outside, was refused."""
+    rng = np.random.RandomState(0)
+    truth = np.eye(3)[rng.randint(3, size=40)]
+    sets = np.maximum(truth, rng.rand(40, 3) < 0.3)
+    sets[0] = 1 - truth[0]
+    content = {"x": truth + rng.normal(size=(40, 3)) / 3, "sets": sets.T}
+    scipy.io.savemat(tmp_path / "mine.mat", content)
+    command = ["compare", str(tmp_path / "mine.mat"), "--features", "x", "--candidates", "sets"]
+    command += ["--methods", "knn", "--json", *QUICK, "--out", str(tmp_path / "out")]
+    assert run(command) == 0, capsys.readouterr().err
+    assert {row["score"] for row in json.loads(capsys.readouterr().out)["table"]} == {"covering"}
+    scipy.io.savemat(tmp_path / "mine.mat", content | {"gold": truth.T})
+    assert run([*command, "--truth", "gold"]) == 0, capsys.readouterr().err
+    assert {row["score"] for row in json.loads(capsys.readouterr().out)["table"]} == {"test"}
+    assert run([*command, "--truth", "target"]) == 2
+    assert "no variable 'target'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["separator", "id", "ignore"])
