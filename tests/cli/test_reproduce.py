@@ -307,6 +307,7 @@ def test_compare_without_truth(table, tmp_path, capsys):
         (["--methods", "nope"], ", records."),
         (["--methods", "sure:rounds=3"], "rounds"),
         (["--methods", "sure:3"], "parameter=value"),
+        (["--methods", "knn,testimony"], "testimony needs answers of people, but 'own' has"),
         (["--truth", "lable"], "label"),
         (["--truth", "label", "--ignore", "a,b"], "has no column to learn from"),
         (["--candidates", "a", "--truth", "a"], "A column has one role"),
@@ -352,6 +353,13 @@ def test_compare_reads_any_table(tmp_path, capsys):
     assert scores["SURE-PLCP"] > 0.8
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "40 samples, 2 features, 3 classes" in page
+    rivals = [row["method"] for row in found["training_rows"] if "rival" in row["method"]]
+    assert rivals == ["rival: random candidate", "rival: majority vote", "rival: testimony"]
+    assert run([*command, "--methods", "testimony", "--out", str(out), *QUICK, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for rows in found.values():  # chosen and as a rival it stood there twice, once with no scores
+        named = [row["method"] for row in rows if "testimony" in row["method"]]
+        assert named == ["testimony"]
     command += ["--no-scaling", "--out", str(out)]
     assert run(command) == 2
     assert "only if all are numbers and none is missing" in capsys.readouterr().err
