@@ -112,7 +112,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
         (["all", "--datasets", ""], "unknown data set ''"),
         (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
         (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),
-        (["all", "--datasets", "msrcv2"], "none of the data sets that this needs is there"),
+        (["all", "--datasets", "msrcv2"], "needs is there.\nmsrcv2 is not in the data home"),
         (["sensitivity", "--datasets", "fgnet"], "needs Lost. Choose it too: --datasets fgnet,lo"),
         (["all", "--splits", "0"], "0 is not in the range"),
         (["all", "--backend", "ray"], "'ray' is not one of"),
