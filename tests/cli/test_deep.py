@@ -310,6 +310,7 @@ def test_mistakes(arguments, message, npz, tmp_path, capsys, monkeypatch):
     assert run(["deep", "train", *given, "--out", str(folder)]) == 2
     said = capsys.readouterr()
     assert message in said.err
+    assert ("The rows are vectors" in said.err) == ("network" in arguments[-1])
     assert not said.out
     assert not folder.exists()
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.io
 from sklearn.datasets import load_digits
 
 from appellate.bases import available_bases
@@ -111,7 +112,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
         (["all", "--datasets", ""], "unknown data set ''"),
         (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
         (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),
-        (["all", "--datasets", "msrcv2"], "none of the data sets that this needs is there"),
+        (["all", "--datasets", "msrcv2"], "needs is there.\nmsrcv2 is not in the data home"),
         (["sensitivity", "--datasets", "fgnet"], "needs Lost. Choose it too: --datasets fgnet,lo"),
         (["all", "--splits", "0"], "0 is not in the range"),
         (["all", "--backend", "ray"], "'ray' is not one of"),
@@ -306,6 +307,10 @@ def test_compare_without_truth(table, tmp_path, capsys):
         (["--methods", "nope"], ", records."),
         (["--methods", "sure:rounds=3"], "rounds"),
         (["--methods", "sure:3"], "parameter=value"),
+        (["--methods", ""], "unknown method ''. Known are jury, "),
+        (["--methods", "knn:n_neighbors=few"], "'n_neighbors' parameter of PLKNNClassifier must"),
+        (["--methods", "jury:n_folds=0"], "'n_folds' parameter of JuryClassifier must be"),
+        (["--methods", "knn,testimony"], "testimony needs answers of people, but 'own' has"),
         (["--truth", "lable"], "label"),
         (["--truth", "label", "--ignore", "a,b"], "has no column to learn from"),
         (["--candidates", "a", "--truth", "a"], "A column has one role"),
@@ -351,6 +356,13 @@ def test_compare_reads_any_table(tmp_path, capsys):
     assert scores["SURE-PLCP"] > 0.8
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "40 samples, 2 features, 3 classes" in page
+    rivals = [row["method"] for row in found["training_rows"] if "rival" in row["method"]]
+    assert rivals == ["rival: random candidate", "rival: majority vote", "rival: testimony"]
+    assert run([*command, "--methods", "testimony", "--out", str(out), *QUICK, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for rows in found.values():  # chosen and as a rival it stood there twice, once with no scores
+        named = [row["method"] for row in rows if "testimony" in row["method"]]
+        assert named == ["testimony"]
     command += ["--no-scaling", "--out", str(out)]
     assert run(command) == 2
     assert "only if all are numbers and none is missing" in capsys.readouterr().err
@@ -362,6 +374,25 @@ def test_equal_problems_have_equal_fingerprints(table):
     assert first.fingerprint() == again.fingerprint()
     table.write_text(table.read_text().replace("0.", "0.0", 1))
     assert problems.load_own(str(table), truth="label").fingerprint() != first.fingerprint()
+
+
+def test_compare_takes_the_variables_of_a_mat_file(tmp_path, capsys):
+    """Names ended in a traceback; a file without truth, or with truth outside, was refused."""
+    rng = np.random.RandomState(0)
+    truth = np.eye(3)[rng.randint(3, size=40)]
+    sets = np.maximum(truth, rng.rand(40, 3) < 0.3)
+    sets[0] = 1 - truth[0]
+    content = {"x": truth + rng.normal(size=(40, 3)) / 3, "sets": sets.T}
+    scipy.io.savemat(tmp_path / "mine.mat", content)
+    command = ["compare", str(tmp_path / "mine.mat"), "--features", "x", "--candidates", "sets"]
+    command += ["--methods", "knn", "--json", *QUICK, "--out", str(tmp_path / "out")]
+    assert run(command) == 0, capsys.readouterr().err
+    assert {row["score"] for row in json.loads(capsys.readouterr().out)["table"]} == {"covering"}
+    scipy.io.savemat(tmp_path / "mine.mat", content | {"gold": truth.T})
+    assert run([*command, "--truth", "gold"]) == 0, capsys.readouterr().err
+    assert {row["score"] for row in json.loads(capsys.readouterr().out)["table"]} == {"test"}
+    assert run([*command, "--truth", "target"]) == 2
+    assert "no variable 'target'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["separator", "id", "ignore"])

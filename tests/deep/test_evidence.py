@@ -486,5 +486,5 @@ def test_bags_or_flips():
     assert choose_flip(configuration, "cifar10", None) == 0.1
     with pytest.raises(RunError, match="not both"):
         choose_flip(configuration, "cifar10", 0.3, 4)
-    with pytest.raises(RunError, match="of its own"):
+    with pytest.raises(RunError, match="of its own: leave bag-size out"):
         choose_flip(configuration, "mine.npz", None, 4)

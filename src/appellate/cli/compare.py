@@ -77,7 +77,7 @@ def compare(
         chosen = read_methods(methods)
         columns = {name: value for name, value in given.items() if value is not None}
         problem = load_own(data, scale=not no_scaling, **columns)
-    tables = make_comparison(problem, chosen)
+        tables = make_comparison(problem, chosen)
     numbers = range(seed, seed + splits)
     runs = plan([problem.name], (m for table in tables for m in table.methods()), numbers)
     path, problems = store or out / STORE, {problem.name: problem}

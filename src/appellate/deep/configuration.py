@@ -287,17 +287,18 @@ def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> None
     from appellate.deep.streams import isolated
 
     inputs, cpu = ArrayInputs(X[:2]), torch.device("cpu")
-    settled = classifier._settled(inputs.row_shape)
+    settled, advice = classifier._settled(inputs.row_shape), ""
     try:
         torch.zeros(1, device=settled.run.find_device())
+        if X.ndim == 2:
+            advice = " The rows are vectors: set network=mlp, and no augmentation."
         with isolated(cpu):
             (images,) = inputs.batches([np.arange(len(inputs))], cpu)
             for name in settled.augmentation:
                 make_augmentation(name)(images)
             settled.network.make(inputs.row_shape, n_classes)
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
-        vectors = " The rows are vectors: set network=mlp, and no augmentation."
-        raise ConfigurationError(f"{error}{vectors if X.ndim == 2 else ''}") from error
+        raise ConfigurationError(f"{error}{advice}") from error
 
 
 def _read(name: str) -> dict[str, Any]:

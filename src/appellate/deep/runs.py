@@ -57,7 +57,10 @@ def choose_flip(
     """Return the flip probability; None for data that have candidate sets, and for bags."""
     if not needs_flips(source):
         if flip is not None or bag_size is not None:
-            raise RunError(f"'{Path(source).name}' has candidate sets of its own: leave flip out.")
+            given = "flip" if bag_size is None else "bag-size"
+            raise RunError(
+                f"'{Path(source).name}' has candidate sets of its own: leave {given} out."
+            )
         return None
     if flip is not None and bag_size is not None:
         raise RunError("give a flip probability or the size of bags, not both.")

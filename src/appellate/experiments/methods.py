@@ -319,7 +319,8 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
     known = ["jury", "testimony", *available_bases(), *DEEP]
     found: list[Method] = []
-    for part in filter(None, map(str.strip, parts)):
+    each: Any
+    for part in list(filter(None, map(str.strip, parts))) or [""]:  # which is no method
         name, settings = parse_method(part)
         name = name if name in known else resolve(name, known, "method")
         if name in DEEP:
@@ -334,7 +335,10 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
             chosen.append(coupled_auto(name, **settings))
         try:
             for method in chosen:
-                method.build(0)
+                model = method.build(0)
+                for each in (model, getattr(model, "estimator", None)):
+                    if hasattr(each, "_parameter_constraints"):
+                        each._validate_params()  # as fit does, but before the work
         except TypeError as error:
             raise ValueError(str(error)) from error
         found += chosen

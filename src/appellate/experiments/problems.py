@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from appellate.candidates import Answers, as_answers
 from appellate.datasets.catalogue import known_datasets
 from appellate.datasets.home import resolve, simplify
+from appellate.datasets.matfiles import read_mat
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,10 +224,13 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
 
     path = Path(source)
     if path.suffix.lower() == ".mat":
-        strange = options.keys() - {"candidates", "truth"}
+        strange = options.keys() - {"features", "candidates", "truth"}
         if strange:
             raise ValueError(f"{min(strange)} is for tables, but '{source}' is none.")
-        data = datasets.load_partial_mat(path, **options)
+        one: Any = {k: ",".join([v] if isinstance(v, str) else v) for k, v in options.items()}
+        if "truth" not in one and "target" not in read_mat(path):
+            one["truth"] = None
+        data = datasets.load_partial_mat(path, noisy=True, **one)
         X = np.asarray(data.X, dtype=np.float64)
         truth = data.y_true
         return Problem(path.stem, path.stem, X, data.candidates, truth, standardize=scale)

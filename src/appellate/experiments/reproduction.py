@@ -142,10 +142,8 @@ def request(
             f"--datasets {','.join([*known, DATASET])}"
         )
     if not problems or len(lacking) == len(tables):
-        raise ValueError(
-            "none of the data sets that this needs is there. Name the folder that has them with "
-            "the environment variable APPELLATE_DATA_HOME."
-        )
+        reasons = "\n".join(missing.values())
+        raise ValueError(f"none of the data sets that this needs is there.\n{reasons}")
     why = f"it is made of Lost: {missing.get(DATASET, 'which is not among --datasets')}"
     networks = [deep_missing()] if first.has_all and deep_missing() else []
     left_out = (*missing.values(), *networks, *(f"{table}: {why}" for table in lacking))

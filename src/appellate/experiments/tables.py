@@ -209,7 +209,17 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
         The data.
     methods : sequence of Method
         A coupled base is compared with the base, which stands before it.
+
+    Raises
+    ------
+    ValueError
+        If testimony is to be heard where nobody answered.
     """
+    if problem.answers is None and any(method.kind == "testimony" for method in methods):
+        raise ValueError(
+            f"testimony needs answers of people, but '{problem.name}' has candidates alone. "
+            "Leave it out of --methods."
+        )
     score, measure = "test", "Accuracy on held-out rows"
     if problem.truth is None:
         score = "covering"
@@ -218,10 +228,11 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     for before, after in pairwise(methods):
         if is_coupled(after) and after.base == before.base:
             against[after] = (after, against[before][1] if before in against else before)
-    heard = [TESTIMONY] if problem.truth is not None and problem.answers is not None else []
+    heard = [MAJORITY, TESTIMONY] if problem.answers is not None else []
+    beside = [each for each in heard if problem.truth is not None and each not in methods]
     lines = [Line(method.title, method, score, against.get(method)) for method in methods]
     lines += _controls(score, PARTNER_ALONE, RIDGE)
-    lines += [Line(each.title, each, score) for each in heard]
+    lines += [Line(each.title, each, score) for each in beside if each == TESTIMONY]
     marks = _MARKS.format(first="B-PLCP", second="B")
     title = f"Comparison on {problem.title}"
     caption = f"{measure}, mean and standard deviation over splits. {marks}"
@@ -231,10 +242,10 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     lines = []
     for method in methods:
         lines.append(Line(method.title, method, "transductive", against.get(method)))
-        if method.kind not in ("base", "deep") or method in against:
+        if method.kind == "jury" or method in against:
             for which, name in (("wrong", "corrected"), ("right", "broken")):
                 lines.append(Line(f"{method.title}, {which} verdicts {name}", method, name))
-    trivial = [RANDOM, MAJORITY, TESTIMONY] if heard else [RANDOM]
+    trivial = (RANDOM, *beside)
     lines += [Line(f"rival: {each.title}", each, "transductive") for each in trivial]
     caption = (
         "Share of training rows whose label, the best of their candidates, is true, mean and "
