@@ -419,3 +419,11 @@ def test_cutout_sides_reach_half_the_image():
     share = (view > 0.4).flatten(1).float().mean(1)
     share = share[share < 0.9]  # solarize with threshold 0 makes black white
     assert 15**2 / 32**2 < share.max() <= 17**2 / 32**2
+
+
+@pytest.mark.parametrize("name", ["simple", "strong"])
+def test_colours_beyond_their_range_are_refused(name):
+    images = torch.full((2, 3, 8, 8), 200.0)
+    with pytest.raises(ValueError, match=r"takes images in \[0, 1\], or bytes; these go from 200"):
+        make_augmentation(name)(images)
+    assert make_augmentation("crop_flip")(images).max() == 200

@@ -53,6 +53,7 @@ Operation: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 PADDING = 4  # black pixels around an image that is shifted
 _SMALLEST_PART, _MOST_OBLONG = 0.2, 4 / 3
+_SLACK = 1e-3  # of rounding
 _LUMA, _CUTOUT_COLOUR = (0.299, 0.587, 0.114), (0.49, 0.48, 0.45)
 
 
@@ -93,6 +94,13 @@ def make_augmentation(name: str) -> Augmentation:
             raise ValueError(
                 "Augmentation takes images of shape (m, channels, height, width) with one or "
                 f"three channels, got {tuple(images.shape)}. For other data use 'none'."
+            )
+        lowest, highest = images.min().item(), images.max().item()
+        if name != "crop_flip" and not -_SLACK <= lowest <= highest <= 1 + _SLACK:
+            raise ValueError(
+                f"Augmentation {name!r} takes images in [0, 1], or bytes; these go from "
+                f"{lowest:g} to {highest:g}. Give X.astype(np.uint8), divide by the largest "
+                "value, or use 'crop_flip'."
             )
         return view(images)
 
