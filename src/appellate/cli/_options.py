@@ -49,7 +49,7 @@ _TABLE = {
     "groups": ("COL", "Column of groups, such as the page."),
     "separator": ("TEXT", "Between two labels of a cell; '' if nothing is."),
     "missing": ("TEXT", "A label not given, such as -1."),
-    "delimiter": ("CHAR", "Between two cells of a text file; \\t for a tab."),
+    "delimiter": ("CHAR", "Between two cells of a text file; for a tab a backslash and t."),
     "encoding": ("NAME", "How letters are stored, such as latin-1."),
     "decimal": ("[.|,]", "Of numbers in texts; found by default."),
     "sheet": ("NAME", "Of an Excel file; the first if not given."),
