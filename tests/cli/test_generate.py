@@ -321,3 +321,14 @@ def test_answers_are_no_arrays_and_replace_nothing(animals, tmp_path, capsys):
     command[2] = str(named)
     assert run([*command, "--out", str(tmp_path / "a.csv")]) == 2
     assert "has a column 'worker_2' already" in capsys.readouterr().err
+
+
+def test_columns_that_are_not_in_the_arrays_are_said(tmp_path, capsys):
+    table = tmp_path / "a.csv"
+    rows = [f"item {i},{i / 7},{'cat' if i % 2 else 'dog'}" for i in range(30)]
+    table.write_text("\n".join(["name,x,label", *rows]) + "\n")
+    command = ["generate", "--from", str(table), "--truth", "label", "--out"]
+    assert run([*command, str(tmp_path / "a.npz")]) == 0
+    assert "Not in the arrays: 'name'.\n" in capsys.readouterr().out
+    assert run([*command, str(tmp_path / "b.csv")]) == 0
+    assert "Not in the arrays" not in capsys.readouterr().out

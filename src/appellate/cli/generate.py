@@ -99,7 +99,7 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
     from appellate import tables
     from appellate._files import check_writable
     from appellate.datasets import make_partial_labels
-    from appellate.tables.cells import name_rows
+    from appellate.tables.cells import name_rows, name_some
 
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
@@ -155,6 +155,9 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         click.echo(json.dumps(document | {"summary": summary}, indent=2))
         return
     click.echo(f"wrote {out}: {said}.")
+    left = [title for title in table.names if title not in (*roles.features, *roles.text, name)]
+    if arrays and left:
+        click.echo(f"Not in the arrays: {name_some(left)}.")
     if not arrays:
         click.echo(f"Look at it with: appellate check {shlex.quote(str(out))}")
 
