@@ -442,6 +442,8 @@ class _Guess:
         for k, (item, person) in enumerate(pairs):
             if person not in people and item.distinct <= person.distinct:
                 continue
+            if self._pairs(item, person) < 0.95 * len(self.table):
+                continue
             fitting = [c for c in free if c not in (item, person) and c.is_label]
             fitting = [c for c in fitting if c.distinct < max(item.distinct, 3)]
             fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
@@ -450,7 +452,7 @@ class _Guess:
             fitting = [c for c in fitting if k < titled or self._agree(item, c)]
             fitting.sort(key=lambda c: not self._agree(item, c))
             fitting.sort(key=lambda c: not _LABEL_WORDS & {c.title, *c.words})
-            if fitting and self._pairs(item, person) >= 0.95 * len(self.table):
+            if fitting:
                 self.take("long", [item.name, fitting[0].name, person.name])
                 self.reasons[item.name] = "item: comes again, once a person"
                 self.reasons[fitting[0].name] = "label: differs within an item"
