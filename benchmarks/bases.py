@@ -20,7 +20,7 @@ from appellate import PLCPClassifier
 from appellate.bases import make_base
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.graph import NeighborGraph
-from appellate.numerics.kernels import Gaussian, mean_distance, squared_distances
+from appellate.numerics.kernels import Gaussian
 from appellate.numerics.smoothers import KernelSmoother
 
 BASES = ("knn", "svm", "sure", "lalo", "aggd", "plcl")
@@ -66,7 +66,8 @@ def solver_ratio():
     entries = CandidateEntries(candidates)
     graph, start = NeighborGraph(X, 10, entries), entries.uniform()
     weights = graph.weights(start, 1.0, 1.0)
-    kernel = Gaussian(mean_distance(squared_distances(X)))
+    unit = Gaussian(1.0)
+    kernel = Gaussian(unit.mean_distance(unit.distances(X)))
     output = KernelSmoother(kernel(X, X), 0.05, X, kernel).on_candidates(entries)(start)
     ours = graph.propagate(weights, start, output, 1.0).values
     problem = propagation_problem(

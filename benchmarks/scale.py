@@ -237,11 +237,11 @@ def best_features(X, new, m):
 
     No m landmarks come closer to the kernel, in any unitarily invariant norm.
     """
-    from appellate.numerics.kernels import Gaussian, mean_distance, squared_distances
+    from appellate.numerics.kernels import Gaussian, squared_distances
 
     squared = squared_distances(X)
-    kernel = Gaussian(mean_distance(squared))
-    gram = kernel.from_squared(squared)
+    kernel = Gaussian(Gaussian(1.0).mean_distance(squared))
+    gram = kernel.from_distances(squared)
     basis = np.random.default_rng(0).normal(size=(len(X), m + 200)).astype(np.float32)
     for _ in range(5):
         basis = np.linalg.qr(gram @ basis)[0]

@@ -50,7 +50,7 @@ def fitted(rows, base="sure", **options):
 
 
 @pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 def test_round_trip(rows, base, kernel, tmp_path):
     model = fitted(rows, base, kernel=kernel, random_state=0, keep_confidences=True)
     save_model(model, tmp_path / "deep" / "model", meta={"note": "<é>"})

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from appellate.candidates import as_candidates as as_candidates
     from appellate.jury import JuryClassifier as JuryClassifier
     from appellate.numerics.kernels import GaussianKernel as GaussianKernel
+    from appellate.numerics.kernels import LaplacianKernel as LaplacianKernel
     from appellate.numerics.kernels import LinearKernel as LinearKernel
     from appellate.numerics.sources import ParquetRows as ParquetRows
     from appellate.partner import PartnerClassifier as PartnerClassifier
@@ -47,6 +48,7 @@ _HOMES = {
     "IPALClassifier": "bases.ipal",
     "JuryClassifier": "jury",
     "LALOClassifier": "bases.lalo",
+    "LaplacianKernel": "numerics.kernels",
     "LinearKernel": "numerics.kernels",
     "PLCLClassifier": "bases.plcl",
     "PLCPClassifier": "plcp",

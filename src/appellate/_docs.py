@@ -3,9 +3,25 @@
 A line ``<name>`` of a class's docstring stands for the part of that name.
 
 <kernel>
-    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
-        Gaussian, as wide as the mean distance of all pairs of training rows, or linear. A
-        `GaussianKernel` says another width, or Nystroem features for many rows.
+    kernel : {"rbf", "laplacian", "linear"} or a kernel object, default="rbf"
+        Gaussian or Laplacian, as wide as the mean distance of all pairs of training rows, or
+        linear. A `GaussianKernel` or `LaplacianKernel` sets another width, or Nystroem features
+        for many rows.
+
+<radial>
+    bandwidth : float, default=1.0
+        Width as a multiple of the mean distance of all pairs of training rows.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The kernel matrix itself, n x n, or Nystroem features of some landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` reports the choice and the memory that it takes.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
+        many as fit into memory.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features; None keeps them in memory.
+    root : bool, default=False
+        Compare ``sign(x) sqrt(|x|)`` instead of the features x. It suits histograms and counts.
 
 <neighbors>
     neighbors : object or None, default=None

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.candidates import CandidateSets
-from appellate.numerics import kernels, memory, smoothers
+from appellate.numerics import memory, smoothers
 from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.graph import (
@@ -24,13 +24,19 @@ from appellate.numerics.graph import (
     normalized_laplacian,
     restrict_graph,
 )
-from appellate.numerics.kernels import KernelSetting, LinearKernel, read_kernel
+from appellate.numerics.kernels import (
+    KernelSetting,
+    LinearKernel,
+    Radial,
+    kernel_key,
+    read_kernel,
+)
 from appellate.numerics.smoothers import Basis, choose_landmarks, nystroem_basis
 
 logger = logging.getLogger("appellate")
 
 Kernel = str | KernelSetting
-Gram = tuple[kernels.Gaussian, NDArray[Any]]
+Gram = tuple[Radial, NDArray[Any]]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -39,7 +45,7 @@ def _once(method: Method) -> Method:
 
     @wraps(method)
     def ask(self: Problem, *args: Any, keep: bool = True) -> Any:
-        values = [repr(vars(read_kernel(a))) if isinstance(a, Kernel) else a for a in args]
+        values = [kernel_key(a) if isinstance(a, Kernel) else a for a in args]
         key = method.__name__, *(a if isinstance(a, str | Real) else id(a) for a in values)
         if key in self._made:
             return self._made[key]
@@ -176,7 +182,7 @@ class Problem:
 
         With ``keep=False`` the smoother itself, unless others have it, is given up.
         """
-        key = ("map", repr(vars(read_kernel(kernel))), ridge)
+        key = ("map", kernel_key(kernel), ridge)
         if key not in self._made:
             smoother = self.smoother(kernel, ridge, keep=keep)
             self._made[key] = smoother.on_candidates(self.entries)
@@ -189,36 +195,41 @@ class Problem:
         Kept, and then to be read only, for methods that need the matrix itself in every round;
         else the caller's own.
         """
-        setting = read_kernel(kernel)
-        key = ("gram", repr(vars(setting)))
+        setting: Any = read_kernel(kernel)
+        key = ("gram", kernel_key(kernel))
         known: Gram | None = self._made.get(key)
         if known is not None:
             return known if keep else (known[0], known[1].copy())
-        squared = self._made.get("distances")
-        if squared is None:
-            squared = kernels.squared_distances(self.matrix)
-            self._made.setdefault("mean distance", kernels.mean_distance(squared))
+        unit = setting.unit
+        distances = self._made.get(("distances", unit))
+        if distances is None:
+            distances = unit.distances(self.matrix)
+            self._made.setdefault(("mean distance", unit), unit.mean_distance(distances))
             if self.keeps_distances:
-                self._made["distances"] = squared
-        if "distances" in self._made:
-            squared = squared.copy()  # which becomes the kernel matrix
-        function = kernels.Gaussian(setting.bandwidth * self._made["mean distance"])
-        made = function, function.from_squared(squared)
+                self._forget("distances")  # of another unit
+                self._made["distances", unit] = distances
+        if ("distances", unit) in self._made:
+            distances = distances.copy()  # which becomes the kernel matrix
+        function = setting.at(self._made["mean distance", unit])
+        made = function, function.from_distances(distances)
         if keep:
             self._made[key] = made
         return made
 
     @_once
     def basis(self, kernel: Kernel) -> Basis:
-        """Return the Nystroem features that stand for a Gaussian kernel."""
+        """Return the Nystroem features that stand for a kernel."""
         setting: Any = read_kernel(kernel)
         m = self.representation(kernel).n_landmarks
         if self.keeps_distances:
             self._forget("basis")
         if ("landmarks", m) not in self._made:
             self._made["landmarks", m] = choose_landmarks(self._blocks(), m)
-        landmarks, distance = self._made["landmarks", m]
-        function = kernels.Gaussian(setting.bandwidth * distance)
+        landmarks, sample = self._made["landmarks", m]
+        key = ("mean distance of a sample", setting.unit)
+        if key not in self._made:
+            self._made[key] = setting.unit.mean_distance(setting.unit.distances(sample))
+        function = setting.at(self._made[key])
         return nystroem_basis(self._blocks(), landmarks, function, setting.cache_dir)
 
     @_once
@@ -233,8 +244,9 @@ class Problem:
         if plain and self.n_rows <= memory.SMALL_ROWS:
             return memory.Representation()
         asked = [(read_kernel(each), ridge) for each, ridge in self._kernels()]
-        alike = {repr(vars(each)) for each, _ in asked if type(each) is type(setting)}
-        n_smoothers = len({(repr(vars(each)), ridge) for each, ridge in asked})
+        linear = isinstance(setting, LinearKernel)
+        alike = {kernel_key(each) for each, _ in asked if isinstance(each, LinearKernel) == linear}
+        n_smoothers = len({(kernel_key(each), ridge) for each, ridge in asked})
         made = memory.represent(
             setting,
             self.X.shape,

@@ -11,9 +11,12 @@ from sklearn.base import clone
 from appellate.numerics.kernels import (
     Gaussian,
     GaussianKernel,
+    Laplacian,
+    LaplacianKernel,
     LinearKernel,
+    absolute_distances,
     check_magnitude,
-    mean_distance,
+    kernel_key,
     read_kernel,
     squared_distances,
 )
@@ -22,13 +25,15 @@ from appellate.numerics.kernels import (
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_mean_distance_over_pairs(shift):
     X = np.random.RandomState(0).normal(size=(700, 5))  # more rows than one block
-    expected = pdist(X).mean()
-    assert mean_distance(squared_distances(X + shift)) == pytest.approx(expected, rel=1e-9)
+    for unit, metric in ((Gaussian(1.0), "euclidean"), (Laplacian(1.0), "cityblock")):
+        found = unit.mean_distance(unit.distances(X + shift))
+        assert found == pytest.approx(pdist(X, metric).mean(), rel=1e-9)
 
 
 @pytest.mark.parametrize("rows", [np.zeros((4, 2)), np.ones((1, 3))])
 def test_mean_distance_of_coinciding_rows_is_one(rows):
-    assert mean_distance(squared_distances(rows)) == 1.0
+    assert Gaussian(1.0).mean_distance(squared_distances(rows)) == 1.0
+    assert Laplacian(1.0).mean_distance(absolute_distances(rows)) == 1.0
 
 
 def test_gaussian_kernel():
@@ -38,14 +43,37 @@ def test_gaussian_kernel():
     np.testing.assert_allclose(Gaussian(1.7)(X, Y), expected, rtol=1e-12)
 
 
-def test_float32_is_kept():
+def test_laplacian_kernel_equals_its_definition():
+    rng = np.random.RandomState(0)
+    X, Y = rng.normal(size=(150, 3)), rng.normal(size=(70, 3))  # more rows than one tile
+    expected = np.exp(-cdist(X, Y, "cityblock") / 1.7)
+    np.testing.assert_allclose(Laplacian(1.7)(X, Y), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplacian])
+def test_root_compares_signed_square_roots(kind):
+    rng = np.random.RandomState(0)
+    X, Y = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
+    roots = [np.sign(each) * np.sqrt(np.abs(each)) for each in (X, Y)]
+    np.testing.assert_allclose(kind(0.7, root=True)(X, Y), kind(0.7)(*roots), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplacian])
+def test_float32_is_kept(kind):
     X = np.random.RandomState(0).normal(size=(5, 2)).astype(np.float32)
-    assert Gaussian(1.0)(X, X).dtype == np.float32
+    assert kind(1.0, root=True)(X, X).dtype == np.float32
+
+
+def test_kernels_that_differ_have_different_keys():
+    kernels = ["rbf", "laplacian", "linear", GaussianKernel(2.0), GaussianKernel(root=True)]
+    assert len({kernel_key(each) for each in kernels}) == len(kernels)
+    assert kernel_key("laplacian") == kernel_key(LaplacianKernel())
 
 
 def test_words_are_short_for_kernels():
     assert vars(read_kernel("rbf")) == vars(GaussianKernel())
     assert vars(read_kernel("linear")) == vars(LinearKernel())
+    assert isinstance(read_kernel("laplacian"), LaplacianKernel)
     given = GaussianKernel(2.0, "nystroem", 30)
     assert read_kernel(given) is given
 
@@ -58,7 +86,7 @@ def test_kernels_are_cloned_and_searched():
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        ("gauss", "kernel='gauss': it must be 'rbf', 'linear'"),
+        ("gauss", "kernel='gauss': it must be 'rbf', 'laplacian', 'linear'"),
         (["rbf"], r"kernel=\['rbf'\]: it must be"),
         (Gaussian(1.0), "it must be 'rbf'"),
         (GaussianKernel(0), "'bandwidth' parameter of GaussianKernel must be"),
@@ -71,6 +99,7 @@ def test_kernels_are_cloned_and_searched():
         (GaussianKernel(approximation="exact", n_landmarks=5), "n_landmarks is for Nystroem"),
         (GaussianKernel(approximation="exact", cache_dir="."), "cache_dir is for Nystroem"),
         (GaussianKernel(cache_dir=7), "cache_dir.* must be"),
+        (LaplacianKernel(-1.0), "'bandwidth' parameter of LaplacianKernel must be"),
         (LinearKernel(cache_dir=7), "cache_dir.* must be"),
     ],
 )

@@ -11,7 +11,7 @@ from sklearn.kernel_approximation import Nystroem
 from appellate.numerics import blocks as blocks_module
 from appellate.numerics.blocks import ArrayBlocks, StoredBlocks
 from appellate.numerics.entries import CandidateEntries
-from appellate.numerics.kernels import Gaussian
+from appellate.numerics.kernels import Gaussian, GaussianKernel, LaplacianKernel
 from appellate.numerics.passes import moments, turn
 from appellate.numerics.smoothers import (
     FeatureSmoother,
@@ -73,11 +73,18 @@ def test_prediction_is_ridge_on_sklearns_features(X):
 
 
 def test_all_rows_as_landmarks_are_the_exact_kernel(X):
-    landmarks, distance = choose_landmarks(ArrayBlocks(X), 10 * N)  # fewer rows than landmarks
+    landmarks, sample = choose_landmarks(ArrayBlocks(X), 10 * N)  # fewer rows than landmarks
     entries = CandidateEntries(random_candidates(np.random.RandomState(3), N, LABELS))
     values, new = entries.uniform(), np.random.RandomState(4).normal(size=(9, Q))
-    for bandwidth, ridge in [(1.0, 0.05), (1.0, 0.5), (0.3, 0.05)]:
-        kernel = Gaussian(bandwidth * distance)
+    np.testing.assert_array_equal(sample, X)
+    for setting, ridge in [
+        (GaussianKernel(1.0), 0.05),
+        (GaussianKernel(1.0), 0.5),
+        (GaussianKernel(0.3), 0.05),
+        (LaplacianKernel(1.0), 0.05),
+        (LaplacianKernel(1.0, root=True), 0.05),
+    ]:
+        kernel = setting.at(setting.unit.mean_distance(setting.unit.distances(sample)))
         a = KernelSmoother(kernel(X, X), ridge, X, kernel)
         b = NystroemSmoother(nystroem_basis(ArrayBlocks(X), landmarks, kernel), ridge, X.dtype)
         np.testing.assert_allclose(
@@ -154,8 +161,8 @@ def test_duplicate_landmarks_change_nothing(X):
 
 def test_rows_that_all_coincide():
     X = np.ones((30, 2))
-    landmarks, distance = choose_landmarks(ArrayBlocks(X), 5)
-    basis = nystroem_basis(ArrayBlocks(X), landmarks, Gaussian(distance))
+    landmarks, _ = choose_landmarks(ArrayBlocks(X), 5)
+    basis = nystroem_basis(ArrayBlocks(X), landmarks, Gaussian(1.0))
     targets = np.random.RandomState(0).uniform(size=(30, 3))
     out = output(NystroemSmoother(basis, 0.1, X.dtype), targets)
     np.testing.assert_allclose(out, np.tile(targets.mean(axis=0), (30, 1)), atol=1e-6)
@@ -199,7 +206,7 @@ def test_collinear_columns_of_any_size(X):
 
 def test_landmarks_are_rows_and_the_same_every_time():
     X = np.random.RandomState(0).normal(size=(5000, 2))
-    landmarks, distance = choose_landmarks(ArrayBlocks(X), 50)
+    landmarks, sample = choose_landmarks(ArrayBlocks(X), 50)
     again, _ = choose_landmarks(ArrayBlocks(X.astype(np.float32)), 50)
     assert len(np.unique(landmarks, axis=0)) == 50
     np.testing.assert_allclose(landmarks, again, atol=1e-6)
@@ -207,7 +214,7 @@ def test_landmarks_are_rows_and_the_same_every_time():
     assert gaps.max() == 0
     from scipy.spatial.distance import pdist
 
-    assert abs(distance / pdist(X).mean() - 1) < 0.02
+    assert abs(pdist(sample).mean() / pdist(X).mean() - 1) < 0.02
 
 
 def test_the_file_of_features_has_no_name(tmp_path):

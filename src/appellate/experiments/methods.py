@@ -159,10 +159,10 @@ class Method:
 
 
 def _fix_kernels(model: Any, n_rows: int) -> None:
-    """Represent Gaussian kernels by the number of rows alone."""
+    """Represent kernels by the number of rows alone."""
     from sklearn.base import clone
 
-    from appellate.numerics.kernels import GaussianKernel, read_kernel
+    from appellate.numerics.kernels import RadialKernel, read_kernel
     from appellate.numerics.memory import EXACT_ROWS, default_landmarks
 
     base: Any = getattr(model, "estimator", None)
@@ -174,7 +174,7 @@ def _fix_kernels(model: Any, n_rows: int) -> None:
         if kernel is None:
             continue
         setting = clone(read_kernel(kernel))
-        if isinstance(setting, GaussianKernel) and setting.approximation == "auto":
+        if isinstance(setting, RadialKernel) and setting.approximation == "auto":
             setting.approximation = "exact" if n_rows <= EXACT_ROWS else "nystroem"
             if n_rows > EXACT_ROWS and setting.n_landmarks is None:
                 setting.n_landmarks = default_landmarks(n_rows)

@@ -515,7 +515,7 @@ def normalized_laplacian(
            [-1.,  1.]])
     """
     n = len(neighbors)
-    one_way = link_matrix(Gaussian(width).from_squared(distances**2), neighbors, n)
+    one_way = link_matrix(Gaussian(width).from_distances(distances**2), neighbors, n)
     both_ways = (one_way + one_way.T) / 2
     degrees = both_ways.sum(axis=1)
     scale = sp.diags_array(1 / np.sqrt(np.where(degrees > 0, degrees, 1)))

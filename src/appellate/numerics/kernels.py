@@ -1,12 +1,14 @@
-"""Gaussian and linear kernels: what a user asks for, and the functions that follow from it."""
+"""Kernels: the settings that a user gives, and the functions of rows that follow from them."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
+import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -14,37 +16,21 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 
 from appellate._compat import Interval, StrOptions
+from appellate._docs import share_docs
 
 _BLOCK_ROWS = 512
+_TILE_ROWS = 64
 _CACHE_DIR: list[Any] = [str, os.PathLike, None]
 
 
+@share_docs
 @dataclass(eq=False, repr=False)
-class GaussianKernel(BaseEstimator):  # type: ignore[misc]
-    """Gaussian kernel of a classifier, ``exp(-|x - y|^2 / (2 width^2))``, and how it is kept.
-
-    Pass it as `kernel`; ``"rbf"`` is short for ``GaussianKernel()``. Its parameters can be
-    searched: ``kernel__bandwidth``.
+class RadialKernel(BaseEstimator):  # type: ignore[misc]
+    """A kernel that depends on a distance of rows. It holds the settings of the two below.
 
     Parameters
     ----------
-    bandwidth : float, default=1.0
-        Width as a multiple of the mean distance of all pairs of training rows.
-    approximation : {"auto", "exact", "nystroem"}, default="auto"
-        The kernel matrix itself, n x n, or Nystroem features by way of landmarks, whose cost
-        grows linearly with the rows. Auto decides from the number of rows and the free memory;
-        the logger ``"appellate"`` says what was chosen and what it takes.
-    n_landmarks : int or None, default=None
-        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
-        many as fit into memory.
-    cache_dir : str, path or None, default=None
-        Folder for the Nystroem features; None keeps them in memory.
-
-    Examples
-    --------
-    >>> from appellate.numerics.kernels import GaussianKernel
-    >>> GaussianKernel(bandwidth=2.0, n_landmarks=500)
-    GaussianKernel(bandwidth=2.0, n_landmarks=500)
+    <radial>
     """
 
     _parameter_constraints = {
@@ -52,12 +38,76 @@ class GaussianKernel(BaseEstimator):  # type: ignore[misc]
         "approximation": [StrOptions({"auto", "exact", "nystroem"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "cache_dir": _CACHE_DIR,
+        "root": ["boolean"],
     }
 
     bandwidth: float = 1.0
     approximation: str = "auto"
     n_landmarks: int | None = None
     cache_dir: Any = None
+    root: bool = False
+
+    @property
+    def unit(self) -> Radial:
+        """The kernel function of width one. Kernels of equal units share their distances."""
+        raise TypeError("RadialKernel has no distance: use GaussianKernel or LaplacianKernel.")
+
+    def at(self, mean: float) -> Radial:
+        """Return the kernel function of rows whose mean distance is given."""
+        return replace(self.unit, width=self.bandwidth * mean)
+
+
+@share_docs
+@dataclass(eq=False, repr=False)
+class GaussianKernel(RadialKernel):
+    """Gaussian kernel of a classifier, ``exp(-|x - y|^2 / (2 width^2))``.
+
+    Pass it as `kernel`; ``"rbf"`` is short for ``GaussianKernel()``. Its parameters can be
+    searched: ``kernel__bandwidth``.
+
+    Parameters
+    ----------
+    <radial>
+
+    Examples
+    --------
+    >>> from appellate import GaussianKernel
+    >>> GaussianKernel(bandwidth=2.0, n_landmarks=500)
+    GaussianKernel(bandwidth=2.0, n_landmarks=500)
+    """
+
+    @property
+    def unit(self) -> Gaussian:
+        """The kernel function of width one. Kernels of equal units share their distances."""
+        return Gaussian(1.0, self.root)
+
+
+@share_docs
+@dataclass(eq=False, repr=False)
+class LaplacianKernel(RadialKernel):
+    """Laplacian kernel of a classifier, ``exp(-|x - y|_1 / width)``.
+
+    The distance is the sum of absolute differences, so that one outlying feature counts less
+    than in a Gaussian kernel. The kernel suits histograms and other features of which few
+    matter. Pass it as `kernel`; ``"laplacian"`` is short for ``LaplacianKernel()``.
+
+    Parameters
+    ----------
+    <radial>
+
+    Examples
+    --------
+    >>> from appellate import LaplacianKernel, SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> SUREClassifier(kernel=LaplacianKernel(bandwidth=0.5)).fit(X, y).predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    @property
+    def unit(self) -> Laplacian:
+        """The kernel function of width one. Kernels of equal units share their distances."""
+        return Laplacian(1.0, self.root)
 
 
 @dataclass(eq=False, repr=False)
@@ -84,10 +134,15 @@ class LinearKernel(BaseEstimator):  # type: ignore[misc]
     cache_dir: Any = None
 
 
-KernelSetting = GaussianKernel | LinearKernel
+KernelSetting = RadialKernel | LinearKernel
+_WORDS: dict[str, KernelSetting] = {
+    "rbf": GaussianKernel(),
+    "laplacian": LaplacianKernel(),
+    "linear": LinearKernel(),
+}
+_KINDS = (GaussianKernel, LaplacianKernel, LinearKernel)
 #: What every parameter `kernel` takes.
-KERNEL_CONSTRAINT: list[Any] = [StrOptions({"rbf", "linear"}), GaussianKernel, LinearKernel]
-_WORDS: dict[str, KernelSetting] = {"rbf": GaussianKernel(), "linear": LinearKernel()}
+KERNEL_CONSTRAINT: list[Any] = [StrOptions(set(_WORDS)), *_KINDS]
 
 
 def read_kernel(kernel: Any) -> KernelSetting:
@@ -95,8 +150,8 @@ def read_kernel(kernel: Any) -> KernelSetting:
 
     Parameters
     ----------
-    kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel
-        As the user has it.
+    kernel : {"rbf", "laplacian", "linear"}, GaussianKernel, LaplacianKernel or LinearKernel
+        The value of the parameter.
 
     Examples
     --------
@@ -108,10 +163,10 @@ def read_kernel(kernel: Any) -> KernelSetting:
     """
     if isinstance(kernel, str) and kernel in _WORDS:
         return _WORDS[kernel]
-    if not isinstance(kernel, GaussianKernel | LinearKernel):
+    if not isinstance(kernel, _KINDS):
         raise ValueError(
-            f"kernel={kernel!r}: it must be 'rbf', 'linear', a GaussianKernel(...) or a "
-            "LinearKernel(...)."
+            f"kernel={kernel!r}: it must be 'rbf', 'laplacian', 'linear', a GaussianKernel(...), "
+            "a LaplacianKernel(...) or a LinearKernel(...)."
         )
     kernel._validate_params()
     if getattr(kernel, "approximation", "") == "exact":
@@ -122,6 +177,12 @@ def read_kernel(kernel: Any) -> KernelSetting:
                     "approximation."
                 )
     return kernel
+
+
+def kernel_key(kernel: Any) -> str:
+    """Name a kernel by its kind and all its settings: equal kernels have equal keys."""
+    setting = read_kernel(kernel)
+    return f"{type(setting).__name__}{vars(setting)}"
 
 
 def check_magnitude(X: Any) -> None:
@@ -153,35 +214,145 @@ def squared_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray
     return distances
 
 
-def mean_distance(squared: NDArray[Any]) -> float:
-    """Mean Euclidean distance over all pairs i < j of rows, from their squared distances.
-
-    One when all rows coincide (or there is only one): any width gives the same kernel then.
+def absolute_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Sums of absolute differences, (n, m), of the rows of `X` and `Y`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> mean_distance(squared_distances(np.array([[0.0], [3.0], [6.0]])))
-    4.0
+    >>> absolute_distances(np.array([[0.0, 1.0]]), np.array([[2.0, 0.0], [0.0, 1.0]]))
+    array([[3., 0.]])
     """
-    n = len(squared)
-    total = sum(float(np.sqrt(squared[rows]).sum()) for rows in gen_batches(n, _BLOCK_ROWS))
+    check_magnitude(X)
+    other = X if Y is None else Y
+    dtype = np.result_type(X, other)
+    out = np.empty((len(X), len(other)), dtype=dtype)
+    _absolute_distances(
+        np.ascontiguousarray(X, dtype=dtype), np.ascontiguousarray(other, dtype=dtype), out
+    )
+    return out
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _absolute_distances(X, Y, out):  # type: ignore[no-untyped-def]
+    """Fill `out` tile by tile, so that the rows of a tile stay in the cache."""
+    for top in range(0, X.shape[0], _TILE_ROWS):
+        for left in range(0, Y.shape[0], _TILE_ROWS):
+            for i in range(top, min(top + _TILE_ROWS, X.shape[0])):
+                for j in range(left, min(left + _TILE_ROWS, Y.shape[0])):
+                    total = X.dtype.type(0)
+                    for p in range(X.shape[1]):
+                        total += abs(X[i, p] - Y[j, p])
+                    out[i, j] = total
+
+
+def signed_root(X: NDArray[Any]) -> NDArray[Any]:
+    """``sign(x) sqrt(|x|)`` of every feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signed_root(np.array([-4.0, 0.0, 9.0]))
+    array([-2.,  0.,  3.])
+    """
+    return np.asarray(np.copysign(np.sqrt(np.abs(X)), X))
+
+
+def _mean_of_pairs(distances: NDArray[Any], unsquare: bool) -> float:
+    """Mean distance over all pairs i < j of rows, from their (squared) distances.
+
+    One when all rows coincide (or there is only one): any width gives the same kernel then.
+    """
+    n = len(distances)
+    blocks = (distances[rows] for rows in gen_batches(n, _BLOCK_ROWS))
+    total = sum(float((np.sqrt(block) if unsquare else block).sum()) for block in blocks)
     if not np.isfinite(total):
-        raise _too_large(squared.dtype)
+        raise _too_large(distances.dtype)
     return total / (n * (n - 1)) if total > 0 else 1.0
 
 
 @dataclass(frozen=True)
-class Gaussian:
-    """``K_ij = exp(-|x_i - y_j|^2 / (2 width^2))``."""
+class Radial:
+    """A kernel function of a distance.
+
+    Attributes
+    ----------
+    width : float
+        In the unit of the distance.
+    root : bool
+        Whether signed square roots of the features are compared.
+    """
 
     width: float
+    root: bool = False
 
     def __call__(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
         """Return the (n, m) kernel matrix between the rows of `X` and `Y`."""
-        return self.from_squared(squared_distances(X, Y))
+        return self.from_distances(self.distances(X, Y))
 
-    def from_squared(self, squared: NDArray[Any]) -> NDArray[Any]:
+    def distances(self, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return what `from_distances` takes, (n, m); `Y` defaults to `X`."""
+        if not self.root:
+            return self._distances(X, Y)
+        return self._distances(signed_root(X), None if Y is None else signed_root(Y))
+
+    @abstractmethod
+    def _distances(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
+        """Distances of the rows as they are compared."""
+
+    @abstractmethod
+    def mean_distance(self, distances: NDArray[Any]) -> float:
+        """Mean distance of all pairs of rows, from what `distances` returned for them."""
+
+    @abstractmethod
+    def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
+        """Turn distances into kernel values, in place."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Radial):
+    """``K_ij = exp(-|x_i - y_j|^2 / (2 width^2))``. Its distances are squared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [3.0], [6.0]])
+    >>> Gaussian(1.0).mean_distance(Gaussian(1.0).distances(X))
+    4.0
+    """
+
+    def _distances(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
+        return squared_distances(X, Y)
+
+    def mean_distance(self, distances: NDArray[Any]) -> float:
+        """Mean distance of all pairs of rows, from their squared distances."""
+        return _mean_of_pairs(distances, unsquare=True)
+
+    def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
         """Turn squared distances into kernel values, in place."""
-        squared *= squared.dtype.type(-0.5 / self.width**2)
-        return np.exp(squared, out=squared)
+        distances *= distances.dtype.type(-0.5 / self.width**2)
+        return np.exp(distances, out=distances)
+
+
+@dataclass(frozen=True)
+class Laplacian(Radial):
+    """``K_ij = exp(-|x_i - y_j|_1 / width)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Laplacian(2.0)(np.array([[0.0, 1.0]]), np.array([[2.0, 1.0]])).round(3)
+    array([[0.368]])
+    """
+
+    def _distances(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
+        return absolute_distances(X, Y)
+
+    def mean_distance(self, distances: NDArray[Any]) -> float:
+        """Mean distance of all pairs of rows."""
+        return _mean_of_pairs(distances, unsquare=False)
+
+    def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
+        """Turn distances into kernel values, in place."""
+        distances *= distances.dtype.type(-1 / self.width)
+        return np.exp(distances, out=distances)

@@ -47,7 +47,7 @@ from sklearn.utils import gen_batches
 from appellate.numerics import passes
 from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import CandidateEntries, Values
-from appellate.numerics.kernels import Gaussian, check_magnitude, mean_distance, squared_distances
+from appellate.numerics.kernels import Radial, check_magnitude
 
 CandidateMap = Callable[[Values], Values]
 
@@ -64,7 +64,7 @@ class Regressor:
 
     Attributes
     ----------
-    kernel : Gaussian or None
+    kernel : Radial or None
         None for primal coefficients, which multiply the features themselves.
     rows : ndarray, shape (n, q), or None
         Training rows of a kernel regression, or the landmarks among them.
@@ -76,7 +76,7 @@ class Regressor:
         Subtracted from the features before primal coefficients multiply them.
     """
 
-    kernel: Gaussian | None
+    kernel: Radial | None
     rows: NDArray[Any] | None
     coefficients: NDArray[Any]
     intercept: NDArray[Any]
@@ -124,7 +124,7 @@ class KernelSmoother:
         Strictly positive.
     rows : ndarray, shape (n, q)
         The training rows, for later predictions.
-    function : Gaussian or None
+    function : Radial or None
         What made `gram`, for later predictions.
 
     Attributes
@@ -139,6 +139,7 @@ class KernelSmoother:
     Examples
     --------
     >>> import numpy as np
+    >>> from appellate.numerics.kernels import Gaussian
     >>> X, kernel = np.array([[0.0], [1.0], [2.0]]), Gaussian(1.0)
     >>> smoother = KernelSmoother(kernel(X, X), 1e-9, X, kernel)
     >>> entries = CandidateEntries(np.ones((3, 1), dtype=bool))
@@ -148,7 +149,7 @@ class KernelSmoother:
     """
 
     def __init__(
-        self, gram: NDArray[Any], ridge: float, rows: Any, function: Gaussian | None
+        self, gram: NDArray[Any], ridge: float, rows: Any, function: Radial | None
     ) -> None:
         self.ridge, self.rows, self.function = float(ridge), rows, function
         n, digits = len(gram), " or pass float64 features" if gram.dtype == np.float32 else ""
@@ -382,7 +383,7 @@ class Basis:
         Z, (n, r), with orthonormal columns that sum to zero.
     strengths : ndarray, shape (r,)
         s, the eigenvalues of the centred features' Gram matrix.
-    kernel : Gaussian
+    kernel : Radial
         What the features stand for.
     landmarks : ndarray, shape (m, q)
         Rows that the kernel compares with.
@@ -399,7 +400,7 @@ class Basis:
 
     features: Blocks
     strengths: NDArray[np.float64]
-    kernel: Gaussian
+    kernel: Radial
     landmarks: NDArray[np.float64]
     turn: NDArray[np.float64]
     offset: NDArray[np.float64]
@@ -425,8 +426,10 @@ def sample_rows(rows: Blocks, size: int) -> NDArray[Any]:
     return rows.take(indices)
 
 
-def choose_landmarks(rows: Blocks, n_landmarks: int) -> tuple[NDArray[np.float64], float]:
-    """Draw landmarks from the rows, uniformly, and estimate the mean distance of all pairs.
+def choose_landmarks(
+    rows: Blocks, n_landmarks: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw landmarks from the rows, uniformly, and rows that stand for all in mean distances.
 
     Parameters
     ----------
@@ -439,8 +442,8 @@ def choose_landmarks(rows: Blocks, n_landmarks: int) -> tuple[NDArray[np.float64
     -------
     ndarray, shape (m, q)
         The landmarks.
-    float
-        Mean distance, of a sample of 4096 rows if there are more.
+    ndarray, shape (s, q)
+        A sample of 4096 rows, or all if they are fewer.
     """
     m = min(n_landmarks, len(rows))
     sample = sample_rows(rows, max(SAMPLE_ROWS, 4 * m))
@@ -448,11 +451,11 @@ def choose_landmarks(rows: Blocks, n_landmarks: int) -> tuple[NDArray[np.float64
     some = sample[np.sort(rng.permutation(len(sample))[:SAMPLE_ROWS])].astype(np.float64)
     if m < len(rows):
         sample = sample[np.sort(rng.permutation(len(sample))[:m])]
-    return sample.astype(np.float64), mean_distance(squared_distances(some))
+    return sample.astype(np.float64), some
 
 
 def nystroem_basis(
-    rows: Blocks, landmarks: NDArray[np.float64], kernel: Gaussian, cache_dir: Any = None
+    rows: Blocks, landmarks: NDArray[np.float64], kernel: Radial, cache_dir: Any = None
 ) -> Basis:
     """Make the features of all rows from their kernel values with the landmarks.
 
@@ -486,7 +489,7 @@ def nystroem_basis(
 
 def _whitened(
     block: NDArray[Any],
-    kernel: Gaussian,
+    kernel: Radial,
     landmarks: NDArray[np.float64],
     factor: NDArray[np.float64],
     centre: NDArray[np.float64],
@@ -516,6 +519,7 @@ class NystroemSmoother(LowRankSmoother):
     --------
     >>> import numpy as np
     >>> from appellate.numerics.blocks import ArrayBlocks
+    >>> from appellate.numerics.kernels import Gaussian
     >>> X = np.array([[0.0], [1.0], [2.0]])
     >>> basis = nystroem_basis(ArrayBlocks(X), X, Gaussian(1.0))
     >>> entries = CandidateEntries(np.ones((3, 1), dtype=bool))
