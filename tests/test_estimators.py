@@ -33,7 +33,7 @@ BASES = [
     SUREClassifier(),
     SUREClassifier(kernel="linear", maximization=0.1),
     SUREClassifier(kernel=LaplacianKernel(0.5, root=True)),
-    SUREClassifier(kernel=LaplacianKernel(approximation="nystroem", n_landmarks=40)),
+    SUREClassifier(kernel=LaplacianKernel(approximation="nystroem", n_landmarks=60)),
     SUREClassifier(kernel=GaussianKernel(approximation="nystroem", n_landmarks=40)),
     PLSVMClassifier(),
     PLSVMClassifier(kernel="linear", output="one-hot", regularization=0.1),
