@@ -1,149 +1,124 @@
-"""PLCP with evidence: a literal retyping, Algorithm 1 where it should be, and what is gained."""
+"""How the sets arose, and whether the labels are ordered."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
-from appellate import (
-    AGGDClassifier,
-    LALOClassifier,
-    PartnerClassifier,
-    PLCLClassifier,
-    PLCPClassifier,
-    PLKNNClassifier,
-    PLSVMClassifier,
-    SUREClassifier,
-)
-from appellate.evidence import Evidence, estep, fit_temperature
-from tests.problems import random_candidates
-
-BASES = [
-    PLKNNClassifier(),
-    PLSVMClassifier(random_state=0),
-    SUREClassifier(),
-    LALOClassifier(),
-    AGGDClassifier(),
-    PLCLClassifier(),
-]
+from appellate import JuryClassifier
+from appellate.ambiguity import choose_tau, describe_resemblance, read_ambiguity
+from appellate.datasets import make_partial_labels
+from appellate.order import label_places
 
 
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.RandomState(0)
-    truth = rng.randint(4, size=80)
-    X = rng.normal(size=(4, 3))[truth] * 1.5 + rng.normal(size=(80, 3))
-    candidates = random_candidates(rng, 80, 4, 0.3)
-    candidates[np.arange(80), truth] = True
-    return X, candidates, truth
-
-
-def bags(n_bags=120, seed=0):
-    """Scenes: three rows share the union of their labels, some labels are frequent."""
+def make_rows(n=500, l=6, seed=0):
+    """Overlapping classes, some of them rare."""
     rng = np.random.RandomState(seed)
-    shares = np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])
-    truth = rng.choice(6, size=(n_bags, 3), p=shares)
-    X = 1.2 * rng.normal(size=(6, 4))[truth] + rng.normal(size=(n_bags, 3, 4))
-    sets = np.zeros((n_bags, 6), dtype=bool)
-    for row, labels in zip(sets, truth, strict=True):
-        row[labels] = True
-    return X.reshape(-1, 4), sets.repeat(3, axis=0), truth.ravel()
+    prior = 0.7 ** np.arange(l)
+    truth = rng.choice(l, size=n, p=prior / prior.sum())
+    return 1.5 * rng.normal(size=(l, 5))[truth] + rng.normal(size=(n, 5)), truth
 
 
-def literal(X, candidates, tau, rounds):
-    """Section by section: base, division, partner, division, with dense matrices only."""
-    evidence = Evidence.of_sets(candidates)
-
-    def honest(model):
-        scores = model.leave_one_out_decision()
-        return softmax(scores / fit_temperature(scores, evidence, tau), axis=1)
-
-    def divide(P):
-        pi = P.mean(axis=0) + 1e-4
-        Q = candidates * P * (pi / pi.sum()) ** -tau
-        return Q / Q.sum(axis=1, keepdims=True)
-
-    supervision = partner = None
-    for _ in range(rounds):
-        said = honest(SUREClassifier().fit(X, candidates, supervision=supervision))
-        mixed = said if partner is None else (said + partner) / 2
-        heard = PartnerClassifier().fit(X, candidates, supervision=divide(mixed))
-        partner = honest(heard)
-        supervision = divide((said + partner) / 2)
-    return heard, evidence.entries.scatter(estep(partner, evidence, tau))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_look_alikes_are_told_from_sets_that_came_first(seed):
+    X, truth = make_rows(seed=seed)
+    similar = make_partial_labels(
+        truth, strategy="instance_dependent", flip_probability=0.5, X=X, random_state=seed
+    )
+    first = make_partial_labels(truth, strategy="set_first", bag_size=4, random_state=seed)
+    one, two = (JuryClassifier("kernel", random_state=0).fit(X, sets) for sets in (similar, first))
+    assert one.resemblance_ > 0.65 > two.resemblance_
+    assert one.ambiguity_ == 0
+    assert two.ambiguity_ > 0
 
 
-@pytest.mark.parametrize("tau", [0.0, 0.5, 1.0])
-def test_equals_a_literal_retyping(data, tau):
-    X, candidates, _ = data
-    model = PLCPClassifier(SUREClassifier(), ambiguity=tau, max_rounds=3).fit(X, candidates)
-    partner, posterior = literal(X, candidates, tau, 3)
-    np.testing.assert_allclose(model.confidence_, posterior, atol=1e-6)
-    np.testing.assert_allclose(model.decision_function(X), partner.decision_function(X), atol=1e-6)
-    np.testing.assert_array_equal(model.transduction_, posterior.argmax(axis=1))
-    assert model.ambiguity_ == tau
+def test_resemblance_is_none_without_label_first_rounds():
+    X, truth = make_rows(n=60)
+    sets = make_partial_labels(truth, flip_probability=0.4, random_state=0)
+    jury = JuryClassifier("kernel", ambiguity="set-first", random_state=0).fit(X, sets)
+    assert jury.resemblance_ is None
+    assert describe_resemblance(None) == ""
 
 
-def test_label_first_is_algorithm_1(data):
-    X, candidates, _ = data
-    printed = PLCPClassifier(SUREClassifier()).fit(X, candidates)
-    said = PLCPClassifier(SUREClassifier(), ambiguity="label-first").fit(X, candidates)
-    np.testing.assert_array_equal(printed.training_output_, said.training_output_)
-    assert printed.ambiguity_ is None
+def test_tau_follows_the_rules_in_their_order():
+    gain = {0.0: [0.5], 0.5: [0.53], 1.0: [0.54]}
+    assert choose_tau({0.0: [-0.1], 1.0: [-0.01]}, 0.5) == 0
+    assert choose_tau({0.0: [0.5], 0.5: [0.505], 1.0: [0.509]}, 0.9) == 0.5
+    assert choose_tau(gain, 0.9) == 0
+    assert choose_tau(gain, 0.5) == 1
+    assert choose_tau(gain) == 1
+    assert choose_tau(gain, 0.5, ordered=True) == 0
+    assert choose_tau({0.0: [0.5], 0.5: [0.6], 1.0: [0.54]}, 0.5, ordered=True) == 0.5
+    assert choose_tau({0.0: [0.5], 0.5: [0.5399], 1.0: [0.54]}, 0.5) == 0.5
 
 
-@pytest.mark.parametrize("base", BASES, ids=lambda base: type(base).__name__)
-def test_sets_that_came_first_are_read_as_such(base):
-    X, candidates, truth = bags()
-    model = PLCPClassifier(base, ambiguity="auto", random_state=0).fit(X, candidates)
-    plain = PLCPClassifier(base, random_state=0).fit(X, candidates)
-    assert model.ambiguity_ == 1.0
-    assert np.mean(model.transduction_ == truth) > np.mean(plain.transduction_ == truth) + 0.02
-    assert np.isfinite(model.predict_proba(X)).all()
+def test_words_are_read_as_numbers():
+    assert read_ambiguity("label-first") == (0.0,)
+    assert read_ambiguity(0.3) == (0.3,)
 
 
-def test_auto_is_algorithm_1_where_nothing_speaks_against_it():
-    """Features that say nothing: no E-step helps, so that the printed method is left alone."""
-    rng = np.random.RandomState(0)
-    X, candidates = rng.normal(size=(60, 3)), random_candidates(rng, 60, 4, 0.5)
-    auto = PLCPClassifier(SUREClassifier(), ambiguity="auto", random_state=0).fit(X, candidates)
-    printed = PLCPClassifier(SUREClassifier(), random_state=0).fit(X, candidates)
-    assert auto.ambiguity_ is None
-    np.testing.assert_array_equal(auto.training_output_, printed.training_output_)
+# -- order ----------------------------------------------------------------------------------
 
 
-def test_heads_probabilities_and_docket(data):
-    X, candidates, truth = data
-    model = PLCPClassifier(SUREClassifier(), ambiguity="set-first").fit(X, candidates)
-    for head in ("partner", "base", "mean"):
-        chances = model.set_params(head=head).predict_proba(X)
-        np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-9)
-        np.testing.assert_array_equal(chances.argmax(axis=1), model.predict(X))
-    docket = model.docket(output="dict", truth=truth)
-    np.testing.assert_array_equal(docket["appeal"], model.transduction_)
-    one = candidates.sum(axis=1) == 1
-    assert not model.overturned_[one].any()
-    assert model.label_history_.shape == (6, 80)
+def make_ages(n=400, l=20, seed=0):
+    """Ages with guesses around them."""
+    rng = np.random.RandomState(seed)
+    age = rng.randint(l, size=n)
+    X = np.column_stack([age, age**2 / l]) + 3 * rng.normal(size=(n, 2))
+    low, high = rng.randint(4, size=(2, n))
+    sets = np.arange(l) >= (age - low)[:, None]
+    return X, sets & (np.arange(l) <= (age + high)[:, None]), age
 
 
-def test_wrong_ambiguities_are_named(data):
-    X, candidates, _ = data
-    for wrong in ("sets", 1.5, None):
-        with pytest.raises(ValueError, match="'ambiguity' parameter of PLCPClassifier"):
-            PLCPClassifier(SUREClassifier(), ambiguity=wrong).fit(X, candidates)
+def test_an_order_is_found_and_pays():
+    X, sets, age = make_ages()
+    found = JuryClassifier("kernel", random_state=0).fit(X[:200], sets[:200])
+    without = JuryClassifier("kernel", order=None, random_state=0).fit(X[:200], sets[:200])
+    assert found.order_width_ > 0
+    assert without.order_width_ == 0
+    errors = [np.abs(model.predict(X[200:]) - age[200:]).mean() for model in (found, without)]
+    assert errors[0] < errors[1] - 0.1
 
 
-def test_rounds_are_kept_and_ended_as_in_algorithm_1(data):
-    X, candidates = data[:2]
-    base, ways = SUREClassifier(), {"ambiguity": "set-first", "keep_confidences": True}
-    model = PLCPClassifier(base, **ways).fit(X, candidates)
-    np.testing.assert_allclose(model.history_[-1].partner_confidence, model.confidence_)
-    for each in model.history_:
-        np.testing.assert_allclose(each.base_confidence.sum(axis=1), 1)
-        assert not (each.base_confidence[~candidates]).any()
-    assert model.termination_condition_ == "max_rounds"
-    assert model.n_iter_ == 5
-    short = PLCPClassifier(base, tol=1.0, **ways).fit(X, candidates)
-    assert short.termination_condition_ == "tol"
-    assert short.n_iter_ == 2
+def test_shuffled_labels_have_no_order_unless_it_is_given():
+    X, sets, _ = make_ages()
+    shuffle = np.random.RandomState(1).permutation(20)
+    mixed = np.empty_like(sets)
+    mixed[:, shuffle] = sets
+    jury = JuryClassifier("kernel", random_state=0).fit(X[:200], mixed[:200])
+    assert jury.order_width_ == 0
+    told = JuryClassifier("kernel", order=shuffle, random_state=0).fit(X[:200], mixed[:200])
+    plain = JuryClassifier("kernel", random_state=0).fit(X[:200], sets[:200])
+    assert told.order_width_ == plain.order_width_ > 0
+    np.testing.assert_array_equal(told.predict(X[200:]), shuffle[plain.predict(X[200:])])
+
+
+def test_a_full_jury_smooths_forests_and_networks_too():
+    from sklearn.ensemble import RandomForestRegressor
+
+    X, sets, age = make_ages()
+    jury = JuryClassifier([RandomForestRegressor(10)], random_state=0).fit(X[:200], sets[:200])
+    alone = JuryClassifier("kernel", random_state=0).fit(X[:200], sets[:200])
+    assert jury.order_width_ == alone.order_width_ > 0
+    errors = [np.abs(model.predict(X[200:]) - age[200:]).mean() for model in (jury, alone)]
+    assert errors[0] < errors[1] + 0.1
+
+
+def test_numbers_in_texts_are_ordered_as_numbers():
+    np.testing.assert_array_equal(label_places(["10", "9", "100"]), [1, 0, 2])
+    assert label_places(["10", "nine"]) is None
+    assert label_places([1, 2, 3], None) is None
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (["S", "M"], "does not contain L"),
+        (["S", "M", "L", "XL"], "contains unknown labels: XL"),
+        (["S", "M", "L", "M"], "repeats M"),
+        ("size", "order='size': it must be"),
+    ],
+)
+def test_a_wrong_order_is_named(order, message):
+    with pytest.raises(ValueError, match=message):
+        label_places(["L", "M", "S"], order)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar, root
 from scipy.special import softmax
 
+from appellate.ambiguity import choose_tau
 from appellate.evidence import (
     Evidence,
     Groups,
     above_chance,
     choose_round,
-    choose_tau,
     criterion,
     estep,
     fit_scale,
@@ -200,15 +200,7 @@ def test_weights_of_members_that_know_nothing():
     np.testing.assert_allclose(mixture_weights(np.full((4, 2), 1e-300)).sum(), 1)
 
 
-def test_choices():
-    assert choose_tau({0.0: [-0.1], 1.0: [-0.01]}) == 0.0
-    assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.2009], 1.0: [0.15]}) == 0.0
-    assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.2009], 1.0: [0.2005]}) == 0.5  # all alike
-    assert choose_tau({0.0: [0.2]}) == 0.0
-    assert choose_tau({0.0: [0.1, 0.2], 0.5: [0.21], 1.0: [0.2105]}) == 0.5
-    assert choose_tau({0.0: [0.57], 1.0: [0.60, 0.616]}) == 0.0  # look-alikes, some of them rare
-    assert choose_tau({0.0: [0.57], 1.0: [0.60, 0.669]}) == 1.0
-    assert choose_tau({0.0: [0.10], 1.0: [0.135]}) == 1.0  # little is proven, but for it
+def test_choose_round_takes_the_last_good_one():
     assert choose_round([0.5, 1.0, 0.97, 0.951, 0.94]) == 3
     assert choose_round([-0.2, -0.1]) == 1
     assert choose_round([0.0]) == 0

@@ -201,6 +201,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Kernels and ridges whose n x n matrices the method needs."""
         return []
 
+    def _n_matrices(self) -> float | None:
+        """How many n x n matrices of doubles the exact kernels take; None: by the kernels."""
+        return None
+
     # -- what every method offers -------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
@@ -352,6 +356,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             X,
             sets,
             kernels=self._kernels,
+            n_matrices=self._n_matrices(),
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},

@@ -17,7 +17,7 @@ All of tau, temperatures and weights is found without the truth, by the criterio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -35,7 +35,6 @@ __all__ = [
     "Scale",
     "above_chance",
     "choose_round",
-    "choose_tau",
     "criterion",
     "estep",
     "fit_scale",
@@ -47,8 +46,6 @@ __all__ = [
     "suspicion",
 ]
 
-#: Values of tau among which the criterion chooses.
-TAUS = (0.0, 0.5, 1.0)
 _RARE = 1e-4  # added to every label's share, so that none is zero
 _OUTSIDE = 0.001, 0.05, 0.5  # least, first and largest rate of truths outside their set
 _OUTSIDE_STEPS = 30
@@ -58,9 +55,6 @@ _WEIGHT_STEPS = 200
 _TEMPERATURES = 0.01, 10.0
 _REGAINED = 0.5  # of what shrinkage takes from rare labels, where a label came first
 _SHIFT_STEPS, _SHIFT_STILL = 20, 0.01
-_SAME = 1e-3  # criteria of two taus that differ by less are equal
-_ALIKE = 0.98  # of the best: where all taus have it, they cannot be told apart
-_TRIFLE, _PROVEN, _CLEARLY = 0.025, 0.06, 1.15  # gains that matter; that are believed; in ratio
 _ENOUGH = 0.95  # of the best criterion, for a later round
 
 
@@ -551,45 +545,6 @@ def mixture_weights(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     if not total > 0:
         return np.full(odds.shape[1], 1 / odds.shape[1])
     return np.asarray(weights[1:] / total)
-
-
-def choose_tau(criteria: Mapping[float, Sequence[float]]) -> float:
-    """Choose the smallest tau within 1e-3 of the best criterion; 0 if that is not above 0.
-
-    Where labels are about equally frequent, all of them prove the same, within 2 %: the middle
-    one is taken, since dividing by the frequency also keeps a label from taking over its
-    look-alikes.
-
-    Sets that came first prove .08 and more for it. Sets of look-alikes, where some labels are
-    rare, prove .03 to .05 for it without having come first: a gain from .025 to .06 that is less
-    than 15 % is not believed. With a smaller one little depends on tau.
-
-    Parameters
-    ----------
-    criteria : dict
-        For every tau the criterion after each of its rounds.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> choose_tau({0.0: [0.2, 0.3], 0.5: [0.2, 0.4], 1.0: [0.1, 0.4005]})
-    0.5
-    >>> choose_tau({0.0: [0.86, 0.85], 1.0: [0.89, 0.90]})
-    0.0
-    >>> choose_tau({0.0: [0.742], 0.5: [0.745], 1.0: [0.74]})
-    0.5
-    """
-    best = {tau: max(values) for tau, values in criteria.items()}
-    top, plain = max(best.values()), best.get(0.0, -np.inf)
-    doubtful = _TRIFLE < top - plain < _PROVEN and top < _CLEARLY * plain
-    if top <= 0 or doubtful:
-        return 0.0
-    if min(best.values()) >= _ALIKE * top:
-        return sorted(best)[len(best) // 2]
-    return min(tau for tau, value in best.items() if value >= top - _SAME)
 
 
 def choose_round(criteria: Sequence[float]) -> int:

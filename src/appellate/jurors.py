@@ -10,7 +10,7 @@ fold k by replica k is honest: no round ever saw the row.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -19,18 +19,17 @@ import numpy as np
 import scipy.linalg as la
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import has_fit_parameter
 
 from appellate.base import PartialLabelClassifier, ProbabilityModel, seeded
-from appellate.bases.ridge import KernelClassifier
 from appellate.evidence import Evidence, Groups
 from appellate.numerics.entries import Values
 from appellate.numerics.smoothers import KernelSmoother, Regressor
 
 Scores = NDArray[np.float64]
+MakeModels = Callable[[], list[Any]]
 _LEAST_SHARE = 1e-3  # of a label in the output of a forest, before its logarithm
 
 
@@ -126,8 +125,8 @@ class KernelJuror:
     ``Q - B Q / diag(B)``. With the fold's targets set to H both are read off one product. A
     replica of one row says nothing of it.
 
-    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 / 2K once.
-    Memory: some 2 n^2.
+    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 / 2K once. Memory: n^2 for
+    the inverse, n^2 / K for the folds.
 
     Parameters
     ----------
@@ -140,11 +139,13 @@ class KernelJuror:
     """
 
     def __init__(self, name: str, smoother: KernelSmoother, replicas: Replicas) -> None:
-        self.name, self.smoother, self.replicas = name, smoother, replicas
+        self.name = name
+        self.smoother = smoother
+        self.replicas = replicas
         matrix = smoother.matrix
         own = np.diag(matrix) if len(matrix) > 1 else np.array([np.inf])
         self.room = np.repeat(own[:, np.newaxis], replicas.shape[1], axis=1)
-        self.factors: list[tuple[Scores, Scores]] = []
+        self.factors: list[Scores] = []
         for k, rest, fold in replicas.held_out():
             lines = matrix[fold]
             factor = la.cholesky(lines[:, fold], lower=True)  # L L' = B_ff
@@ -152,32 +153,32 @@ class KernelJuror:
             self.room[rest, k] -= np.einsum("fa,fa->a", across, across)
             if len(rest) < 2:  # nothing is left without it
                 self.room[rest, k] = np.inf
-            self.factors.append((factor, across))
+            self.factors.append(factor)
 
-    def listen(self, targets: Scores, seed: int = 0) -> Scores:
-        """Judge all rows by the targets of every replica, (n, K + 1, l) both."""
-        self.heard, filled = targets[:, 0], targets.copy()
-        for (k, rest, fold), (factor, across) in zip(
-            self.replicas.held_out(), self.factors, strict=True
-        ):
-            passed = across @ targets[rest, k]
-            filled[fold, k] = -la.solve_triangular(factor, passed, lower=True, trans="T")
+    def learn(self, targets: Scores, seed: int = 0) -> tuple[Scores, MakeModels]:
+        """Learn from the targets of every replica, (n, K + 1, l), which are 0 on its fold.
+
+        Returns the output on all rows, (n, K + 1, l), and what makes models of new rows.
+        """
+        filled = targets.copy()
+        for (k, _, fold), factor in zip(self.replicas.held_out(), self.factors, strict=True):
+            passed = self.smoother.matrix[fold] @ targets[:, k]  # B_fa Q_a
+            filled[fold, k] = -la.cho_solve((factor, True), passed, check_finite=False)
         product = self.smoother.matrix @ filled.reshape(len(filled), -1)
         filled -= product.reshape(filled.shape) / self.room[:, :, np.newaxis]
         filled[np.isinf(self.room)] = 0
-        return filled
+        return filled, lambda: [self._regressor(targets[:, 0])]
 
-    def models(self) -> list[Any]:
-        """Return what scores new rows after the last hearing: objects with `predict`."""
-        own, heard = self.smoother, self.heard
-        return [Regressor(own.function, own.rows, own.matrix @ heard, own.weights @ heard)]
+    def _regressor(self, targets: Scores) -> Regressor:
+        own = self.smoother
+        return Regressor(own.function, own.rows, own.matrix @ targets, own.weights @ targets)
 
 
 # -- members that a user names ------------------------------------------------------------------
 
 
 class Expert:
-    """A member that is heard once, at the end: it is honest about folds only.
+    """A member that is fitted once, at the end: it can judge the rows of held-out folds only.
 
     Parameters
     ----------
@@ -199,8 +200,8 @@ class Expert:
     def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
         """Return an object with `predict`, scores of new rows, trained on (n, l) targets."""
 
-    def testify(self, targets: Sequence[Values], seed: int) -> tuple[list[Any], Scores]:
-        """Models of every replica that lacks a fold, and what each says of the fold, (n, l)."""
+    def learn(self, targets: Sequence[Values], seed: int) -> tuple[list[Any], Scores]:
+        """Return models of every replica that lacks a fold, and their scores of it, (n, l)."""
         own, said = self.replicas.own, np.empty(self.replicas.evidence.shape)
         jobs = (
             delayed(self.fit)(self.X[rest], own[k], own[k].entries.scatter(targets[k]), seed + k)
@@ -210,29 +211,6 @@ class Expert:
         for model, (_, _, fold) in zip(models, self.replicas.held_out(), strict=True):
             said[fold] = model.predict(self.X[fold])
         return models, said
-
-
-class Juror(Expert):
-    """A member that sits in the rounds: it can judge rows of its own replica honestly.
-
-    Cost: K + 1 fits a hearing.
-    """
-
-    def listen(self, targets: Scores, seed: int) -> Scores:
-        """Judge all rows by the targets of every replica, (n, K + 1, l) both."""
-        numbers = range(len(self.replicas.rows))
-        jobs = (delayed(self._hear)(targets[:, k], k, seed) for k in numbers)
-        fitted, said = zip(*Parallel(self.n_jobs)(jobs), strict=True)
-        self.heard = fitted[0]
-        return np.stack(said, axis=1)
-
-    def models(self) -> list[Any]:
-        """Return what scores new rows after the last hearing: objects with `predict`."""
-        return [self.heard]
-
-    @abstractmethod
-    def _hear(self, targets: Scores, k: int, seed: int) -> tuple[Any, Scores]:
-        """Learn from replica k; return the model, and what it says of all rows, (n, l)."""
 
 
 @dataclass(frozen=True)
@@ -252,27 +230,55 @@ def log_shares(output: NDArray[Any], n: int) -> Scores:
     return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))
 
 
-class RegressorExpert(Expert):
-    """A regressor of scikit-learn on soft targets."""
+class ForestJuror:
+    """A forest of scikit-learn with ``bootstrap=True``, which judges its own rows out of bag.
 
-    def fit(self, X: NDArray[Any], own: Any, targets: Scores, seed: int) -> LogShares:  # noqa: D102
-        return LogShares(seeded(self.model, seed).fit(X.astype(np.float32), targets))
+    Cost: K + 1 fits a round.
 
+    Parameters
+    ----------
+    model : RandomForestRegressor or ExtraTreesRegressor
+        The forest, not fitted.
+    X : ndarray, shape (n, q)
+        All rows.
+    replicas : Replicas
+        Which rows each replica has.
+    n_jobs : int or None
+        Fits at a time.
+    """
 
-class ForestJuror(Juror, RegressorExpert):
-    """A forest of scikit-learn with ``bootstrap=True``, judging its own rows out of bag."""
+    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
+        self.name = type(model).__name__
+        self.model = model
+        self.X = X.astype(np.float32)
+        self.replicas = replicas
+        self.n_jobs = n_jobs
 
-    def _hear(self, targets: Scores, k: int, seed: int) -> tuple[Any, Scores]:
-        (n, l), rows, X = targets.shape, self.replicas.rows[k], self.X.astype(np.float32)
-        forest = self.fit(X[rows], None, targets[rows], seed + k).regressor
-        total, votes = np.zeros((n, l)), np.zeros(n)
+    def learn(self, targets: Scores, seed: int) -> tuple[Scores, MakeModels]:
+        """Learn from the targets of every replica, (n, K + 1, l).
+
+        Returns the output on all rows, (n, K + 1, l), and what makes models of new rows.
+        """
+        numbers = range(len(self.replicas.rows))
+        jobs = (delayed(self._fit)(targets[:, k], k, seed) for k in numbers)
+        forests, outputs = zip(*Parallel(self.n_jobs)(jobs), strict=True)
+        return np.stack(outputs, axis=1), lambda: [forests[0]]
+
+    def _fit(self, targets: Scores, k: int, seed: int) -> tuple[LogShares, Scores]:
+        """Learn from replica k; return the forest, and its output on all rows, (n, l)."""
+        n, l = targets.shape
+        rows = self.replicas.rows[k]
+        forest = seeded(self.model, seed + k).fit(self.X[rows], targets[rows])
+        total = np.zeros((n, l))
+        votes = np.zeros(n)
         strangers = np.setdiff1d(np.arange(n), rows)
         for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
             judged = np.concatenate([np.delete(rows, np.unique(drawn)), strangers])
-            total[judged] += tree.tree_.predict(X[judged]).reshape(len(judged), l)
+            total[judged] += tree.tree_.predict(self.X[judged]).reshape(len(judged), l)
             votes[judged] += 1
         unknown = votes == 0
-        total[unknown], votes[unknown] = 1, l
+        total[unknown] = 1
+        votes[unknown] = l
         return LogShares(Trees.of(forest)), log_shares(total / votes[:, np.newaxis], n)
 
 
@@ -357,48 +363,6 @@ class SupervisedExpert(Expert):
         return Decision(seeded(self.model, seed).fit(X, candidates, supervision=targets))
 
 
-class LeaveOneOutJuror(Juror, SupervisedExpert):
-    """A classifier of candidate sets that has a leave-one-out output of its own rows.
-
-    Any with ``leave_one_out_decision`` beside, such as the kernel methods here and PLCP.
-    """
-
-    def _hear(self, targets: Scores, k: int, seed: int) -> tuple[Any, Scores]:
-        rows, out = self.replicas.rows[k], np.empty_like(targets)
-        fitted = self.fit(self.X[rows], self.replicas.own[k], targets[rows], seed)
-        out[rows] = fitted.model.leave_one_out_decision()
-        fold = np.setdiff1d(np.arange(len(out)), rows)
-        if len(fold):
-            out[fold] = fitted.predict(self.X[fold])
-        return fitted, out
-
-
-class PairsExpert(Expert):
-    """A classifier of scikit-learn: every row once for each label, weighted by its target."""
-
-    def fit(self, X: NDArray[Any], own: Any, targets: Scores, seed: int) -> KnownLabels:  # noqa: D102
-        rows, labels = np.nonzero(targets)
-        if len(np.unique(labels)) < 2:
-            return KnownLabels(DummyClassifier().fit(X[rows], labels), targets.shape[1])
-        weights = targets[rows, labels]
-        fitted = seeded(self.model, seed).fit(X[rows], labels, sample_weight=weights)
-        return KnownLabels(fitted, targets.shape[1])
-
-
-@dataclass(frozen=True)
-class KnownLabels:
-    """A fitted classifier that knows some of l labels, by number."""
-
-    classifier: Any
-    n_labels: int
-
-    def predict(self, X: NDArray[Any]) -> Scores:
-        """Score new rows, (m, l)."""
-        shares = np.zeros((len(X), self.n_labels))
-        shares[:, self.classifier.classes_] = self.classifier.predict_proba(X)
-        return log_shares(shares, len(X))
-
-
 @dataclass(frozen=True)
 class Layers:
     """A trained network as arrays: standardised features, ReLU between linear layers."""
@@ -415,8 +379,20 @@ class Layers:
         return np.asarray(out)
 
 
-def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Expert:
-    """Find out how a member can be honest: out of bag, leaving one out, or by folds only.
+@dataclass(frozen=True)
+class Smoothed:
+    """A model whose scores are shared between neighbouring labels (`appellate.order`)."""
+
+    model: Any
+    matrix: Scores
+
+    def predict(self, X: NDArray[Any]) -> Scores:
+        """Score new rows, (m, l)."""
+        return np.asarray(self.model.predict(X) @ self.matrix)
+
+
+def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> ForestJuror | Expert:
+    """Find out how a member judges rows that it did not see: out of bag, or by folds only.
 
     Raises
     ------
@@ -424,21 +400,18 @@ def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> Exper
         If it cannot learn from soft targets.
     """
     if member == "network":  # by name: it lies above, and needs torch
-        kind: type[Expert] = import_module("appellate.deep").NetworkExpert
+        kind: Any = import_module("appellate.deep").NetworkExpert
     elif isinstance(member, type) or not callable(getattr(member, "fit", None)):
         raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
     elif has_fit_parameter(member, "supervision"):
-        coupled = hasattr(member, "kernel") and getattr(member, "head", "") == "partner"
-        honest = coupled or isinstance(member, KernelClassifier)
-        kind = LeaveOneOutJuror if honest else SupervisedExpert
-    elif is_classifier(member):
-        if not has_fit_parameter(member, "sample_weight") or not hasattr(member, "predict_proba"):
-            raise TypeError(
-                f"{member!r} cannot be a member of a jury: a classifier needs predict_proba, and "
-                "a parameter 'sample_weight' in its fit method."
-            )
-        kind = PairsExpert
+        kind = SupervisedExpert
+    elif isinstance(member, RandomForestRegressor | ExtraTreesRegressor) and member.bootstrap:
+        kind = ForestJuror
     else:
-        bags = getattr(member, "bootstrap", False) and hasattr(type(member), "estimators_samples_")
-        kind = ForestJuror if bags else RegressorExpert
+        raise TypeError(
+            f"{member!r} cannot be a member of a jury: give a forest of regression trees with "
+            "bootstrap=True, the word 'network', or a classifier with fit(X, candidates, "
+            "supervision=). SoftLabelClassifier makes one of a classifier or regressor of "
+            "scikit-learn."
+        )
     return kind(member, X, replicas, n_jobs)

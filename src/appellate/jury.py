@@ -6,100 +6,142 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
+from appellate.ambiguity import WORDS, choose_tau, read_ambiguity, resemblance
 from appellate.base import COUNT, SHARE, AppealClassifier, ProbabilityModel, Result
 from appellate.candidates.names import number_groups
 from appellate.costs import candidate_costs
 from appellate.evidence import (
-    TAUS,
     Evidence,
     Scale,
     above_chance,
     choose_round,
-    choose_tau,
     estep,
     fit_scale,
+    fit_temperature,
     mixture_weights,
     row_criterion,
     set_odds,
     suspicion,
 )
-from appellate.jurors import Expert, Juror, KernelJuror, Replicas, Scores, make_folds, seat
-from appellate.landmarks import LandmarkBench, LandmarkHearing
+from appellate.jurors import (
+    Expert,
+    ForestJuror,
+    KernelJuror,
+    MakeModels,
+    Replicas,
+    Scores,
+    Smoothed,
+    make_folds,
+    seat,
+)
+from appellate.landmarks import LandmarkBench, LandmarkOutputs
 from appellate.numerics.entries import Values
-from appellate.numerics.kernels import GaussianKernel, read_kernel
+from appellate.numerics.kernels import GaussianKernel, LaplacianKernel, RadialKernel, read_kernel
+from appellate.order import choose_width, label_places, order_matrix
 from appellate.problem import Kernel, Problem
 
 __all__ = ["JuryClassifier"]
 
-#: Width in mean distances, and ridge, of every kernel member.
-KERNELS = ((0.5, 0.05), (1.0, 0.05), (2.0, 0.05), (1.0, 0.5))
-AMBIGUITIES = {"label-first": 0.0, "set-first": 1.0}
+#: Kernel, with its width in mean distances, and ridge of every kernel member.
+KERNELS: tuple[tuple[RadialKernel, float], ...] = (
+    (GaussianKernel(0.5), 0.05),
+    (GaussianKernel(1.0), 0.05),
+    (GaussianKernel(1.0), 0.5),
+    (GaussianKernel(0.5, root=True), 0.05),
+    (LaplacianKernel(1.0), 0.05),
+    (LaplacianKernel(1.0, root=True), 0.05),
+)
 _PROOF = 2.0  # standard errors of a criterion that is more than chance
-_DOUBT = 1.0  # standard errors by which an earlier round must be better to be heard too
+_DOUBT = 1.0  # standard errors by which an earlier round must be better to be mixed in
 _PROBES = 3  # rounds with every tau
 _PANELS = 2  # rounds with further members
 _ENOUGH = 0.95  # of the best criterion, for the later round
-_SILENT = 0.02  # weight below which a further member is not heard again
+_SILENT = 0.02  # weight below which a further member does not learn again
 _STILL = 1e-3  # mean change of a posterior that is settled
 _UNHEARD = 1e-4  # weight below which a member does not predict
 _EXPERT_TEMPERATURES = 0.1, 10.0
 _SEEDS = 2**30
 
 
-class ArrayHearing:
-    """All that members said, as (n, K + 1, l) arrays."""
+class ArrayOutputs:
+    """Outputs of members that judge all rows at once.
 
-    def __init__(self, outputs: list[Scores], replicas: Replicas) -> None:
-        self.outputs, self.replicas, self.evidence = outputs, replicas, replicas.evidence
-        self.honest = [replicas.honest(each) for each in outputs]
+    Attributes
+    ----------
+    names : list of str
+        Of the members.
+    evidence : Evidence
+        Of the rows in `held_out`.
+    held_out : list of ndarray, shape (n, l)
+        Every member's scores of the rows by the replica that lacks them.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        outputs: list[Scores],
+        makers: list[MakeModels],
+        replicas: Replicas,
+        smooth: Scores | None,
+    ) -> None:
+        self.names = names
+        self.replicas = replicas
+        self.evidence = replicas.evidence
+        self.held_out = [replicas.honest(each) for each in outputs]
+        self._outputs = outputs
+        self._makers = makers
 
     def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of all members at the candidates of every replica's own rows."""
-        mixed = mixture(self.outputs, scales, weights)
+        mixed = mixture(self._outputs, scales, weights)
         pairs = zip(self.replicas.rows, self.replicas.own, strict=True)
         return [own.entries.gather(mixed[rows, k]) for k, (rows, own) in enumerate(pairs)]
 
     def everywhere(
         self, scales: Sequence[Scale], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Mixtures on all rows, (n, l): honest, and each without its own target only."""
-        own = [each[:, 0] for each in self.outputs]
-        return mixture(self.honest, scales, weights), mixture(own, scales, weights)
+        """Mixtures on all rows, (n, l): held out, and each without its own target only."""
+        own = [each[:, 0] for each in self._outputs]
+        return mixture(self.held_out, scales, weights), mixture(own, scales, weights)
+
+    def models(self) -> list[list[Any]]:
+        """Return what scores new rows, for every member."""
+        return [make() for make in self._makers]
 
 
 class ArrayBench:
     """Members that judge all rows at once."""
 
-    def __init__(self, jurors: Sequence[Any], replicas: Replicas) -> None:
-        self.jurors, self.replicas = jurors, replicas
-        self.names = [juror.name for juror in jurors]
-        self._last: tuple[Any, Any] = None, None
+    def __init__(self, members: Sequence[KernelJuror | ForestJuror], replicas: Replicas) -> None:
+        self.members = members
+        self.replicas = replicas
 
-    def listen(self, targets: Sequence[Values], seed: int) -> ArrayHearing:
-        """Let all members learn from the targets of every replica, if they are not the last."""
-        if self._last[0] is not targets:
-            dense = self.replicas.scatter(targets)
-            said = ArrayHearing([each.listen(dense, seed) for each in self.jurors], self.replicas)
-            self._last = targets, said
-        hearing: ArrayHearing = self._last[1]
-        return hearing
+    def learn(
+        self, targets: Sequence[Values], seed: int = 0, smooth: Scores | None = None
+    ) -> ArrayOutputs:
+        """Let all members learn from the targets of every replica.
 
-    def models(self) -> list[list[Any]]:
-        """Return what scores new rows, for every member, after the last hearing."""
-        return [juror.models() for juror in self.jurors]
+        `smooth` shares the targets, and with them the scores, between neighbouring labels.
+        """
+        dense = self.replicas.scatter(targets)
+        if smooth is not None:
+            dense = dense @ smooth
+        learned = [each.learn(dense, seed) for each in self.members]
+        names = [each.name for each in self.members]
+        outputs, makers = [one for one, _ in learned], [make for _, make in learned]
+        return ArrayOutputs(names, outputs, makers, self.replicas, smooth)
 
 
-Hearing = ArrayHearing | LandmarkHearing
+Outputs = ArrayOutputs | LandmarkOutputs
 Bench = ArrayBench | LandmarkBench
 
 
@@ -113,7 +155,7 @@ def mixture(outputs: Sequence[Scores], scales: Sequence[Scale], weights: NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class JuryRound:
     """What a jury found in one round.
 
     Attributes
@@ -125,6 +167,8 @@ class Round:
         Of the members.
     used : ndarray
         Weights in the posterior.
+    held_out : ndarray, shape (s, l)
+        The mixture of the members on rows that they did not see.
     rows : ndarray, shape (s,)
         Every row's part of the criterion of the mixture.
     """
@@ -134,6 +178,7 @@ class Round:
     scales: list[Scale]
     weights: NDArray[np.float64]
     used: NDArray[np.float64]
+    held_out: Scores | None
     rows: Values
 
     @property
@@ -143,31 +188,31 @@ class Round:
 
 
 def judge(
-    hearing: Hearing, replicas: Replicas, tau: float, targets: list[Values], shrink: float = 0.0
-) -> Round:
-    """Scales, weights and criterion of what was said, and the posterior that follows.
+    outputs: Outputs, replicas: Replicas, tau: float, targets: list[Values], shrink: float = 0.0
+) -> JuryRound:
+    """Find scales, weights and criterion of the outputs, and the posterior that follows.
 
     `shrink` is the share of equal weights in those of posterior and criterion.
     """
     shares = _label_shares(replicas, targets)
-    scales = [fit_scale(each, hearing.evidence, tau, shares) for each in hearing.honest]
-    weights = weigh(hearing.honest, scales, hearing.evidence, tau)
+    scales = [fit_scale(each, outputs.evidence, tau, shares) for each in outputs.held_out]
+    weights = weigh(outputs.held_out, scales, outputs.evidence, tau)
     used = (1 - shrink) * weights + shrink / len(weights)
-    said = mixture(hearing.honest, scales, used)
-    parts = zip(hearing.mix(scales, used), replicas.own, replicas.covering, strict=True)
+    held_out = mixture(outputs.held_out, scales, used)
+    parts = zip(outputs.mix(scales, used), replicas.own, replicas.covering, strict=True)
     posterior = [
         estep(mixed, own, tau, groups=groups).astype(mixed.dtype, copy=False)
         for mixed, own, groups in parts
     ]
-    rows = row_criterion(said, hearing.evidence, tau)
-    return Round(targets, posterior, scales, weights, used, rows)
+    rows = row_criterion(held_out, outputs.evidence, tau)
+    return JuryRound(targets, posterior, scales, weights, used, held_out, rows)
 
 
 def weigh(
-    honest: Sequence[Scores], scales: Sequence[Scale], evidence: Evidence, tau: float
+    held_out: Sequence[Scores], scales: Sequence[Scale], evidence: Evidence, tau: float
 ) -> NDArray[np.float64]:
-    """Mixture weights of members by their honest scores."""
-    pairs = zip(honest, scales, strict=True)
+    """Mixture weights of members by their scores of rows that they did not see."""
+    pairs = zip(held_out, scales, strict=True)
     return mixture_weights(
         np.column_stack([set_odds(s.soften(h), evidence, tau) for h, s in pairs])
     )
@@ -181,27 +226,64 @@ def _label_shares(replicas: Replicas, targets: Sequence[Values]) -> NDArray[np.f
 
 @dataclass(frozen=True, eq=False)
 class Deliberation:
-    """The rounds of one jury at every tau that was tried, and what was chosen among them."""
+    """The rounds of the kernel members at every tau that was tried, and what was chosen.
 
-    rounds: dict[float, list[Round]]
+    Attributes
+    ----------
+    rounds : dict
+        The rounds of every tau.
+    tau : float
+        How the sets are taken.
+    chosen : int
+        Number of the round at that tau.
+    replicas : Replicas
+        With the groups that are covered, if any.
+    width : int
+        Of the order among the labels; 0 without.
+    smooth : ndarray, shape (l, l), or None
+        What shares scores between neighbouring labels.
+    resemblance : float or None
+        Whether false labels look like the true ones.
+    """
+
+    rounds: dict[float, list[JuryRound]]
     tau: float
     chosen: int
+    replicas: Replicas
+    width: int
+    smooth: Scores | None
+    resemblance: float | None
 
     @property
-    def round(self) -> Round:
+    def round(self) -> JuryRound:
         """The round that was chosen."""
         return self.rounds[self.tau][self.chosen]
 
     @property
-    def earlier(self) -> Round | None:
-        """A round whose criterion is better by more than chance: it is heard beside the other."""
+    def earlier(self) -> JuryRound | None:
+        """A round whose criterion is better by more than chance: it is mixed in."""
         best = max(self.rounds[self.tau][: self.chosen + 1], key=lambda each: each.criterion)
         return best if above_chance(best.rows - self.round.rows, _DOUBT) else None
 
+    def again(self, bench: Bench, done: JuryRound) -> Outputs:
+        """Let the kernel members learn once more from the targets of a round."""
+        return bench.learn(done.targets, smooth=self.smooth)
 
-def criteria(rounds: dict[float, list[Round]]) -> dict[Any, list[float]]:
+
+def criteria(rounds: dict[float, list[JuryRound]]) -> dict[Any, list[float]]:
     """Criterion of every round by tau."""
     return {tau: [each.criterion for each in done] for tau, done in rounds.items()}
+
+
+def find_order(
+    bench: Bench, start: list[Values], places: NDArray[np.intp] | None
+) -> tuple[int, Scores | None]:
+    """Find the width of the order among the labels, and the matrix that follows from it."""
+    if places is None:
+        return 0, None
+    outputs = bench.learn(start)
+    width = choose_width(outputs.held_out, outputs.evidence, places)
+    return width, order_matrix(places, width) if width else None
 
 
 def deliberate(
@@ -210,45 +292,52 @@ def deliberate(
     start: list[Values],
     taus: Sequence[float],
     max_rounds: int,
+    order: tuple[int, Scores | None],
     on_round: Callable[[int], object] | None,
 ) -> Deliberation:
-    """Run the rounds of a jury and choose tau and round by the criterion.
+    """Run the rounds of the kernel members and choose tau and round.
 
-    Three rounds with each tau; then on with the best until nothing moves. Every round learns
-    from the posterior of the one before. Where the first round is the best, or nothing is
+    Three rounds with each tau; then on with the chosen one until nothing moves. Every round
+    learns from the posterior of the one before. If the first round is the best, or nothing is
     proven, no posterior helps and tau is not identified: label-first.
     """
     if replicas.evidence.entries.counts.max() == 1:
         max_rounds = 1  # there is nothing to find out
-    rounds: dict[float, list[Round]] = {tau: [] for tau in taus}
-    first = bench.listen(start, 0)
+    width, smooth = order
+    rounds: dict[float, list[JuryRound]] = {tau: [] for tau in taus}
+    first = bench.learn(start, smooth=smooth)
 
-    def run(tau: float) -> Round:
+    def run(tau: float) -> JuryRound:
         targets = rounds[tau][-1].posterior if rounds[tau] else start
-        hearing = bench.listen(targets, 0) if rounds[tau] else first
-        rounds[tau].append(judge(hearing, replicas, tau, targets))
+        outputs = bench.learn(targets, smooth=smooth) if rounds[tau] else first
+        done = judge(outputs, replicas, tau, targets)
+        rounds[tau].append(done if tau == 0 else replace(done, held_out=None))
         if on_round is not None:
             on_round(sum(map(len, rounds.values())))
-        return rounds[tau][-1]
+        return done
 
     for _ in range(min(_PROBES, max_rounds)):
         for tau in taus:
             run(tau)
-    tau = choose_tau(criteria(rounds))
+    resembling = None
+    if 0.0 in rounds:
+        label_first = rounds[0.0][choose_round([each.criterion for each in rounds[0.0]])]
+        resembling = resemblance(cast(Scores, label_first.held_out), first.evidence)
+    tau = choose_tau(criteria(rounds), resembling, ordered=width > 0)
     tau = tau if tau in rounds else taus[0]
-    for other in set(taus) - {tau}:  # all that is still asked of them
+    for other in set(taus) - {tau}:  # targets are not asked of them again
         tried = rounds[other]
         tried[1:] = [replace(each, targets=[], posterior=[]) for each in tried[1:]]
     for _ in range(_PROBES, max_rounds):
         last = run(tau)
         if np.abs(last.posterior[0] - last.targets[0]).mean() < _STILL:
             break
-    chosen = choose_round([r.criterion for r in rounds[tau]])
+    chosen = choose_round([each.criterion for each in rounds[tau]])
     if not above_chance(rounds[tau][chosen].rows, _PROOF):
         chosen = 0
     if chosen == 0:
         tau = min(taus)
-    return Deliberation(rounds, tau, chosen)
+    return Deliberation(rounds, tau, chosen, replicas, width, smooth, resembling)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,125 +368,180 @@ class Seat:
 
 
 @dataclass(frozen=True, eq=False)
-class Session:
-    """One round with all that was said in it, and the members' models for new rows."""
+class Voice:
+    """A classifier that does not learn from the jury, but is weighed with its members.
 
-    round: Round
-    hearing: Hearing
-    names: list[str]
-    models: list[list[Any]]
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    scores : ndarray, shape (n, l)
+        Of every row, by a fit that did not see the row.
+    models : list
+        Objects with ``predict(X)``, scores of new rows.
+    """
 
-    @classmethod
-    def again(cls, bench: Bench, done: Round) -> Session:
-        """Let the kernel members learn once more from the targets of a round."""
-        return cls(done, bench.listen(done.targets, 0), bench.names, bench.models())
+    name: str
+    scores: Scores
+    models: list[Any]
 
-    def everywhere(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Mixtures on all rows, (n, l): honest, and each without its own target only."""
-        return self.hearing.everywhere(self.round.scales, self.round.used)
+    def smoothed(self, matrix: Scores | None) -> Voice:
+        """Share the scores between neighbouring labels."""
+        if matrix is None:
+            return self
+        models = [Smoothed(each, matrix) for each in self.models]
+        return Voice(self.name, self.scores @ matrix, models)
 
 
-def convene(
-    bench: Bench, replicas: Replicas, found: Deliberation, members: Sequence[Expert], rng: Any
-) -> tuple[list[Values], NDArray[Any], NDArray[Any], list[Seat], dict[str, Any]]:
-    """Let further members hear what the kernel members found, and conclude.
+@dataclass(frozen=True, eq=False)
+class Conclusion:
+    """What a jury comes to.
 
-    Jurors sit in up to two panel rounds; experts are heard once, on the targets of the round
-    that was kept. New rows are judged by all, training rows by those that sat in the rounds.
-    Where an earlier round of the kernel members had a better criterion, by more than chance,
-    their output after it is half of everything: sets whose false labels look like the true one
-    are learned too well in the end.
-
-    Returns
-    -------
+    Attributes
+    ----------
     history : list of ndarray
         Posterior of all rows, as entries of the evidence: label-first after one round, then
         round by round.
-    honest, output : ndarray, shape (n, l)
+    held_out, output : ndarray, shape (n, l)
         Probabilities by members that never saw the row, and that did not see its target.
     seats : list of Seat
         The members.
     details : dict
         Further fitted attributes, by name.
     """
-    session, evidence = Session.again(bench, found.round), replicas.evidence
-    honest, output = session.everywhere()
-    doubt = suspicion(honest, evidence)
+
+    history: list[Values]
+    held_out: Scores
+    output: Scores
+    seats: list[Seat]
+    details: dict[str, Any]
+
+
+def conclude(
+    bench: Bench,
+    found: Deliberation,
+    members: Sequence[ForestJuror | Expert],
+    base: Voice | None,
+    rng: Any,
+) -> Conclusion:
+    """Let further members learn from what the kernel members found, and mix all.
+
+    Forests take part in up to two further rounds. Experts are fitted once, on the targets of
+    the last round, and judge new rows only. A base, if there is one, is weighed with all of them
+    and judges training rows too. If an earlier round of the kernel members had a better
+    criterion, by more than chance, their output after it is half of everything: sets whose false
+    labels look like the true one are learned too well in the end.
+    """
+    replicas = found.replicas
+    evidence = replicas.evidence
+    outputs = found.again(bench, found.round)
+    last = found.round
+    held_out, output = outputs.everywhere(last.scales, last.used)
+    doubt = suspicion(held_out, evidence)
     rounds = [found.rounds[min(found.rounds)][0], *found.rounds[found.tau][: found.chosen + 1]]
     proven = criteria(found.rounds)
-    jurors = [each for each in members if isinstance(each, Juror)]
-    if jurors and isinstance(bench, ArrayBench):
-        sessions, proven["panel"] = _panel(bench, jurors, found, rng)
-        rounds += [each.round for each in sessions]
-        session = sessions[-1]
-        output = session.everywhere()[1]
-    last, names, models = session.round, list(session.names), list(session.models)
-    voices, scales = list(session.hearing.honest), list(last.scales)
-    weights, shares = last.weights, _label_shares(replicas, last.targets)
-    for expert in (each for each in members if not isinstance(each, Juror)):
-        fitted, said = expert.testify(last.targets, rng.randint(_SEEDS))
-        names.append(expert.name)
-        models.append(fitted)
-        voices.append(said)
-        scales.append(fit_scale(said, evidence, found.tau, shares, _EXPERT_TEMPERATURES))
-    if len(voices) > len(last.weights):
-        weights = weigh(voices, scales, evidence, found.tau)
+    forests = [each for each in members if isinstance(each, ForestJuror)]
+    if forests and isinstance(bench, ArrayBench):
+        done, outputs, proven["panel"] = _panel(bench, forests, found, rng)
+        rounds += done
+        last = done[-1]
+        output = outputs.everywhere(last.scales, last.used)[1]
+    n_rounds = len(last.weights)  # members that took part in the rounds
+    names = list(outputs.names)
+    models = outputs.models()
+    scores = list(outputs.held_out)
+    scales = list(last.scales)
+    weights = last.weights
+    shares = _label_shares(replicas, last.targets)
+    for expert in (each for each in members if isinstance(each, Expert)):
+        fitted, said = expert.learn(last.targets, rng.randint(_SEEDS))
+        voice = Voice(expert.name, said, fitted).smoothed(found.smooth)
+        names.append(voice.name)
+        models.append(voice.models)
+        scores.append(voice.scores)
+        scales.append(fit_scale(voice.scores, evidence, found.tau, shares, _EXPERT_TEMPERATURES))
+    if base is not None:
+        base = base.smoothed(found.smooth)
+        known = base.scores if isinstance(bench, ArrayBench) else base.scores[bench.sample]
+        names.append(base.name)
+        models.append(base.models)
+        scores.append(known)
+        scales.append(Scale(fit_temperature(known, outputs.evidence, found.tau)))
+    if len(scores) > n_rounds:
+        weights = weigh(scores, scales, outputs.evidence, found.tau)
     if members:
-        honest = mixture(voices, scales, weights)
+        held_out = mixture(scores, scales, weights)
+    if base is not None:
+        said = base.scores[:, :]
+        own_weight = weights[-1]
+        word = own_weight * scales[-1].soften(said)
+        parts = outputs.everywhere(scales[:n_rounds], weights[:n_rounds])
+        output = (parts[1] + word) / (weights[:n_rounds].sum() + own_weight)
+        held_out = held_out if members else parts[0] + word
     seats = list(map(Seat, names, weights.tolist(), scales, models))
     history = [each.posterior[0] for each in rounds]
     earlier = found.earlier
     if earlier is not None:
-        beside = Session.again(bench, earlier)
-        pairs = zip((honest, output), beside.everywhere(), strict=True)
-        honest, output = ((one + other) / 2 for one, other in pairs)
-        names = [f"{name}, earlier" for name in beside.names]
-        seats += map(Seat, names, earlier.weights.tolist(), earlier.scales, beside.models)
+        before = found.again(bench, earlier)
+        pairs = zip(
+            (held_out, output), before.everywhere(earlier.scales, earlier.used), strict=True
+        )
+        held_out, output = ((one + other) / 2 for one, other in pairs)
+        names = [f"{name}, earlier" for name in before.names]
+        seats += map(Seat, names, earlier.weights.tolist(), earlier.scales, before.models())
         seats = [replace(each, weight=each.weight / 2) for each in seats]
+    if earlier is not None or base is not None:
         history.append(estep(output, evidence, found.tau, groups=replicas.covering[0]))
-    details = {"ambiguity_": found.tau, "criterion_": proven, "suspicion_": doubt}
-    return history, honest, output, seats, details
+    details = {
+        "ambiguity_": found.tau,
+        "criterion_": proven,
+        "order_width_": found.width,
+        "resemblance_": found.resemblance,
+        "suspicion_": doubt,
+    }
+    return Conclusion(history, held_out, output, seats, details)
 
 
 def _panel(
-    bench: ArrayBench, jurors: Sequence[Juror], found: Deliberation, rng: Any
-) -> tuple[list[Session], list[float]]:
-    """Rounds of kernels and further members up to the one that is kept, and all criteria.
+    bench: ArrayBench, forests: Sequence[ForestJuror], found: Deliberation, rng: Any
+) -> tuple[list[JuryRound], ArrayOutputs, list[float]]:
+    """Rounds of kernels and forests up to the one that is kept, its outputs, all criteria.
 
-    The second is kept if it has 95 % of the larger criterion; there is none where no round of
-    the kernels helped, or no further member counts.
+    The second is kept if it has 95 % of the larger criterion; there is none if no round of
+    the kernels helped, or no forest counts.
     """
-    replicas, targets = bench.replicas, found.round.targets
-    sessions: list[Session] = []
+    targets = found.round.targets
+    kept: list[JuryRound] = []
     proven: list[float] = []
     for _ in range(_PANELS if found.chosen else 1):
-        panel = ArrayBench([*bench.jurors, *jurors], replicas)
-        hearing = panel.listen(targets, rng.randint(_SEEDS))
-        done = judge(hearing, replicas, found.tau, targets, shrink=0.5)
+        panel = ArrayBench([*bench.members, *forests], bench.replicas)
+        outputs = panel.learn(targets, rng.randint(_SEEDS), found.smooth)
+        done = judge(outputs, found.replicas, found.tau, targets, shrink=0.5)
         proven.append(done.criterion)
-        if done.criterion >= _ENOUGH * max(proven) or not sessions:
-            sessions.append(Session(done, hearing, panel.names, panel.models()))
-        heard = done.weights[len(bench.jurors) :] >= _SILENT
-        jurors = [each for each, loud in zip(jurors, heard, strict=True) if loud]
-        if not jurors:
+        if done.criterion >= _ENOUGH * max(proven) or not kept:
+            kept.append(done)
+            last = outputs
+        counts = done.weights[len(bench.members) :] >= _SILENT
+        forests = [each for each, loud in zip(forests, counts, strict=True) if loud]
+        if not forests:
             break
         targets = done.posterior
-    return sessions, proven
+    return kept, last, proven
 
 
 @share_docs
 @dataclass(eq=False, repr=False)
 class JuryClassifier(AppealClassifier):
-    """Partial-label learning by a jury that judges no row by its own label.
+    """Partial-label learning by a jury: members that never judge rows they were trained on.
 
     A row's label has the posterior [1]_: what the row looks like, judged by classifiers that
-    did not see the row's own label, times what was said of it. A jury of kernel machines,
+    did not see the row's own label, times what was observed of it. A jury of kernel machines,
     forests and networks gives the first, calibrated; candidate sets the second, either
     *label-first* (a label was drawn, and others joined it) or *set-first* (a set was there,
     and one of it is this row's, as with faces and the names in a caption [2]_). Which of the
-    two, the members' weights and temperatures and the number of rounds are found from the
-    data, without any true label, by how much the jury's honest output proves about the sets
-    (`appellate.evidence.criterion`).
+    two, whether the labels are ordered, the members' weights and temperatures and the number of
+    rounds are found from the data, without any true label, by how much the jury's out-of-fold
+    output proves about the sets (`appellate.evidence.criterion`).
 
     1. kernel members learn from the posterior of the round before (the sets, at first) in all
        rows, and in all but one of K folds, for every fold
@@ -405,25 +549,30 @@ class JuryClassifier(AppealClassifier):
        back half of what shrinkage took from them, unless the sets came first
     3. ``posterior ~ evidence * mixture / pi^tau`` [3]_ [4]_, each row by members that left it
        out
-    4. tau is chosen after three rounds, the last good round after eight; where an earlier one
-       was better by more than chance, both are averaged
-    5. forests join for up to two rounds; networks are heard once at the end
+    4. tau is chosen after three rounds (`appellate.ambiguity.choose_tau`), the last good round
+       after eight; if an earlier one was better by more than chance, both are averaged
+    5. forests join for up to two rounds; networks are fitted once at the end
 
-    Cost: four inverses of n x n matrices and a few dozen products, O(n^3), for
-    ``members="kernel"``; then the forests and networks, O(n log n). Memory: eight n x n
-    matrices. Nystroem features (`GaussianKernel`) make both linear in n.
+    If the labels are numbers, or `order` gives their order, the criterion decides before the
+    first round whether neighbouring labels share their scores (`appellate.order`).
+
+    Cost: six inverses of n x n matrices and a few dozen products, O(n^3), for
+    ``members="kernel"``; then the forests and networks, O(n log n). Memory: ten n x n matrices.
+    Nystroem features (`GaussianKernel`) make both linear in n.
 
     Parameters
     ----------
     members : {"auto", "kernel"} or list, default="auto"
-        Who sits beside the four kernel members: a random forest and, with torch installed, a
-        network; nobody (the light jury); or a list of estimators and the word ``"network"``,
-        a small `appellate.deep.PRODENClassifier` whose targets stay what the jury found.
-        A member learns from soft targets: a regressor or classifier of scikit-learn, or a
-        classifier of candidate sets with ``fit(X, candidates, supervision=)``, PLCP among them.
-        Forests with ``bootstrap=True`` and classifiers with ``leave_one_out_decision`` sit in
-        the rounds, others are heard once at the end. Beyond some 20,000 rows, where the kernels
-        become features, the kernel members are alone.
+        Members besides the six kernel members: a random forest and, with torch installed, a
+        network; none (the light jury); or a list of members, which learn from soft targets:
+
+        - a ``RandomForestRegressor`` or ``ExtraTreesRegressor`` with ``bootstrap=True``, which
+          takes part in the rounds
+        - the word ``"network"``, a small `appellate.deep.PRODENClassifier`
+        - a classifier with ``fit(X, candidates, supervision=)``, such as those of this library;
+          `SoftLabelClassifier` makes one of any classifier or regressor of scikit-learn
+
+        Beyond some 20,000 rows, if the kernels become features, the kernel members are alone.
     ambiguity : {"auto", "label-first", "set-first"} or float, default="auto"
         How the candidate sets arose: tau from 0 to 1, or found from the data.
     n_folds : int, default=5
@@ -433,6 +582,10 @@ class JuryClassifier(AppealClassifier):
     covering : bool or "auto", default=False
         Whether every label of a group's set belongs to some row of the group; `fit` needs
         `groups` then. Auto: if the criterion is the larger for it.
+    order : {"auto"}, None or sequence of labels, default="auto"
+        The labels in their order, such as ``["small", "medium", "large"]``; auto: that of the
+        numbers if all labels are numbers; None: there is none. An order is used only if the data
+        show that neighbouring labels look alike.
     <cost>
     n_jobs : int or None, default=None
         Forests, networks or other members that are fitted at a time, as in joblib. It changes
@@ -440,14 +593,19 @@ class JuryClassifier(AppealClassifier):
     random_state : int, RandomState instance or None, default=None
         Makes the folds, and seeds forests and networks.
     kernel : {"rbf"} or GaussianKernel, default="rbf"
-        Whose width the kernel members take multiples of; it also says how kernels are kept where
-        there are many rows.
+        Width that the widths of the kernel members are multiples of, and how kernels are kept
+        if there are many rows.
 
     Attributes
     ----------
     <classes>
     ambiguity_ : float
         The tau in use: 0 label-first, 1 set-first.
+    resemblance_ : float or None
+        Whether false candidates look like their row: .5 if not, 1 if always; None if too few
+        rows are confident (`appellate.ambiguity.resemblance`).
+    order_width_ : int
+        How far the evidence of a label reaches along the order, in labels; 0: no order was found.
     covering_ : bool
         Whether groups were covered.
     weights_ : list of tuple
@@ -503,6 +661,7 @@ class JuryClassifier(AppealClassifier):
     n_folds: int = 5
     max_rounds: int = 8
     covering: Any = False
+    order: Any = "auto"
     cost: Any = None
     n_jobs: int | None = None
     random_state: Any = None
@@ -510,10 +669,11 @@ class JuryClassifier(AppealClassifier):
 
     _parameter_constraints = {
         "members": [StrOptions({"auto", "kernel"}), list, tuple],
-        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), SHARE],
+        "ambiguity": [StrOptions({"auto", *WORDS}), SHARE],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "max_rounds": [COUNT],
         "covering": ["boolean", StrOptions({"auto"})],
+        "order": [StrOptions({"auto"}), None, "array-like"],
         "n_jobs": [None, Integral],
         "kernel": [StrOptions({"rbf"}), GaussianKernel],
     }
@@ -553,29 +713,46 @@ class JuryClassifier(AppealClassifier):
         return self
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
-        return [(self._kernel(width), ridge) for width, ridge in KERNELS]
+        return [(self._kernel(kernel), ridge) for kernel, ridge in KERNELS]
 
-    def _kernel(self, width: float) -> GaussianKernel:
-        """The kernel of a member, whose width is a multiple of the user's."""
-        kernel = clone(read_kernel(self.kernel))
-        return kernel.set_params(bandwidth=width * kernel.bandwidth)
+    def _n_matrices(self) -> float:
+        """Matrices of n x n doubles: an inverse with its folds for every member, and a new one."""
+        return len(KERNELS) * (1 + 1 / self.n_folds) + 3
+
+    def _kernel(self, member: RadialKernel) -> RadialKernel:
+        """The kernel of a member, with the user's representation and multiple of its width."""
+        given = read_kernel(self.kernel)
+        settings = given.get_params() | {"root": member.root}
+        settings["bandwidth"] *= member.bandwidth
+        return type(member)(**settings)
 
     def _solve(
-        self, problem: Problem, start: Values | None, groups: Any = None, logs: Any = None
+        self,
+        problem: Problem,
+        start: Values | None,
+        groups: Any = None,
+        logs: Any = None,
+        base: Callable[[Replicas], Voice] | None = None,
     ) -> Result:
-        rng, dtype, entries = check_random_state(self.random_state), problem.dtype, problem.entries
+        rng = check_random_state(self.random_state)
+        dtype = problem.dtype
+        entries = problem.entries
         evidence = Evidence.of_sets(problem.candidates)
         evidence = evidence if logs is None else evidence.times(logs)
         first = None if start is None else entries.scatter(start)
-        bench, replicas, found = self._judge(problem, evidence, first, groups, rng)
-        members = [] if isinstance(bench, LandmarkBench) else self._further(problem, replicas)
-        posteriors, honest, output, seats, details = convene(bench, replicas, found, members, rng)
+        bench, found = self._judge(problem, evidence, first, groups, rng)
+        many = isinstance(bench, LandmarkBench)
+        members = [] if many else self._further(problem, found.replicas)
+        voice = None if base is None else base(found.replicas)
+        result = conclude(bench, found, members, voice, rng)
         history = [
-            entries.gather(evidence.entries.scatter(values)).astype(dtype) for values in posteriors
+            entries.gather(evidence.entries.scatter(values)).astype(dtype)
+            for values in result.history
         ]
-        costs, output = problem.cost, output.astype(dtype)
+        costs = problem.cost
+        output = result.output.astype(dtype)
         ranks = [v if costs is None else -candidate_costs(v, entries, costs) for v in history]
-        heard = [each for each in seats if each.weight >= _UNHEARD]
+        heard = [each for each in result.seats if each.weight >= _UNHEARD]
         return Result(
             initial=entries.uniform(dtype),
             confidence=history[-1],
@@ -584,19 +761,19 @@ class JuryClassifier(AppealClassifier):
             model=lambda: JuryModel(output, heard),
             ranking=history[-1],
             details={
-                **details,
-                "covering_": replicas.covering[0] is not None,
-                "honest_output_": honest.astype(dtype),
+                **result.details,
+                "covering_": found.replicas.covering[0] is not None,
+                "honest_output_": result.held_out.astype(dtype),
                 "label_history_": np.array([entries.argmax(rank) for rank in ranks]),
                 "verdict_confidence_": entries.scatter(history[0]),
-                "weights_": [(s.name, s.weight, s.scale.temperature) for s in seats],
+                "weights_": [(s.name, s.weight, s.scale.temperature) for s in result.seats],
             },
         )
 
     def _judge(
         self, problem: Problem, evidence: Evidence, start: Any, groups: Any, rng: Any
-    ) -> tuple[Bench, Replicas, Deliberation]:
-        """Run the rounds of the kernel members; where it is not said, covering or not."""
+    ) -> tuple[Bench, Deliberation]:
+        """Run the rounds of the kernel members; if it is not told, covering or not."""
         if self.covering is not False and groups is None:
             raise ValueError(f"covering={self.covering!r} needs groups: fit(X, y, groups=...).")
         n = problem.n_rows
@@ -604,35 +781,39 @@ class JuryClassifier(AppealClassifier):
             raise ValueError(
                 f"groups has {len(groups)} values; it needs one for every of {n} rows."
             )
+        places = label_places(problem.classes, self.order)
         groups = None if groups is None else number_groups(groups)
         fold = make_folds(n, self.n_folds, groups, rng)
         ways = {False: [None], True: [groups]}.get(self.covering, [None, groups])
-        divided, tau = [Replicas.split(evidence, fold, each) for each in ways], self.ambiguity
-        taus = TAUS if tau == "auto" else (float(AMBIGUITIES.get(tau, tau)),)
-        names = [f"kernel, width {width:g}, ridge {ridge:g}" for width, ridge in KERNELS]
-        bench: Bench
-        if problem.representation(self._kernel(1.0)).kind == "nystroem":
-            bases = {width: problem.basis(self._kernel(width)) for width, _ in KERNELS}
-            bench = LandmarkBench(bases, KERNELS, names, divided[0])
-        else:
-            if problem.dtype != np.float64:
-                problem = Problem(problem.matrix.astype(np.float64), problem.sets)
-            keeps, problem.keeps_distances = problem.keeps_distances, True
-            smoothers: list[Any] = [problem.smoother(*each) for each in self._kernels()]
-            problem.keeps_distances = keeps
-            pairs = zip(names, smoothers, strict=True)
-            bench = ArrayBench([KernelJuror(*each, divided[0]) for each in pairs], divided[0])
-        tried = []
-        for replicas in divided:
-            first = [own.prior for own in replicas.own]
-            if start is not None:
-                own = zip(replicas.rows, replicas.own, strict=True)
-                first = [has.normalize(has.entries.gather(start[rows])) for rows, has in own]
-            found = deliberate(bench, replicas, first, taus, self.max_rounds, self._on_round)
-            tried.append((bench, replicas, found))
-        return max(tried, key=lambda each: each[2].round.criterion)
+        divided = [Replicas.split(evidence, fold, each) for each in ways]
+        taus = read_ambiguity(self.ambiguity)
+        bench = self._make_bench(problem, divided[0])
+        first = [own.prior for own in divided[0].own]
+        if start is not None:
+            own = zip(divided[0].rows, divided[0].own, strict=True)
+            first = [has.normalize(has.entries.gather(start[rows])) for rows, has in own]
+        order = find_order(bench, first, places)
+        tried = [
+            deliberate(bench, replicas, first, taus, self.max_rounds, order, self._on_round)
+            for replicas in divided
+        ]
+        return bench, max(tried, key=lambda found: found.round.criterion)
 
-    def _further(self, problem: Problem, replicas: Replicas) -> list[Expert]:
+    def _make_bench(self, problem: Problem, replicas: Replicas) -> Bench:
+        """Make the kernel members: exact, or on Nystroem features if there are many rows."""
+        names = [_describe(kernel, ridge) for kernel, ridge in KERNELS]
+        kernels = self._kernels()
+        if problem.representation(kernels[0][0]).kind == "nystroem":
+            parts = zip(names, kernels, strict=True)
+            members = [(name, problem.basis(each), ridge) for name, (each, ridge) in parts]
+            return LandmarkBench(members, replicas)
+        exact = problem.as_double()
+        with exact.keeping_distances():
+            smoothers: list[Any] = [exact.smoother(*each) for each in kernels]
+        pairs = zip(names, smoothers, strict=True)
+        return ArrayBench([KernelJuror(*each, replicas) for each in pairs], replicas)
+
+    def _further(self, problem: Problem, replicas: Replicas) -> list[ForestJuror | Expert]:
         """Members beside the kernels."""
         few = min(len(rows) for rows in replicas.rows) < 2 or replicas.shape[2] < 2
         if few or self.members == "kernel":
@@ -642,6 +823,12 @@ class JuryClassifier(AppealClassifier):
             forest = RandomForestRegressor(40, min_samples_leaf=2, max_features="sqrt")
             members = [forest, "network"] if find_spec("torch") else [forest]
         return [seat(each, problem.matrix, replicas, self.n_jobs) for each in members]
+
+
+def _describe(kernel: RadialKernel, ridge: float) -> str:
+    kind = type(kernel).__name__.removesuffix("Kernel")
+    of = " of square roots" if kernel.root else ""
+    return f"{kind}{of}, width {kernel.bandwidth:g}, ridge {ridge:g}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ found on a sample of 20,000 rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from appellate.evidence import Scale
-from appellate.jurors import Replicas, Scores
+from appellate.jurors import Replicas, Scores, Smoothed
 from appellate.numerics.entries import Values
 from appellate.numerics.smoothers import Basis, NystroemSmoother
 
@@ -31,8 +31,8 @@ _Singles = NDArray[np.float32]
 _Part = tuple[Any, ...]
 
 
-class Width:
-    """Features of one kernel width, and what is left of their moments without each fold."""
+class Features:
+    """Features of one kernel, and what is left of their moments without each fold."""
 
     def __init__(self, basis: Basis, replicas: Replicas) -> None:
         self.features, self.strengths, self.replicas = basis.features, basis.strengths, replicas
@@ -115,8 +115,9 @@ def _softened(
     coefficients: _Singles,
     shifts: _Singles,
     scale: Scale,
+    smooth: _Singles | None,
 ) -> NDArray[Any]:
-    """Apply a function to what a member says of the rows, their own targets left out.
+    """Apply a function to a member's output on the rows, their own targets left out.
 
     A row has some share in its own output, the diagonal of the smoother; its odds grow as the
     replica has fewer rows, and it has none in a replica that lacks it.
@@ -132,6 +133,8 @@ def _softened(
         said += shifts
         said -= own * targets
         said /= 1 - own
+        if smooth is not None:
+            said = said @ smooth
         said += np.float32(scale.shift)
         said /= np.float32(scale.temperature)
         said -= said.max(axis=2, keepdims=True)
@@ -151,68 +154,68 @@ def _of_all_labels(said: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
     return np.stack([said[np.arange(len(said)), fold], said[:, 0]], axis=1)
 
 
-def _honest_block(
+def _held_out_block(
     block: NDArray[Any],
     chosen: NDArray[np.intp],
     fold: NDArray[np.intp],
     coefficients: _Singles,
     shifts: _Singles,
+    smooth: _Singles | None,
 ) -> NDArray[Any]:
     """Scores of some rows by the replica that lacks them, (s, l)."""
     out, part = np.empty((len(chosen), shifts.shape[1])), block[chosen]
     for k in np.unique(fold):
         spots = np.flatnonzero(fold == k)
         out[spots] = part[spots] @ coefficients[k].T + shifts[k]
-    return out
+    return out if smooth is None else out @ smooth
 
 
 class LandmarkBench:
-    """Kernel members on features, heard together.
+    """Kernel members on Nystroem features, which learn together.
 
     A replica's own rows are left out one by one by the diagonal of the smoother of all rows,
     its odds raised by the share of rows that the replica lacks; exact for the replica of all.
     The features are where their rows are: in memory, in a file, or with the workers of a
     cluster, who get targets at the candidates and coefficients, and give back the same.
 
-    Cost: n r^2 multiply-adds once for every width; a round 2 n r (K + 1) l for every member.
+    Cost: n r^2 multiply-adds once for every kernel; a round 2 n r (K + 1) l for every member.
     Memory: the features, and some candidate entries.
 
     Parameters
     ----------
-    bases : mapping of float to Basis
-        Features of all rows, by width.
-    kernels : sequence of (width, ridge)
-        Members.
-    names : list of str
-        What they are called.
+    members : sequence of (str, Basis, float)
+        Name, features of all rows and ridge of every member.
     replicas : Replicas
         Which rows each replica has.
     """
 
-    def __init__(
-        self,
-        bases: Mapping[float, Basis],
-        kernels: Sequence[tuple[float, float]],
-        names: list[str],
-        replicas: Replicas,
-    ) -> None:
-        self.names, self.replicas = names, replicas
+    def __init__(self, members: Sequence[tuple[str, Basis, float]], replicas: Replicas) -> None:
+        self.replicas = replicas
+        self.names = [name for name, _, _ in members]
         n = len(replicas.fold)
         self.sample = np.arange(n)
         if n > _SAMPLE:
             self.sample = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
         self.evidence = replicas.evidence.take(self.sample) if n > _SAMPLE else replicas.evidence
-        widths = {width: Width(bases[width], replicas) for width in dict(kernels)}
-        self.widths = [widths[width] for width, _ in kernels]
-        self.systems = [widths[width].systems(ridge) for width, ridge in kernels]
+        made: dict[int, Features] = {}
+        for _, basis, _ in members:
+            if id(basis) not in made:
+                made[id(basis)] = Features(basis, replicas)
+        self.features = [made[id(basis)] for _, basis, _ in members]
+        self.systems = [made[id(basis)].systems(ridge) for _, basis, ridge in members]
         self.smoothers = [
-            NystroemSmoother(bases[width], ridge, np.dtype(np.float64)) for width, ridge in kernels
+            NystroemSmoother(basis, ridge, np.dtype(np.float64)) for _, basis, ridge in members
         ]
         self.diagonals = [np.clip(each.diagonal, 1 / n, 1 - 1e-6) for each in self.smoothers]
 
-    def listen(self, targets: Sequence[Values], seed: int = 0) -> LandmarkHearing:
-        """Let all members learn from the targets of every replica."""
-        self.heard, told = targets[0], self.join(targets)
+    def learn(
+        self, targets: Sequence[Values], seed: int = 0, smooth: Scores | None = None
+    ) -> LandmarkOutputs:
+        """Let all members learn from the targets of every replica.
+
+        `smooth` shares their scores between neighbouring labels (`appellate.order`).
+        """
+        told = self.join(targets)
         _, n_replicas, l = self.replicas.shape
         lengths = [len(rows) for rows in self.replicas.rows]
         means = np.array(
@@ -221,18 +224,18 @@ class LandmarkBench:
                 for own, values, length in zip(self.replicas.own, targets, lengths, strict=True)
             ]
         )  # (K + 1, l)
-        gathered = {width: width.gather(told) for width in dict.fromkeys(self.widths)}
+        gathered = {each: each.gather(told) for each in dict.fromkeys(self.features)}
         coefficients, shifts = [], []
-        for width, systems in zip(self.widths, self.systems, strict=True):
-            found = np.empty((n_replicas, l, width.features.shape[1]))
+        for features, systems in zip(self.features, self.systems, strict=True):
+            found = np.empty((n_replicas, l, features.features.shape[1]))
             shift = np.empty((n_replicas, l))
             for k, system in enumerate(systems):
-                total, sums = width.totals[k], gathered[width][k]
+                total, sums = features.totals[k], gathered[features][k]
                 found[k] = la.cho_solve(system, (sums - np.outer(means[k], total)).T).T
                 shift[k] = means[k] - found[k] @ total / lengths[k]
             coefficients.append(found.astype(np.float32))
             shifts.append(shift.astype(np.float32))
-        return LandmarkHearing(self, coefficients, shifts, told)
+        return LandmarkOutputs(self, targets[0], coefficients, shifts, told, smooth)
 
     def join(self, targets: Sequence[Values]) -> _Singles:
         """Targets of every replica at the candidates of all rows, (nnz, K + 1); 0 if it has no."""
@@ -247,33 +250,46 @@ class LandmarkBench:
         entries = self.replicas.evidence.entries
         return slice(None) if k == 0 else (self.replicas.fold != k)[entries.rows]
 
-    def models(self) -> list[list[Any]]:
-        """Return what scores new rows, for every member, after the last hearing."""
-        entries = self.replicas.evidence.entries
-        return [[each.regress(entries, self.heard)[1]] for each in self.smoothers]
 
-
-class LandmarkHearing:
-    """What the members said, as coefficients of the features."""
+class LandmarkOutputs:
+    """Outputs of the members, as coefficients of the features."""
 
     def __init__(
         self,
         bench: LandmarkBench,
+        targets: Values,
         coefficients: list[_Singles],
         shifts: list[_Singles],
         told: _Singles,
+        smooth: Scores | None,
     ) -> None:
-        self.bench, self.told, self.evidence = bench, told, bench.evidence
-        self.coefficients, self.shifts = coefficients, shifts
-        self.honest = [self._honest(m) for m in range(len(coefficients))]
+        self.bench = bench
+        self.names = bench.names
+        self.evidence = bench.evidence
+        self.targets = targets
+        self.told = told
+        self.smooth = smooth
+        self._single = None if smooth is None else smooth.astype(np.float32)
+        self.coefficients = coefficients
+        self.shifts = shifts
+        self.held_out = [self._held_out(m) for m in range(len(coefficients))]
 
-    def _honest(self, m: int) -> Scores:
-        bench, features = self.bench, self.bench.widths[m].features
+    def models(self) -> list[list[Any]]:
+        """Return what scores new rows, for every member."""
+        entries = self.bench.replicas.evidence.entries
+        found = [each.regress(entries, self.targets)[1] for each in self.bench.smoothers]
+        smooth = self.smooth
+        return [[each if smooth is None else Smoothed(each, smooth)] for each in found]
+
+    def _held_out(self, m: int) -> Scores:
+        """Scores of the sample's rows by the replica that lacks them, (s, l)."""
+        bench, features = self.bench, self.bench.features[m].features
         parts = []
         for rows in features.slices:
             chosen = bench.sample[slice(*np.searchsorted(bench.sample, (rows.start, rows.stop)))]
             parts.append((chosen - rows.start, bench.replicas.fold[chosen]))
-        said = features.map(_honest_block, parts, self.coefficients[m], self.shifts[m])
+        member = self.coefficients[m], self.shifts[m], self._single
+        said = features.map(_held_out_block, parts, *member)
         return np.concatenate(list(said))
 
     def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
@@ -299,11 +315,11 @@ class LandmarkHearing:
         """Weight of every member that counts; rows, entries and what it says, block by block."""
         sizes = [len(rows) for rows in self.bench.replicas.rows]
         for m in np.flatnonzero(weights > _FAINT).tolist():
-            width, diagonal = self.bench.widths[m], self.bench.diagonals[m]
-            blocks = list(zip(width.features.slices, width.spots, width.placed, strict=True))
+            own, diagonal = self.bench.features[m], self.bench.diagonals[m]
+            blocks = list(zip(own.features.slices, own.spots, own.placed, strict=True))
             parts = ((placed, self.told[spots], diagonal[rows]) for rows, spots, placed in blocks)
-            member = self.coefficients[m], self.shifts[m], scales[m]
+            member = self.coefficients[m], self.shifts[m], scales[m], self._single
             common = function, sizes[0] / np.array(sizes), *member
-            made = width.features.map(_softened, parts, *common)
+            made = own.features.map(_softened, parts, *common)
             for (rows, spots, _), said in zip(blocks, made, strict=True):
                 yield np.float32(weights[m]), rows, spots, said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple, cast
 
@@ -28,12 +28,25 @@ from appellate.base import (
     check_base,
 )
 from appellate.confidence import blur_entries
-from appellate.evidence import Evidence, estep, fit_temperature, label_shares, soften
-from appellate.jury import AMBIGUITIES, JuryClassifier
+from appellate.jurors import Replicas, log_shares
+from appellate.jury import JuryClassifier, Voice
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT
 from appellate.partner import PartnerClassifier
 from appellate.problem import Kernel, Problem
+
+#: Parameters that only Algorithm 1 reads.
+_ALGORITHM_1 = (
+    "smoothing",
+    "collaboration",
+    "regularization",
+    "blur",
+    "max_rounds",
+    "tol",
+    "link",
+    "kernel",
+    "keep_confidences",
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +63,7 @@ class Round:
     base_steps, partner_steps : int
         Steps that each classifier took.
     base_confidence, partner_confidence : ndarray, shape (n, l), or None
-        The paper's P and 1 - P-hat after the round, if ``keep_confidences=True``; with another
-        `ambiguity` than label-first the posteriors by either.
+        The paper's P and 1 - P-hat after the round, if ``keep_confidences=True``.
     """
 
     number: int
@@ -63,13 +75,11 @@ class Round:
 
 
 class Exchange(NamedTuple):
-    """What base and partner say to each other in a round."""
+    """What base and partner give each other in a round."""
 
-    heard: Result  # from the base
-    replied: Result  # by the partner
-    told: Result  # the reply as it is taken
-    confidences: tuple[Values, Values]
-    temperatures: tuple[float, float] | None = None  # of partner and base
+    base: Result
+    partner: Result
+    confidences: tuple[Values, Values]  # P and 1 - P^
 
 
 @share_docs
@@ -88,6 +98,22 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     5. ``P^ <- clip(smoothing P^ + (1 - smoothing) M^, 1 - Y, 1)``
     6. ``O^ <- rownorm(exp(e^blur (1 - P^)) * Y)``, the supervision of the next round
 
+    With ``partner="jury"`` the partners are the kernel members of a `JuryClassifier`, and the
+    base is weighed with them:
+
+    1. the base is fitted alone, on all rows and on all but one of K folds; its label is the
+       verdict
+    2. the partners run the rounds of the jury, which find how the sets arose and whether the
+       labels are ordered
+    3. the out-of-fold scores of the base join those of the partners; temperatures and weights
+       make the criterion of `appellate.evidence` largest
+    4. new rows get the label of the mixture; training rows that of the posterior, in which the
+       base speaks by its out-of-fold scores only
+
+    The partners do most of the work: on set-first data the base has a weight of a few per cent.
+    The parameters of Algorithm 1 (`smoothing` to `keep_confidences`, but for `head`) must then
+    keep their defaults; those of the jury are set on it.
+
     Cost: that of one kernel matrix, factorisation and inverse, O(n^3), shared by base and
     partner where their kernels agree; the rounds touch candidate entries only. Memory: at
     most three n x n matrices, and n^2 c^2 / l numbers, with c candidates a row, for each
@@ -100,6 +126,11 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         The base classifier: one of this library, or any object with
         ``fit(X, candidates, supervision=None)`` and ``training_output_``, and with
         ``predict_proba`` if it is to predict (`appellate.base.BaseClassifier`).
+    partner : {"complement", "jury"} or JuryClassifier, default="complement"
+        ``"complement"`` is the paper's partner, a classifier of what a sample is not:
+        Algorithm 1 as published. ``"jury"`` (short for ``JuryClassifier("kernel")``) is another
+        coupling, not the paper's: the base is one member of a jury, weighed by what its
+        out-of-fold scores prove about the sets. See below.
     smoothing : float, default=0.5
         Share of the old confidence that is kept (the paper's alpha).
     collaboration : float, default=2.0
@@ -110,15 +141,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         Temperature of the blur (k); None turns blurring off.
     max_rounds : int, default=5
         Rounds of mutual supervision.
-    ambiguity : {"label-first", "set-first", "auto"} or float, default="label-first"
-        How the candidate sets arose. Label-first is Algorithm 1 as printed: a label was drawn and
-        others joined it. Set-first: the set was there and one of it is the row's, as with faces
-        and the names in a caption, so that a frequent label is in more sets already; a number
-        from 0 to 1 is in between (tau). Base and partner then hand each other honest posteriors,
-        ``rownorm(Y * P / pi^tau)`` with P the mean of their leave-one-out probabilities and pi
-        the label shares, without smoothing and blur. ``"auto"`` lets the kernel members of
-        `JuryClassifier` find out, without the truth, and is Algorithm 1 where no evidence of
-        another way is found.
     tol : float or None, default=None
         Stop after two rounds in a row in each of which fewer than this share of the
         training samples changed their label. None: all rounds are run, as in the authors'
@@ -128,9 +150,9 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     kernel : {"rbf", "linear"}, GaussianKernel, LinearKernel or None, default=None
         Kernel of the partner; None: that of the base, Gaussian if it has none.
     head : {"partner", "base", "mean"}, default="partner"
-        Who predicts new rows: the partner of the last round (the paper), the base of the
-        last round, or the mean of both probabilities. It is read at prediction, so one fit
-        serves all three through ``set_params(head=...)``.
+        Who predicts new rows: the partner of the last round (the paper), which may be a jury,
+        the base of the last round, or the mean of both probabilities. It is read at prediction,
+        so one fit serves all three through ``set_params(head=...)``.
     keep_confidences : bool, default=False
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
@@ -146,8 +168,8 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     ----------
     estimator_ : object
         The base of the last round, fitted.
-    partner_ : PartnerClassifier
-        The partner of the last round, fitted.
+    partner_ : PartnerClassifier or JuryClassifier
+        The partner of the last round, fitted; or the jury, in which the base is a member.
     <classes>
     verdict_ : ndarray, shape (n,)
         Label that the base alone gives every training row.
@@ -162,8 +184,9 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         over the candidates (for a base that votes, shares of the votes).
     training_output_ : ndarray, shape (n, l)
         Scores of the training rows by the last partner, ``1 - M^``.
-    ambiguity_ : float or None
-        The tau that was followed; None: Algorithm 1 as printed.
+    ambiguity_, order_width_, resemblance_, criterion_, weights_, suspicion_
+        With a jury as partner: as there. The base is the last of the weights, before those of
+        an earlier round.
     label_history_ : ndarray of int, shape (rounds + 1, n)
         Class index of every training row: verdict first, then each round's appeal.
     history_ : list of Round
@@ -192,12 +215,12 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
 
     estimator: Any
     _: KW_ONLY
+    partner: Any = "complement"
     smoothing: float = 0.5
     collaboration: float = 2.0
     regularization: float = 0.05
     blur: float | None = -1.0
     max_rounds: int = 5
-    ambiguity: str | float = "label-first"
     tol: float | None = None
     link: str = "collaborative"
     kernel: Kernel | None = None
@@ -211,7 +234,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         "blur": [Interval(Real, None, None, closed="neither"), None],
         "max_rounds": [COUNT],
         "tol": [SHARE, None],
-        "ambiguity": [StrOptions({"auto", *AMBIGUITIES}), SHARE],
+        "partner": [StrOptions({"complement", "jury"}), JuryClassifier],
         "kernel": [*KERNEL_CONSTRAINT, None],
         "head": [StrOptions({"partner", "base", "mean"})],
         "keep_confidences": ["boolean"],
@@ -221,7 +244,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Run the rounds and keep their records."""
-        base, partner, entries = self._make_base(), self._make_partner(), problem.entries
+        entries = problem.entries
         if problem.sample_weight is not None:
             weights = problem.sample_weight[entries.rows]
             mass = np.bincount(entries.labels, weights, len(problem.classes))
@@ -231,17 +254,18 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
                     f"'{problem.classes[mass.argmin()]}', but the partner takes all rows alike. "
                     "Leave these rows out, or give them weight."
                 )
-        tau = None if self.ambiguity == "label-first" else self._find_tau(problem)
-        parts = problem, base, partner, start
-        rounds = self._algorithm_1(*parts) if tau is None else self._by_evidence(*parts, tau)
+        if self.partner != "complement":
+            return self._with_jury(problem, start)
+        base, partner = self._make_base(), self._make_partner()
+        rounds = self._algorithm_1(problem, base, partner, start)
         history: list[Round] = []
         for number, last in enumerate(rounds, 1):
             if number == 1:
-                verdict = last.heard
+                verdict = last.base
                 labels = [entries.argmax(verdict.rank(problem))]
-            labels.append(entries.argmax(last.told.rank(problem)))
+            labels.append(entries.argmax(last.partner.rank(problem)))
             changed = float(np.mean(labels[-1] != labels[-2]))
-            steps = last.heard.n_iter, last.replied.n_iter
+            steps = last.base.n_iter, last.partner.n_iter
             kept = map(entries.scatter, last.confidences) if self.keep_confidences else ()
             history.append(Round(number, changed, *steps, *kept))
             if self._on_round is not None:
@@ -253,23 +277,18 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
 
         def conclude() -> CoupledModel:
             """Make base and partner as good as fitted on the problem, and their models one."""
-            partner._keep(problem, last.replied)
-            base._keep(problem, last.heard)
-            heads: list[Model] = [partner._model, base._head()]
-            if last.temperatures is not None:
-                pairs = zip(heads, last.temperatures, strict=True)
-                heads = [Tempered(each.training_output, each, t) for each, t in pairs]
-            return CoupledModel(partner.training_output_, *heads)
+            partner._keep(problem, last.partner)
+            base._keep(problem, last.base)
+            return CoupledModel(partner.training_output_, partner._model, base._head())
 
         return Result(
             initial=problem.uniform(),
-            confidence=last.told.distribution(entries),
-            output=last.told.output,
+            confidence=last.partner.distribution(entries),
+            output=last.partner.output,
             n_iter=len(history),
             model=conclude,
-            ranking=last.told.ranking,
+            ranking=last.partner.ranking,
             details={
-                "ambiguity_": tau,
                 "estimator_": base.estimator if isinstance(base, Foreign) else base,
                 "partner_": partner,
                 "history_": history,
@@ -295,52 +314,85 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             replied = partner._solve(problem, to_partner)  # 4: 1 - M^
             doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # 5: P^
             supervision = blur_entries(1 - doubt, entries, self.blur)  # 6: O^
-            yield Exchange(heard, replied, replied, (confidence, 1 - doubt))
+            yield Exchange(heard, replied, (confidence, 1 - doubt))
 
-    def _by_evidence(
-        self,
-        problem: Problem,
-        base: Any,
-        partner: PartnerClassifier,
-        start: Values | None,
-        tau: float,
-    ) -> Iterator[Exchange]:
-        """The same rounds, in which both hand each other honest posteriors."""
-        evidence, dtype, supervision = Evidence.of_sets(problem.candidates), problem.dtype, start
-        reply: Any = None  # honest probabilities by the partner
-        for _ in range(self.max_rounds):
-            heard = base._solve(problem, supervision)
-            said, warm = _temper(heard.model(), evidence, tau)
-            mixed = said if reply is None else (said + reply) / 2
-            to_partner = _divide(mixed, evidence, tau, dtype)
-            replied = partner._solve(problem, to_partner)
-            reply, cold = _temper(replied.model(), evidence, tau)
-            supervision = _divide((said + reply) / 2, evidence, tau, dtype)
-            posterior = estep(reply, evidence, tau).astype(dtype)
-            told = replace(replied, confidence=posterior, ranking=posterior)
-            both = estep(said, evidence, tau), posterior
-            yield Exchange(heard, replied, told, both, (cold, warm))
+    def _with_jury(self, problem: Problem, start: Values | None) -> Result:
+        """Weigh the base with the members of a jury, by scores of rows that it did not see."""
+        jury, base, entries = self._make_jury(), self._make_base(), problem.entries
+        verdict = base._solve(problem, start)
+        jury._on_round = self._on_round
 
-    def _find_tau(self, problem: Problem) -> float | None:
-        """How the sets arose; None where the data show no other way than Algorithm 1's."""
-        if self.ambiguity != "auto":
-            return float(AMBIGUITIES.get(self.ambiguity, self.ambiguity))  # type: ignore[arg-type]
-        found = JuryClassifier("kernel", random_state=self.random_state)._solve(problem, None)
-        best = max(max(rounds) for rounds in found.details["criterion_"].values())
-        return None if found.n_iter == 1 or best <= 0 else found.details["ambiguity_"]
+        def fit_voice(replicas: Replicas) -> Voice:
+            """Score every row by a base that did not see it; new rows by the base of all rows."""
+            whole = BaseScores(verdict.model())
+            scores = np.empty(entries.shape)
+            for _, rest, fold in replicas.held_out():
+                part = problem.take(rest)
+                first = (
+                    None if start is None else part.entries.gather(entries.scatter(start)[rest])
+                )
+                if problem.sample_weight is not None:
+                    part.sample_weight = problem.sample_weight[rest]
+                held = BaseScores(self._make_base()._solve(part, first).model())
+                scores[fold] = held.predict(problem.matrix[fold])
+            if len(replicas.rows) == 1:  # a single row has no folds
+                scores[:] = whole.predict(problem.matrix)
+            return Voice(type(self.estimator).__name__, scores, [whole])
+
+        result = jury._solve(problem, start, base=fit_voice)
+        first = entries.argmax(verdict.rank(problem))
+        labels = np.array([first, *result.details["label_history_"][1:]])
+        changed = np.mean(labels[1:] != labels[:-1], axis=1).tolist()
+        history = [
+            Round(number, share, verdict.n_iter if number == 1 else 0, 1)
+            for number, share in enumerate(changed, 1)
+        ]
+
+        def conclude() -> CoupledModel:
+            """Make base and jury as good as fitted on the problem, and their models one."""
+            jury._keep(problem, result)
+            base._keep(problem, verdict)
+            return CoupledModel(jury.training_output_, jury._model, base._head())
+
+        settled = len(result.details["criterion_"][result.details["ambiguity_"]]) < jury.max_rounds
+        return replace(
+            result,
+            n_iter=len(history),
+            model=conclude,
+            details={
+                **result.details,
+                "estimator_": base.estimator if isinstance(base, Foreign) else base,
+                "partner_": jury,
+                "history_": history,
+                "label_history_": labels,
+                "initial_confidence_": entries.scatter(verdict.initial),
+                "verdict_confidence_": entries.scatter(verdict.distribution(entries)),
+                "termination_condition_": "tol" if settled else "max_rounds",
+            },
+        )
 
     def _head(self) -> Model:
         return cast(CoupledModel, self._model).choose(self.head)
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
-        base = self.estimator if isinstance(self.estimator, PartialLabelClassifier) else None
-        return [*([] if base is None else base._kernels()), *self._make_partner()._kernels()]
+        ours = isinstance(self.estimator, PartialLabelClassifier)
+        return [*(self.estimator._kernels() if ours else []), *self._any_partner()._kernels()]
+
+    def _n_matrices(self) -> float | None:
+        if self.partner == "complement":
+            return None
+        ours = isinstance(self.estimator, PartialLabelClassifier)
+        own = len(self.estimator._kernels()) + 2 if ours else 0
+        return own + cast(float, self._any_partner()._n_matrices())
+
+    def _any_partner(self) -> PartialLabelClassifier:
+        return self._make_partner() if self.partner == "complement" else self._make_jury()
 
     def __sklearn_tags__(self) -> Any:
         """Take sparse features where base and partner do."""
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, PartialLabelClassifier):
-            both = (get_tags(each).input_tags for each in (self.estimator, self._make_partner()))
+            both = (get_tags(each).input_tags for each in (self.estimator, self._any_partner()))
             tags.input_tags.sparse = all(each.sparse for each in both)
         return tags
 
@@ -353,7 +405,13 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     def _make_base(self) -> Any:
         check_base(self.estimator)
         ours = isinstance(self.estimator, PartialLabelClassifier)
-        if self.head != "partner" and not ours and not hasattr(self.estimator, "predict_proba"):
+        silent = not ours and not hasattr(self.estimator, "predict_proba")
+        if silent and self.partner != "complement":
+            raise TypeError(
+                f"{self.estimator!r} has no predict_proba, which a jury as partner needs to weigh "
+                "it. Add one, or use partner='complement'."
+            )
+        if silent and self.head != "partner":
             raise TypeError(
                 f"{self.estimator!r} has no predict_proba, but head={self.head!r} lets it "
                 "predict. Add one, or take head='partner'."
@@ -375,6 +433,25 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             )
         return base
 
+    def _make_jury(self) -> JuryClassifier:
+        given = JuryClassifier("kernel") if self.partner == "jury" else self.partner
+        for each in fields(PLCPClassifier):
+            if each.name in _ALGORITHM_1 and getattr(self, each.name) != each.default:
+                raise ValueError(
+                    f"{each.name}={getattr(self, each.name)!r} belongs to Algorithm 1, which a "
+                    "jury as partner does not run. Remove it, or use partner='complement'."
+                )
+        if given.cost is not None:
+            raise ValueError(
+                "the jury has a cost of its own, which nothing would follow. Give it to the "
+                "coupled classifier: PLCPClassifier(base, partner=..., cost=...)."
+            )
+        jury: JuryClassifier = clone(given)
+        jury._validate_params()
+        if jury.random_state is None:
+            jury.set_params(random_state=self.random_state)
+        return jury
+
     def _make_partner(self) -> PartnerClassifier:
         kernel = self.kernel
         if kernel is None:  # a third party's `kernel` may be anything
@@ -388,39 +465,17 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         )
 
 
-def _temper(model: Model, evidence: Evidence, tau: float) -> tuple[NDArray[Any], float]:
-    """Honest probabilities of the training rows, and the temperature that makes them."""
-    scores = model.honest_scores()
-    temperature = fit_temperature(scores, evidence, tau)
-    return soften(scores, temperature), temperature
-
-
-def _divide(P: NDArray[Any], evidence: Evidence, tau: float, dtype: Any) -> Values:
-    """``rownorm(Y * P * pi^-tau)`` with pi the column means of P, as candidate entries."""
-    shares = label_shares(P)
-    return evidence.normalize(evidence.entries.gather(P * shares**-tau)).astype(dtype)
-
-
 @dataclass(frozen=True)
-class Tempered(Model):
-    """A model whose probabilities are the softmax of its scores by a temperature."""
+class BaseScores:
+    """A fitted base by its scores, or by logarithms of its probabilities."""
 
     model: Model
-    temperature: float
 
-    def decision(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Score new rows, (m, l)."""
-        return self.model.decision(X)
-
-    def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """``softmax(scores / temperature)``."""
-        return soften(scores, self.temperature).astype(scores.dtype)
-
-    @available_if(lambda self: hasattr(self.model, "leave_one_out"))  # type: ignore[untyped-decorator]
-    def leave_one_out(self) -> NDArray[Any]:
-        """Score every training row by all the other rows, (n, l)."""
-        scores: NDArray[Any] = self.model.leave_one_out()  # type: ignore[attr-defined]
-        return scores
+        scores = np.asarray(self.model.decision(X), dtype=np.float64)
+        shares = isinstance(self.model, ProbabilityModel)
+        return log_shares(scores, len(scores)) if shares else scores
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, wraps
 from numbers import Real
 from typing import Any, Self, TypeVar, cast
@@ -73,6 +74,8 @@ class Problem:
         Gives the pairs of kernel and ridge that the classifiers are going to ask for: they say
         how much memory kernels take. A ridge of None stands for a method that needs a kernel's
         features all at once.
+    n_matrices : float, default=None
+        Matrices of n x n doubles that exact kernels take, if the kernels alone do not tell.
     cost : ndarray, shape (l, l), default=None
         What wrong labels cost.
     backend : {"pandas", "polars"}, default=None
@@ -102,6 +105,7 @@ class Problem:
         sets: CandidateSets,
         *,
         kernels: Callable[[], Sequence[tuple[Kernel, Any]]] = list,
+        n_matrices: float | None = None,
         cost: NDArray[np.float64] | None = None,
         backend: str | None = None,
         features: Mapping[str, Any] | None = None,
@@ -115,6 +119,7 @@ class Problem:
         self.features = dict(features or {})
         self.keeps_distances = False  # for many widths, one after another
         self._kernels = kernels
+        self._n_matrices = n_matrices
         self._made: dict[Any, Any] = {}
         if not isinstance(X, Blocks):
             self.matrix = X
@@ -153,6 +158,25 @@ class Problem:
         part = Problem(X, self.sets[rows], kernels=self._kernels, features=features)
         part.representation = self.representation  # type: ignore[method-assign]
         return part
+
+    def as_double(self) -> Problem:
+        """Return the problem in double precision, its kernels represented as in this one."""
+        if self.dtype == np.float64:
+            return self
+        double = Problem(self.matrix.astype(np.float64), self.sets, kernels=self._kernels)
+        double.representation = self.representation  # type: ignore[method-assign]
+        return double
+
+    @contextmanager
+    def keeping_distances(self) -> Iterator[None]:
+        """Keep the distances of the last kernel, for several widths one after another."""
+        before, self.keeps_distances = self.keeps_distances, True
+        try:
+            yield
+        finally:
+            self.keeps_distances = before
+            if not before:
+                self._forget("distances")
 
     def with_cost(self, cost: NDArray[np.float64] | None) -> Self:
         """Return this problem, all that was computed included, under another cost."""
@@ -247,13 +271,15 @@ class Problem:
         linear = isinstance(setting, LinearKernel)
         alike = {kernel_key(each) for each, _ in asked if isinstance(each, LinearKernel) == linear}
         n_smoothers = len({(kernel_key(each), ridge) for each, ridge in asked})
+        usual = 2 + max(1, n_smoothers) + self.keeps_distances
+        doubles = 8 / self.dtype.itemsize
         made = memory.represent(
             setting,
             self.X.shape,
             self.entries.shape[1],
             self.dtype,
             local=getattr(self.X, "local", True),
-            n_matrices=2 + max(1, n_smoothers) + self.keeps_distances,
+            n_matrices=usual if self._n_matrices is None else doubles * self._n_matrices,
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
         )

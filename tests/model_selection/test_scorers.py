@@ -24,7 +24,8 @@ from appellate import (
     SUREClassifier,
     as_candidates,
 )
-from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
+from appellate.ambiguity import TAUS
+from appellate.evidence import Evidence, criterion, fit_temperature, soften
 from appellate.experiments.controls import CandidatePartner
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 from appellate.model_selection import (

@@ -25,7 +25,7 @@ Tables:
 Beyond the paper:
   authors             PLCP as its authors' code has it, Lost raw and z-scored, and
                       what the paper's rule to stop would do
-  rivals              every base alone, coupled and coupled with ambiguity="auto",
+  rivals              every base alone, coupled as published, and with a jury as partner,
                       the jury and the networks, on every data set at hand, ranked
   curves              accuracy over more candidates, missing truth, shared sets
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from appellate.datasets import make_partial_labels
 from appellate.experiments.figures import COLOURS, place_legend
-from appellate.experiments.methods import JURY, RIDGE, alone, coupled, coupled_auto
+from appellate.experiments.methods import JURY, RIDGE, alone, coupled, with_jury
 from appellate.experiments.problems import Problem
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
 from appellate.experiments.results import Results, mean_spread
@@ -27,7 +27,7 @@ CURVES = {
 
 
 #: Methods that are drawn: strong and simple ones, PL-AGGD alone and coupled.
-CURVE_METHODS = (RIDGE, alone("aggd"), coupled("aggd"), coupled_auto("aggd"), JURY)
+CURVE_METHODS = (RIDGE, alone("aggd"), coupled("aggd"), with_jury("aggd"), JURY)
 
 
 def curve_problems() -> dict[str, Problem]:

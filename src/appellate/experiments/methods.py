@@ -152,7 +152,7 @@ class Method:
         if getattr(base, "cost", None) is not None:
             settings.setdefault("cost", base.cost)
             base.set_params(cost=None)
-        if "ambiguity" in settings:  # which a jury finds, by random folds
+        if "partner" in settings:  # a jury draws folds
             settings.setdefault("random_state", seed)
         target = settings.pop("target", "non-candidate")
         return (CandidatePLCP if target == "candidate" else PLCPClassifier)(base, **settings)
@@ -225,10 +225,10 @@ def coupled(
     return Method(name, "plcp", base, _settings(own), _settings(settings or {}))
 
 
-def coupled_auto(base: str, **base_settings: Any) -> Method:
-    """Make the method of a coupled base that finds out how candidate sets arise."""
-    title = f"{_title(base, base_settings)}-PLCP(auto)"
-    settings = {"ambiguity": "auto"}
+def with_jury(base: str, **base_settings: Any) -> Method:
+    """Make the method of a base whose partner is a jury."""
+    title = f"{_title(base, base_settings)}-PLCP(jury)"
+    settings = {"partner": "jury"}
     return coupled(base, title=title, base_settings=base_settings, settings=settings)
 
 
@@ -300,7 +300,8 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
 def read_methods(texts: Iterable[str]) -> list[Method]:
     """Read methods, separated by commas.
 
-    Every base stands alone, coupled, and coupled (auto); a network alone and with a partner.
+    Every base is run alone, coupled as published, and with a jury as partner; a network alone
+    and with a partner.
 
     Raises
     ------
@@ -311,7 +312,7 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     --------
     >>> [method.title for method in read_methods(["jury", "knn:n_neighbors=5"])]
     ['jury', 'PL-KNN (n_neighbors=5)', 'PL-KNN (n_neighbors=5)-PLCP',
-    'PL-KNN (n_neighbors=5)-PLCP(auto)']
+    'PL-KNN (n_neighbors=5)-PLCP(jury)']
     """
     from appellate.bases import available_bases
     from appellate.datasets.home import resolve
@@ -332,7 +333,7 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
             chosen = [Method(_title(name, settings), name, settings=_settings(settings))]  # type: ignore[arg-type]
         else:
             chosen = [alone(name, **settings), coupled(name, base_settings=settings)]
-            chosen.append(coupled_auto(name, **settings))
+            chosen.append(with_jury(name, **settings))
         try:
             for method in chosen:
                 model = method.build(0)

@@ -182,7 +182,7 @@ def _summary(result: TableResult) -> Sheet:
             row.append("-" if printed is None else f"{printed:.1f} %")
             row += ["-" if ratio is None else f"{100 * ratio:+.1f} %" for ratio in ratios]
         if couplings and first.kind == "plcp":
-            name = f"all B-PLCP{'(auto)' if first.settings else ''} against B"
+            name = f"all B-PLCP{'(jury)' if first.settings else ''} against B"
             totals.setdefault(name, []).append(counts)
         rows.append(tuple(row))
     for name, found in totals.items():

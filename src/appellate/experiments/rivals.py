@@ -20,9 +20,9 @@ from appellate.experiments.methods import (
     Method,
     alone,
     coupled,
-    coupled_auto,
     deep_missing,
     deep_rivals,
+    with_jury,
 )
 from appellate.experiments.problems import Problem
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
@@ -37,7 +37,7 @@ Seconds = dict[tuple[str, str], float]  # by method and data set
 def rival_methods(bases: Iterable[str], problem: Problem) -> list[Method]:
     """All that can be run on a problem: controls, jury, bases alone and coupled, networks."""
     heard = [TESTIMONY, MAJORITY] if problem.answers is not None else []
-    kinds = (alone, coupled, coupled_auto)
+    kinds = (alone, coupled, with_jury)
     controls = [RANDOM, PARTNER_ALONE, RIDGE]
     named = [kind(base) for base in bases for kind in kinds]
     return [*controls, JURY, *heard, *named, *deep_rivals()]
@@ -166,7 +166,7 @@ def _cell(values: NDArray[np.float64], best: NDArray[np.float64]) -> str:
 def _couplings(results: Results, bases: Sequence[str]) -> Sheet:
     """Wins, ties and losses of coupled over base, by both tests."""
     rows = []
-    for title, kind in (("B-PLCP", coupled), ("B-PLCP(auto)", coupled_auto)):
+    for title, kind in (("B-PLCP", coupled), ("B-PLCP(jury)", with_jury)):
         for score in ("test", "transductive"):
             outcomes: dict[str, list[str]] = {"t": [], "corrected": []}
             for name, base in product(results.problems, bases):

@@ -18,9 +18,9 @@ from appellate.experiments.methods import (
     Method,
     alone,
     coupled,
-    coupled_auto,
     is_coupled,
     splits_of,
+    with_jury,
 )
 from appellate.experiments.problems import DATASETS, Problem
 from appellate.experiments.protocol import Run
@@ -135,7 +135,7 @@ def _coupling(bases: Sequence[str], score: str) -> list[Line]:
     for base in bases:
         before = alone(base)
         lines.append(Line(before.title, before, score))
-        for after in (coupled(base), coupled_auto(base)):
+        for after in (coupled(base), with_jury(base)):
             lines.append(Line(after.title, after, score, (after, before)))
     return [*lines, Line(JURY.title, JURY, score)]
 

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appellate import metrics
+from appellate.ambiguity import TAUS
 from appellate.base import read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
 from appellate.candidates.names import label_vector
-from appellate.evidence import TAUS, Evidence, criterion, fit_temperature, soften
+from appellate.evidence import Evidence, criterion, fit_temperature, soften
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def represent(
     dtype: Any,
     *,
     local: bool = True,
-    n_matrices: int = 3,
+    n_matrices: float = 3,
     n_widths: int = 1,
     at_hand: bool = False,
 ) -> Representation:
@@ -78,7 +78,7 @@ def represent(
         Of the features.
     local : bool, default=True
         Whether the features are kept by this process, not by a cluster.
-    n_matrices : int, default=3
+    n_matrices : float, default=3
         Matrices of size n x n that the method needs with an exact kernel.
     n_widths : int, default=1
         How many different features: base and partner share those of equal kernels only.
@@ -108,7 +108,7 @@ def represent(
         )
     free = free_memory()
     room, outputs = _SHARE * free, _OUTPUTS * n * n_labels * size
-    exact = outputs + n_matrices * n * n * size
+    exact = outputs + round(n_matrices * n * n * size)
     small = n <= SMALL_ROWS or (n <= EXACT_ROWS and exact <= room)
     if not linear and (asked == "exact" or (asked == "auto" and local and small)):
         what = f"exact kernel matrix: {n} rows, {_gb(free)} are free"

@@ -96,7 +96,7 @@ def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
     base = getattr(estimator, "estimator", None)
     if isinstance(estimator, PLCPClassifier):
         known = type(base) in (AGGDClassifier, SUREClassifier)
-        known = known and estimator.ambiguity == "label-first"
+        known = known and estimator.partner == "complement"
     else:
         known = getattr(estimator, "members", "kernel") == "kernel"
     if not known or case.scheduler:
