@@ -28,6 +28,7 @@ from appellate.plcp import PLCPClassifier
 from appellate.tables import Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
+from appellate.tables.reading import READING
 from appellate.tables.vectors import (
     HISTOGRAMS,
     embed_pictures,
@@ -43,7 +44,6 @@ _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 LARGEST = 1e30  # numbers of this size overflow on the way
 _UNKNOWN = "(nobody named)"
-_READING = ("delimiter", "encoding", "decimal", "sheet", "question")
 _OTHERS = ("self", "settings", "columns", "step")  # no arguments of `rectify`
 Step = Callable[..., object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
@@ -128,6 +128,7 @@ class Case:
         decimal: str | None = None,
         sheet: str | int | None = None,
         question: str | None = None,
+        header: str | None = "first",
         method: str = "auto",
         base: Any = None,
         cost: Any = None,
@@ -146,7 +147,7 @@ class Case:
                 "order is for a cost that needs one: give cost 'absolute', 'within:N' or "
                 "'ordinal:W'."
             )
-        table = self.table = read_table(data, **{name: call[name] for name in _READING})
+        table = self.table = read_table(data, **{name: call[name] for name in READING})
         self.data = f"sha256:{table.sha256[:32]}"
 
         named = {name: value for name, value in columns.items() if value is not None}

@@ -52,8 +52,8 @@ def predict(
         The same as `rectify` got, if any: a saved model names them, but opens no file that it
         names.
     **reading
-        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`, `question`); found by
-        default.
+        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, `header`),
+        see `appellate.tables.read_table`; found by default.
 
     Returns
     -------

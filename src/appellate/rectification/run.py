@@ -80,6 +80,7 @@ def rectify(
     decimal: str | None = None,
     sheet: str | int | None = None,
     question: str | None = None,
+    header: str | None = "first",
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
@@ -126,6 +127,8 @@ def rectify(
         What parts the labels in a cell, and what stands for no label.
     delimiter, encoding, decimal, sheet, question : str, default=None
         How to read a file, see `appellate.tables.read_table`; found by default.
+    header : {"first", "none"} or None, default="first"
+        ``"none"`` or None if a file has no row of titles: columns are then ``"0"``, ``"1"``...
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -43,8 +43,12 @@ NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 #: Types of Arrow that hold texts.
 TEXTS = frozenset({pa.string(), pa.large_string(), pa.string_view()})
 
+#: How numbers are written: with a decimal point, a decimal comma, or grouped thousands.
+Style = Literal[".", ",", "1,234"]
+
 _POINT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
+_GROUPED = r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?"
 _INFINITE = r"[+-]?inf(inity)?"
 _NUMBER = re.compile(_POINT)
 _SEPARATORS = ("|", ";", ",")
@@ -99,6 +103,8 @@ def as_text(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if value is None or value != value:
         return ""
     if isinstance(value, float):
@@ -200,6 +206,50 @@ def parse_list(text: str) -> tuple[str, ...] | None:
     return distinct_labels(sorted(values, key=str) if isinstance(values, set) else values)
 
 
+def is_text(kind: Any) -> bool:
+    """Tell whether a type of Arrow holds texts, or codes of texts."""
+    return kind in TEXTS or (pa.types.is_dictionary(kind) and kind.value_type in TEXTS)
+
+
+def without_views(data: Any) -> Any:
+    """Return a table whose texts and lists are stored one after another, as all kernels expect.
+
+    Polars writes views, and few functions of Arrow take them.
+    """
+    for i, field in enumerate(data.schema):
+        plain = _plain_type(field.type)
+        if plain != field.type:
+            column = data.column(i)
+            if pa.types.is_nested(field.type):  # Arrow 26 loses cells when it casts lists of views
+                column = pa.array(column.to_pylist(), plain)
+            else:
+                column = column.cast(plain)
+            data = data.set_column(i, field.name, column)
+    return data
+
+
+def _plain_type(kind: Any) -> Any:
+    """Return the type that holds the same cells without views or runs."""
+    test = pa.types
+    if test.is_string_view(kind):
+        return pa.string()
+    if test.is_binary_view(kind):
+        return pa.binary()
+    if test.is_run_end_encoded(kind):
+        return _plain_type(kind.value_type)
+    if test.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _plain_type(kind.value_type), kind.ordered)
+    if test.is_fixed_size_list(kind):
+        return pa.list_(_plain_type(kind.value_type), kind.list_size)
+    if test.is_large_list(kind) or test.is_large_list_view(kind):
+        return pa.large_list(_plain_type(kind.value_type))
+    if test.is_list(kind) or test.is_list_view(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if test.is_struct(kind):
+        return pa.struct([(each.name, _plain_type(each.type)) for each in kind])
+    return kind
+
+
 def texts(column: Any) -> Any:
     """Return a column as an Arrow array of texts: composed, stripped, null where empty."""
     kind = column.type
@@ -229,7 +279,7 @@ def texts(column: Any) -> Any:
 
 
 def numbers(
-    column: Any, decimal: str = ".", missing: Sequence[str] = ()
+    column: Any, style: Style = ".", missing: Sequence[str] = ()
 ) -> NDArray[np.float64] | None:
     """Return a column as numbers, NaN where empty; None if it is none of numbers.
 
@@ -237,8 +287,9 @@ def numbers(
     ----------
     column : Arrow array
         Numbers, true and false, or texts.
-    decimal : str, default="."
-        ``","`` where texts may have decimal commas.
+    style : {".", ",", "1,234"}, default="."
+        How texts are written: with a decimal point, with a decimal comma, or with commas that
+        group thousands. A column without a comma is read in any style.
     missing : sequence of str, default=()
         Texts that stand for an empty cell.
 
@@ -248,18 +299,23 @@ def numbers(
     >>> numbers(pa.array(["1.5", "", "NA", "-2"]))
     array([ 1.5,  nan,  nan, -2. ])
     >>> numbers(pa.array(["0_1", "2_3"]))
-    >>> numbers(pa.array(["1,5", "2"]), decimal=",")
-    array([1.5, 2. ])
+    >>> numbers(pa.array(["1,5", "2"]), ","), numbers(pa.array(["1,500", "2"]), "1,234")
+    (array([1.5, 2. ]), array([1500.,    2.]))
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return numbers(column.cast(kind.value_type), decimal, missing)
+        return numbers(column.cast(kind.value_type), style, missing)
     if kind in TEXTS:
+        few = texts(column.slice(0, 200)) if len(column) > 1000 else None
+        if few is not None and numbers(few, style, missing) is None and _has_words(few, missing):
+            return None  # without a look at all of a long text
         column = pc.utf8_lower(texts(column))
         marks = pa.array([*NO_NUMBER, *(mark.lower() for mark in missing)])
         column = pc.if_else(pc.is_in(column, marks), None, column)
-        if decimal == "," and _all_match(column, _COMMA):
+        if style == "," and _all_match(column, _COMMA):
             column = pc.replace_substring(column, ",", ".")
+        elif style == "1,234" and _all_match(column, f"({_GROUPED}|{_POINT})"):
+            column = pc.replace_substring(column, ",", "")
         real = pc.match_substring_regex(column, f"^{_POINT}$")
         if not pc.any(real).as_py() or not _all_match(column, f"({_POINT}|{_INFINITE})"):
             return None
@@ -267,6 +323,16 @@ def numbers(
     elif not any(test(kind) for test in _NUMERIC):
         return None
     return np.array(column.cast(pa.float64(), safe=False), dtype=np.float64)
+
+
+def _has_words(column: Any, missing: Sequence[str]) -> bool:
+    """Tell whether some text is neither a number in any style nor a word for none."""
+    marks = [*NO_NUMBER, *(mark.lower() for mark in missing)]
+    cells = (cell.lower() for cell in column.drop_null().to_pylist())
+    return not all(
+        cell in marks or re.fullmatch(f"{_POINT}|{_COMMA}|{_GROUPED}|{_INFINITE}", cell)
+        for cell in cells
+    )
 
 
 def _all_match(column: Any, pattern: str) -> bool:

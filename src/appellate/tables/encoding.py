@@ -103,7 +103,9 @@ def features(
         (title,) = [name] if name in known else table.find([name], "features")
         kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
         column = table.data.column(title).take(pa.array(rows))
-        values = cells.numbers(column, table.decimal, words) if kind in (None, "number") else None
+        values = (
+            cells.numbers(column, table.style(title), words) if kind in (None, "number") else None
+        )
         moments = cells.dates(column) if values is None and kind in (None, "date") else None
         if pa.types.is_nested(column.type):
             try:
