@@ -27,7 +27,14 @@ from appellate.numerics.kernels import GaussianKernel
 from appellate.plcp import PLCPClassifier
 from appellate.tables import Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
-from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
+from appellate.tables.encoding import (
+    ColumnReading,
+    FeatureKind,
+    feature_kinds,
+    features,
+    find_readings,
+    make_encoder,
+)
 from appellate.tables.reading import READING
 from appellate.tables.vectors import (
     HISTOGRAMS,
@@ -101,6 +108,8 @@ class Case:
         Features of the items; None if there are none.
     kinds : dict of str to str
         What the features are: number, category, date, text or picture.
+    readings : dict of str to ColumnReading
+        How the cells of the columns were read, for those of new rows.
     n_embeddings : int
         How many of them are embeddings, the last ones.
     embedders : list of Embedder
@@ -214,11 +223,15 @@ class Case:
 
         self.X: Any = None
         self.kinds: dict[str, FeatureKind] = {}
+        self.readings: dict[str, ColumnReading] = {}
         self.n_embeddings = 0
         self.vectors: dict[str, list[str]] = {}
         wanted = others or (self.method != "testimony" and not self.embedders)
         if wanted and (beside or embeddings is None):
-            self.X = features(self.table, roles, rows=self.labels.first, largest=LARGEST)
+            rows = self.labels.first
+            self.readings = find_readings(self.table, roles, rows=rows, notes=self.notes)
+            known: Any = {"rows": rows, "readings": self.readings, "largest": LARGEST}
+            self.X = features(self.table, roles, **known)
             self.kinds = feature_kinds(self.X, roles.text)
         if embeddings is not None:
             numbers = read_embeddings(embeddings, n)

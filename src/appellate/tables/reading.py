@@ -87,6 +87,8 @@ class Table:
         How it was read; `decimal` is ``","`` where numbers have decimal commas.
     grouped : frozenset of str
         Columns whose commas group thousands: ``1,234`` is 1234.
+    guessed : tuple of str
+        Those of the notes that say what the commas of numbers mean, which a model may know better.
     native : object
         The data frame that was given.
     digest : str
@@ -117,6 +119,7 @@ class Table:
     encoding: str | None = None
     decimal: str = "."
     grouped: frozenset[str] = frozenset()
+    guessed: tuple[str, ...] = ()
     sheet: str | None = None
     native: Any = None
     digest: str = ""
@@ -362,7 +365,7 @@ def _find_decimals(table: Table, decimal: str | None) -> Table:
             f"numbers such as '1,234' are read as texts in {name_some(grouped)}. If the comma "
             "groups thousands, give decimal='.'."
         )
-        return replace(table, notes=(*table.notes, note))
+        return replace(table, notes=(*table.notes, note), guessed=(note,))
     plain = [name for name in found if name not in grouped]
     if decimal == "," or plain:
         notes = [f"decimal commas are read in {name_some(found)}."] if found else []
@@ -374,14 +377,16 @@ def _find_decimals(table: Table, decimal: str | None) -> Table:
                 "give decimal='.'."
             )
         said = (*table.notes, *notes)
-        return replace(table, decimal=",", notes=said) if found else table
+        changed = replace(table, decimal=",", notes=said, guessed=tuple(notes))
+        return changed if found else table
     if not grouped:
         return table
     note = (
         f"commas group thousands in {name_some(grouped)}: '1,234' is read as 1234. If they are "
         "decimal commas, give decimal=','."
     )
-    return replace(table, grouped=frozenset(grouped), notes=(*table.notes, note))
+    said = (*table.notes, note)
+    return replace(table, grouped=frozenset(grouped), notes=said, guessed=(note,))
 
 
 def _find_damage(column: Any) -> str:

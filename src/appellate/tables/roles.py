@@ -282,7 +282,7 @@ class _Column:
         else:
             few = cells.numbers(some, table.style(name)) if pa.types.is_primitive(kind) else None
             numbers = table.numbers(name) if few is None else few
-            is_date = numbers is None and cells.dates(data) is not None
+            is_date = numbers is None and cells.date_format(data) is not None
             self.kind = "date" if is_date else "text" if numbers is None else "number"
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = self.start[~np.isnan(self.start)]
