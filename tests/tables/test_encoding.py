@@ -225,3 +225,12 @@ def test_vectors_alone_keep_their_scale():
     frame = pd.DataFrame(crowds.rng().normal(size=(50, 8)), columns=[f"v{j}" for j in range(8)])
     encoder = make_encoder(frame, vectors={"v": list(frame.columns)})
     np.testing.assert_allclose(encoder.fit_transform(frame).var(axis=0), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("empty", [[np.nan] * 3, [None] * 3, [pd.NaT] * 3])
+def test_a_column_without_a_filled_cell_becomes_no_number(empty):
+    frame = pd.DataFrame({"a,b": empty, "w": [1.5, 0.5, 2.0]})
+    encoder = make_encoder(frame)
+    assert encoder.fit_transform(frame).shape == (3, 1)
+    places = column_places(encoder)
+    assert {name: place.tolist() for name, place in places.items()} == {"a,b": [], "w": [0]}

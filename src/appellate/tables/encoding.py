@@ -484,7 +484,9 @@ def column_places(encoder: ColumnTransformer) -> dict[str, NDArray[np.intp]]:
             continue
         number = {output: i for i, output in enumerate(part.all_outputs_)}
         for column, outputs in part.input_to_outputs_.items():
-            found[column] = places[[number[output] for output in outputs]]
+            # skrub drops a column without a filled cell, but still names an output of it.
+            kept = [number[output] for output in outputs if output in number]
+            found[column] = places[np.array(kept, dtype=np.intp)]
     return found
 
 
