@@ -104,6 +104,25 @@ def test_notes_dates_that_fit_both_orders():
     assert not any("month/day" in note for note in run.settings["notes"])
 
 
+def test_the_pipeline_reads_a_frame_of_texts_as_the_run_does(tmp_path):
+    frame = diary().assign(
+        f=[["TRUE", "FALSE"][i % 2] for i in range(120)],
+        w=[f"{i % 7},{i % 9}5" for i in range(120)],
+    )
+    file = tmp_path / "t.csv"
+    frame.to_csv(file, index=False, sep=";")
+    run = appellate.rectify(file, candidates="names", **FAST)
+    days = pd.DatetimeIndex(EARLY).strftime("%d/%m/%Y")
+    new = pd.DataFrame({"date": days, "f": [True, False] * 72, "w": "1,234"}, index=days)
+    columns = new[["date", "f", "w"]]
+    wanted = labels_of(run, new)
+    for model in (run.model, saved(run, tmp_path).model):
+        assert model.predict(columns).tolist() == wanted
+        assert model.predict(columns.iloc[:1]).tolist() == wanted[:1]
+    with pytest.warns(NoteWarning, match="'date': 1 of 1 rows hold no date such as 31/12/2023"):
+        run.model.predict(columns.iloc[:1].assign(date="soon"))
+
+
 # -- numbers ---------------------------------------------------------------------------
 
 

@@ -247,7 +247,10 @@ class Case:
             if self.n_embeddings:
                 groups["embeddings"] = [f"embedding_{j}" for j in range(self.n_embeddings)]
             text = [n for n, kind in self.kinds.items() if kind == "text" and n not in groups]
-            self.encoder = make_encoder(self.X, text=text, vectors=groups, random_state=seed)
+            how: Any = {"readings": self.readings, "missing": self.roles.missing}
+            self.encoder = make_encoder(
+                self.X, text=text, vectors=groups, random_state=seed, **how
+            )
 
     @cached_property
     def answers(self) -> Answers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from appellate._files import finish_folder
-from appellate.notes import tell
+from appellate.notes import NoteWarning, tell
 from appellate.rectification.case import LARGEST, Embedder, add_vectors, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
@@ -134,7 +135,9 @@ def label_rows(
 
     X, notes = new_features(settings, table, models, embeddings)
     try:
-        rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoteWarning)  # the notes are known
+            rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
         probabilities, labels = model[-1].predict_proba(rows), model[-1].predict(rows).tolist()
         names = model.classes_.tolist()
         fits = np.shape(probabilities) == (len(labels), len(names)) and {*labels} <= {*names}

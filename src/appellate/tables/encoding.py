@@ -18,14 +18,15 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from appellate._text import import_extra
+from appellate.notes import tell
 from appellate.tables import cells
 from appellate.tables.cells import Style, TableError, name_rows, name_some
-from appellate.tables.reading import Table
+from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles
 from appellate.tables.vectors import LONGEST, Step, progress
 
@@ -344,6 +345,8 @@ def make_encoder(
     vectors: Mapping[str, Sequence[str]] | None = None,
     n_components: int = 100,
     random_state: Any = 0,
+    readings: Mapping[str, ColumnReading] | None = None,
+    missing: Sequence[str] = (),
 ) -> ColumnTransformer:
     """Return a transformer that turns a data frame into numbers of one scale.
 
@@ -365,6 +368,11 @@ def make_encoder(
         Numbers that a column of prose becomes, at most.
     random_state : int or None, default=0
         Of the reduction of texts.
+    readings : mapping of str to ColumnReading, default=None
+        How cells were read, see `find_readings`. A frame whose cells are still texts is then
+        encoded as if `features` had read them in this way.
+    missing : sequence of str, default=()
+        Texts that stand for an empty cell, beside `readings`.
 
     Returns
     -------
@@ -393,6 +401,12 @@ def make_encoder(
     vectors = vectors or {}
     grouped = {name for names in vectors.values() for name in names}
     others = [name for name in frame.columns if name not in text and name not in grouped]
+    known = (
+        {name: readings[name] for name in others if name in (readings or {})} if readings else {}
+    )
+    if known:
+        documents = {name: {"kind": each.kind, **each.to_dict()} for name, each in known.items()}
+        vectorizer = make_pipeline(ColumnReader(documents, missing=list(missing)), vectorizer)
     parts: list[tuple[str, Any, Any]] = [("columns", vectorizer, others)] if others else []
     weights = {}
     for name in frame.columns:
@@ -482,6 +496,7 @@ def column_places(encoder: ColumnTransformer) -> dict[str, NDArray[np.intp]]:
         if name != "columns":
             found[name.partition(" ")[2]] = places
             continue
+        part = part[-1] if isinstance(part, Pipeline) else part
         number = {output: i for i, output in enumerate(part.all_outputs_)}
         for column, outputs in part.input_to_outputs_.items():
             # skrub drops a column without a filled cell, but still names an output of it.
@@ -561,6 +576,65 @@ def contributions(
                 left = np.sum(foretell(shuffled) * said, axis=1).mean()
                 lost[name] += share * float(full - left)
     return dict(sorted(lost.items(), key=lambda pair: -pair[1]))
+
+
+class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Read the cells of a frame as they were read when a model was fitted.
+
+    What `features` returned passes as it is. Dates and numbers that are texts, and categories in
+    another spelling, are read by `readings`; what cannot be read is missing, with a
+    `NoteWarning`.
+
+    Parameters
+    ----------
+    readings : dict of str to dict
+        By column, `ColumnReading.to_dict` with the kind.
+    missing : list of str, default=None
+        Texts that stand for an empty cell.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reader = ColumnReader({"day": {"kind": "date", "format": "%d/%m/%Y"}})
+    >>> reader.fit_transform(pd.DataFrame({"day": ["03/04/2024"]}))["day"].dt.month.tolist()
+    [4]
+    """
+
+    def __init__(
+        self, readings: dict[str, dict[str, Any]], *, missing: list[str] | None = None
+    ) -> None:
+        self.readings = readings
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> ColumnReader:
+        """Remember the names of the columns."""
+        self.columns_ = list(map(str, X.columns))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the frame with its cells read."""
+        check_is_fitted(self, "columns_")
+        known = {n: ColumnReading.from_dict(each) for n, each in self.readings.items()}
+        unread = [n for n, each in known.items() if n in X.columns and not _is_read(X[n], each)]
+        if not unread:
+            return X
+        notes: list[str] = []
+        table = read_table(X[unread].reset_index(drop=True))
+        roles = Roles(features=tuple(unread), missing=tuple(self.missing or ()))
+        read = features(table, roles, readings=known, notes=notes)
+        tell(notes, stacklevel=2)
+        return X.assign(**{name: read[name].set_axis(X.index) for name in unread})
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Name the columns."""
+        return np.array(self.columns_, dtype=object)
+
+
+def _is_read(column: Any, reading: ColumnReading) -> bool:
+    """Tell whether a column of a frame is as `features` returns it."""
+    if reading.kind in ("number", "date"):
+        return bool(column.dtype.kind == ("f" if reading.kind == "number" else "M"))
+    return reading.categories is None or bool(column.dropna().isin(reading.categories).all())
 
 
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
