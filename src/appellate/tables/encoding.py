@@ -401,9 +401,7 @@ def make_encoder(
     vectors = vectors or {}
     grouped = {name for names in vectors.values() for name in names}
     others = [name for name in frame.columns if name not in text and name not in grouped]
-    known = (
-        {name: readings[name] for name in others if name in (readings or {})} if readings else {}
-    )
+    known = {name: each for name, each in (readings or {}).items() if name in others}
     if known:
         documents = {name: {"kind": each.kind, **each.to_dict()} for name, each in known.items()}
         vectorizer = make_pipeline(ColumnReader(documents, missing=list(missing)), vectorizer)

@@ -347,12 +347,21 @@ def _doubt_header(table: Table) -> Iterator[str]:
     )
 
 
+def _has_comma(column: Any) -> bool:
+    """Tell whether some text of a column has a comma."""
+    kind = column.type
+    if not is_text(kind):
+        return False
+    texts = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    return bool(pc.any(pc.match_substring(texts, ",")).as_py())
+
+
 def _find_decimals(table: Table, decimal: str | None) -> Table:
     """Find out what the commas of numbers mean: decimals or thousands."""
     columns = {
         name: column
         for name, column in zip(table.names, table.data.columns, strict=True)
-        if is_text(column.type) and cells.numbers(column) is None
+        if _has_comma(column)
     }
     grouped = [n for n, c in columns.items() if cells.numbers(c, "1,234") is not None]
     found = [n for n, c in columns.items() if cells.numbers(c, ",") is not None]
