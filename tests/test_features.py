@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import appellate
+from appellate import NoteWarning
 from appellate.rectification import predict
 from appellate.rectification.hearing import shared_excess
 from appellate.tables import find_roles, read_table
@@ -290,8 +291,10 @@ def test_models_of_prose_and_pictures_beside_numbers(tmp_path):
     assert any("1 of 90 pictures are not learned from, e.g. '3.png'" in n
                for n in run.settings["notes"])  # fmt: skip
     folder = run.save(tmp_path / "run")
-    expected = run.predict(tmp_path / "t.csv", embeddings=vectors)["label"].tolist()
-    again = predict(folder, tmp_path / "t.csv", embeddings=vectors, **models)
+    with pytest.warns(NoteWarning, match="1 of 90 pictures are not learned from, e.g. '3.png'"):
+        expected = run.predict(tmp_path / "t.csv", embeddings=vectors)["label"].tolist()
+    with pytest.warns(NoteWarning, match="1 of 90 pictures are not learned from"):
+        again = predict(folder, tmp_path / "t.csv", embeddings=vectors, **models)
     assert again["label"].tolist() == expected
     with pytest.raises(ValueError, match="by text_model 'Letters': give text_model again"):
         predict(folder, tmp_path / "t.csv", embeddings=vectors)
@@ -350,7 +353,10 @@ def test_from_label_studio_and_back(tmp_path):
         assert 0 < foretold["score"] <= 1
     unlabelled = [{"id": 1, "data": {"text": "why where how"}, "annotations": []}] * 2
     (tmp_path / "new.json").write_text(json.dumps(unlabelled))
-    assert run.predict(tmp_path / "new.json")["label"].tolist()[0] in KINDS
+    with pytest.warns(NoteWarning) as caught:
+        labels = run.predict(tmp_path / "new.json")["label"].tolist()
+    assert labels[0] in KINDS
+    assert "read as an export of Label Studio" in str(caught[0].message)
 
 
 def test_a_plain_table_goes_to_a_tool(tmp_path):

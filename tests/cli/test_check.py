@@ -228,3 +228,31 @@ def test_sheet_and_decimal_are_options(tmp_path, capsys):
     assert run(["rectify", str(book), *options, "--out", str(tmp_path / "o")]) == 0
     assert "w      feature     numbers" in capsys.readouterr().out
     assert run(["predict", str(tmp_path / "o"), str(book), *options[2:]]) == 0
+
+
+def test_reads_a_file_without_a_header(tmp_path, capsys):
+    file = tmp_path / "crowd.csv"
+    rows = [f"w{w},t{t},{'cat' if (t + w) % 3 else 'dog'}" for t in range(12) for w in range(3)]
+    file.write_text("\n".join(rows) + "\n")
+    assert run(["check", str(file)]) == 2
+    assert "give header='none' (--header none)" in capsys.readouterr().err
+    assert run(["check", str(file), "--header", "none", "--long", "1,2,0"]) == 0
+    said = capsys.readouterr().out
+    assert "give header" not in said
+    assert "--header none" in said  # in the command that comes next
+    assert "--long 1,2,0" in said
+
+
+def test_a_matlab_file_names_what_reads_it(tmp_path, capsys):
+    from scipy.io import savemat
+
+    savemat(tmp_path / "a.mat", {"data": [[1.0, 2.0]]})
+    assert run(["check", str(tmp_path / "a.mat")]) == 2
+    assert "load_partial_mat" in capsys.readouterr().err
+
+
+def test_the_options_of_reading_are_those_of_read_table():
+    from appellate.cli._options import READING
+    from appellate.tables import reading
+
+    assert READING == reading.READING

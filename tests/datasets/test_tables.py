@@ -152,3 +152,10 @@ def test_labels_are_features_only_by_name(write):
     assert load_partial_csv(path).feature_names == ["x"]
     assert load_partial_csv(path, truth="kind").y_true is not None
     assert load_partial_csv(path, features=["x", "kind"]).feature_names == ["x", "kind"]
+
+
+def test_a_file_without_a_header_has_numbered_columns(write):
+    file = write("1.5,anna|bob\n0.5,bob\n")
+    own = load_partial_csv(file, candidates="1", header="none")
+    assert own.feature_names == ["0"]
+    assert own.X.ravel().tolist() == [1.5, 0.5]

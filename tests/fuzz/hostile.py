@@ -252,6 +252,29 @@ def damage(rnd, content):
     return bytes(content)
 
 
+def make_arrow(rnd, kind):
+    """Change a byte, or a few, of a small Arrow stream or file."""
+    n = 12
+    columns = {
+        "id": [f"r{i}" for i in range(n)],
+        "x": [i / 2 for i in range(n)],
+        "names": ["cat|dog", "dog", "cat"] * (n // 3),
+        "site": pa.array(["u", "v", None] * (n // 3)).dictionary_encode(),
+        "list": [["a"], ["b", "c"], None] * (n // 3),
+        "view": pa.array(["a" * 20, "b", None] * (n // 3), pa.string_view()),
+        "day": pa.array([0, 1, None] * (n // 3), pa.timestamp("us")),
+    }
+    table, sink = pa.table(columns), io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression=rnd.choice([None, None, "lz4"]))
+    writer = pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file
+    with writer(sink, table.schema, options=options) as stream:
+        stream.write_table(table, max_chunksize=rnd.choice([n, 7]))
+    content = bytearray(sink.getvalue())
+    for _ in range(rnd.choice([1, 1, 1, 3])):
+        content[rnd.randrange(len(content))] = rnd.choice([0, 127, 255, rnd.randrange(256)])
+    return bytes(content)
+
+
 # -- model folders -------------------------------------------------------------------
 
 

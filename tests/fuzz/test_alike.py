@@ -63,7 +63,8 @@ def by_check(path, options):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(["check", path, *arguments, "--json"])
     if code:
-        raise TableError(err.getvalue().removeprefix("appellate: ").strip())
+        refusal, _, _ = err.getvalue().partition("\nnote: ")
+        raise TableError(refusal.removeprefix("appellate: ").strip())
     return json.loads(out.getvalue())
 
 
@@ -125,7 +126,8 @@ def compare(path, options, where):
 def predicts(path, options, where):
     """Predict reads the same numbers and words from the columns that were learned from."""
     case = Case(path, method="plcp", base="knn", **options)
-    kinds = [{"name": name, "kind": kind} for name, kind in case.kinds.items()]
+    known = {name: each.to_dict() for name, each in case.readings.items()}
+    kinds = [{"name": n, "kind": kind, **known.get(n, {})} for n, kind in case.kinds.items()]
     settings = {"roles": case.roles.to_dict(), "features": kinds, "n_embeddings": 0}
     reading = {name: options[name] for name in ("encoding",) if name in options}
     frame, _ = new_features(settings, read_table(path, **reading), {})

@@ -8,7 +8,7 @@ from tests.fuzz.trials import KINDS, Trials
 
 pytest.importorskip("jinja2")
 pytest.importorskip("openpyxl")
-CASES = 75  # of every kind
+CASES = 60  # of every kind
 
 
 @pytest.mark.parametrize("kind", KINDS)

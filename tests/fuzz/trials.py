@@ -31,6 +31,7 @@ from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import DocketServer
 from tests.fuzz.hostile import (
     generator,
+    make_arrow,
     make_decisions,
     make_model,
     make_request,
@@ -43,7 +44,7 @@ COMPUTED = re.compile(r"encountered in|invalid value|ill-conditioned|Warning")
 FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 NUMBER = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 CHEAP = ("--method=plcp", "--base=knn")
-KINDS = ("table", "model", "decisions", "request")
+KINDS = ("table", "arrow", "model", "decisions", "request")
 
 
 class Found(AssertionError):
@@ -100,6 +101,11 @@ class Trials:
         return code, out.getvalue(), err.getvalue()
 
     # -- tables ----------------------------------------------------------------------------------
+
+    def _arrow(self, rnd, home):
+        Path("t.arrow").write_bytes(make_arrow(rnd, rnd.choice(["stream", "file"])))
+        code, *_ = self.command("check", "t.arrow")
+        return "refused" if code else "read"
 
     def _table(self, rnd, home):
         table = make_table(rnd)

@@ -106,12 +106,13 @@ def test_dictionaries_are_read_as_what_they_hold():
     ],
 )
 def test_dates(texts, first):
-    assert cells.dates(pa.array(texts)).to_pylist()[0] == first
+    column = pa.array(texts)
+    assert cells.read_dates(column, cells.date_format(column)).to_pylist()[0] == first
 
 
 @pytest.mark.parametrize("text", ["cat", "2024-13-05", "1.2", "12", "1-2-3-4"])
 def test_no_dates(text):
-    assert cells.dates(pa.array([text])) is None
+    assert cells.date_format(pa.array([text])) is None
 
 
 def test_labels_that_are_one_number_have_one_spelling():

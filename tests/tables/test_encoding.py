@@ -22,7 +22,7 @@ from appellate.tables import (
     read_table,
     vectors,
 )
-from appellate.tables.encoding import column_places, encode
+from appellate.tables.encoding import column_places, encode, find_readings
 from tests.tables import crowds
 
 
@@ -109,21 +109,31 @@ def test_progress_says_rate_and_end_and_changes_nothing(monkeypatch):
 
 def test_what_was_a_number_stays_one():
     table, roles = mixed()
+    readings = find_readings(table, roles)
     kinds = feature_kinds(features(table, roles), roles.text)
     few = table.data.slice(0, 2).to_pydict()
     new = read_table({**few, "number": ["", "2"], "site": ["1", "2"], "zone": ["7", "8"]})
-    frame = features(new, roles, kinds=kinds)
+    frame = features(new, roles, readings=readings)
     assert feature_kinds(frame, roles.text) == kinds
     assert frame["site"].tolist() == ["1", "2"]
-    empty = features(read_table({**few, "number": ["", ""]}), roles, kinds=kinds)
+    empty = features(read_table({**few, "number": ["", ""]}), roles, readings=readings)
     assert empty["number"].isna().all()
-    wrong = read_table({**few, "number": ["1", "x"]})
-    with pytest.raises(TableError, match=r"column 'number', row 1: 'x', but numbers"):
-        features(wrong, roles, kinds=kinds)
-    with pytest.raises(TableError, match="'day': dates are expected"):
-        features(read_table({**few, "day": ["x", "y"]}), roles, kinds=kinds)
+    without = read_table({k: v for k, v in few.items() if k != "zone"})
     with pytest.raises(TableError, match=r"no column 'zone' \(features\)"):
-        features(read_table({k: v for k, v in few.items() if k != "zone"}), roles, kinds=kinds)
+        features(without, roles, readings=readings)
+
+
+def test_a_cell_that_cannot_be_read_as_in_training_is_empty_and_noted():
+    table, roles = mixed()
+    readings, notes = find_readings(table, roles), []
+    few = table.data.slice(0, 2).to_pydict()
+    new = read_table({**few, "number": ["1", "x"], "day": ["2024-02-30", "2024-02-01"]})
+    frame = features(new, roles, readings=readings, notes=notes)
+    assert frame["number"].isna().tolist() == [False, True]
+    assert frame["day"].isna().tolist() == [True, False]
+    assert any("'number': 1 of 2 rows hold no number" in note for note in notes)
+    assert any("'day': 1 of 2 rows hold no date such as" in note for note in notes)
+    assert all("e.g. '2024-02-30' in row 0" in n or "e.g. 'x' in row 1" in n for n in notes)
 
 
 def test_decimal_commas_and_marks_of_missing_numbers(tmp_path):
@@ -215,3 +225,12 @@ def test_vectors_alone_keep_their_scale():
     frame = pd.DataFrame(crowds.rng().normal(size=(50, 8)), columns=[f"v{j}" for j in range(8)])
     encoder = make_encoder(frame, vectors={"v": list(frame.columns)})
     np.testing.assert_allclose(encoder.fit_transform(frame).var(axis=0), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("empty", [[np.nan] * 3, [None] * 3, [pd.NaT] * 3])
+def test_a_column_without_a_filled_cell_becomes_no_number(empty):
+    frame = pd.DataFrame({"a,b": empty, "w": [1.5, 0.5, 2.0]})
+    encoder = make_encoder(frame)
+    assert encoder.fit_transform(frame).shape == (3, 1)
+    places = column_places(encoder)
+    assert {name: place.tolist() for name, place in places.items()} == {"a,b": [], "w": [0]}

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -365,3 +366,289 @@ def test_what_is_good_to_know_of_one_file_is_said_of_all(tmp_path):
     assert alone[0] != alone[1]
     assert {*alone[0], *alone[1]} <= {*notes}
     assert len({*notes}) == len(notes)
+
+
+# -- orientations of JSON --------------------------------------------------------------
+
+ANIMALS = pd.DataFrame({"x": [1, 2, 3], "names": ["a|b", "b", "a"]})
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "split", "records", "table"])
+@pytest.mark.parametrize("index", [None, ["k2", "k1", "k3"]])
+def test_json_of_every_orientation_of_pandas_is_the_same_table(here, orient, index):
+    frame = ANIMALS if index is None else ANIMALS.set_axis(index)
+    (here / "a.json").write_text(frame.to_json(orient=orient))
+    table = read_table("a.json")
+    assert table.data.select(["x", "names"]).to_pydict() == ANIMALS.to_dict(orient="list")
+    keys = [] if index is None or orient == "records" else ["index"]
+    assert table.names == [*keys, "x", "names"]
+    if keys:
+        assert table.texts("index").to_pylist() == index
+
+
+def test_columns_of_json_are_paired_by_the_key_of_the_row(here):
+    content = {"a": {"k1": 1, "k2": 2}, "b": {"k2": "b2", "k1": "b1", "k3": "b3"}}
+    (here / "a.json").write_text(json.dumps(content))
+    assert read_table("a.json").data.select(["a", "b"]).to_pylist() == [
+        {"a": 1, "b": "b1"},
+        {"a": 2, "b": "b2"},
+        {"a": None, "b": "b3"},
+    ]
+
+
+def test_an_object_per_row_under_a_name_is_a_row(here):
+    content = {"img1.png": {"x": 1, "label": "a|b"}, "img2.png": {"x": 2, "label": "b"}}
+    (here / "a.json").write_text(json.dumps(content))
+    table = read_table("a.json")
+    assert table.names == ["index", "x", "label"]
+    assert table.texts("index").to_pylist() == [*content]
+    assert table.notes == ()
+
+
+def test_notes_how_nested_objects_are_read_when_they_do_not_tell(here):
+    rows = {f"row {i}": {"x": "u", "y": "v"} for i in range(5)}
+    (here / "a.json").write_text(json.dumps(rows))
+    table = read_table("a.json")
+    assert table.names == ["index", "x", "y"]
+    assert "each object, 'row 0' first, is read as one row" in table.notes[0]
+
+
+def test_a_row_of_split_json_that_is_too_short_is_named(here):
+    (here / "a.json").write_text('{"columns": ["a", "b"], "data": [[1, 2], [3]]}')
+    with pytest.raises(TableError, match="entry 1 of 'data': 1 cells, but there are 2 columns"):
+        read_table("a.json")
+
+
+# -- folders ---------------------------------------------------------------------------
+
+
+def test_hidden_folders_are_not_read(here):
+    for name in ("data/a.csv", "data/.ipynb_checkpoints/a-checkpoint.csv", "data/__MACOSX/a.csv",
+                 "data/part/.git/x/b.csv", "data/part/_SUCCESS.csv"):  # fmt: skip
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        put(here, name, "x,names\n1,cat\n2,dog\n")
+    assert len(read_table("data")) == 2
+    (here / ".hidden").mkdir()
+    put(here, ".hidden/a.csv", "x\n1\n")
+    assert len(read_table(".hidden")) == 1  # it was named
+
+
+# -- thousands -------------------------------------------------------------------------
+
+
+def test_commas_before_three_digits_group_thousands(here):
+    text = "salary\tnames\n1,234\tcat\n12,345\tdog\n999\tcat\n-1,234,567.5\tcat\nNA\tdog\n"
+    table = read_table(put(here, "a.tsv", text))
+    wanted = [1234, 12345, 999, -1234567.5, np.nan]
+    assert np.array_equal(table.numbers("salary"), wanted, equal_nan=True)
+    assert any("commas group thousands in 'salary'" in note for note in table.notes)
+    assert any("give decimal=','" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("cells", [["0,125", "0,250"], ["1,234", "1,5"], ["1,2345", "2,000"]])
+def test_commas_that_do_not_group_are_decimals(here, cells):
+    table = read_table(put(here, "a.tsv", "w\tn\n" + "".join(f"{c}\tx\n" for c in cells)))
+    assert table.numbers("w").tolist() == [float(cell.replace(",", ".")) for cell in cells]
+
+
+def test_decimal_commas_of_another_column_decide_and_are_noted(here):
+    table = read_table(put(here, "a.csv", "w;v\n1,234;1,5\n2,345;2\n"))
+    assert table.numbers("w").tolist() == [1.234, 2.345]
+    assert any("every comma in 'w' is followed by three digits" in note for note in table.notes)
+    table = read_table("a.csv", decimal=".")
+    assert table.numbers("w").tolist() == [1234, 2345]
+    assert table.numbers("v") is None
+
+
+def test_the_decimal_mark_that_is_given_decides(here):
+    put(here, "a.tsv", "w\tn\n1,234\tx\n2,345\ty\n")
+    assert read_table("a.tsv", decimal=",").numbers("w").tolist() == [1.234, 2.345]
+    assert read_table("a.tsv", decimal=".").numbers("w").tolist() == [1234, 2345]
+
+
+def test_notes_thousands_in_a_file_of_commas(here):
+    put(here, "a.csv", 'w,n\n"1,234",x\n"2,345",y\n')
+    table = read_table("a.csv")
+    assert table.numbers("w") is None
+    assert "give decimal='.'" in table.notes[0]
+    assert read_table("a.csv", decimal=".").numbers("w").tolist() == [1234, 2345]
+
+
+# -- headers ---------------------------------------------------------------------------
+
+
+def test_rows_may_all_end_before_the_last_columns(here):
+    text = "HITId,WorkerId,Answer,Approve,Reject\nh1,w1,cat\nh2,w2,dog\n"
+    table = read_table(put(here, "batch.csv", text))
+    assert texts(table) == {
+        "HITId": ["h1", "h2"], "WorkerId": ["w1", "w2"], "Answer": ["cat", "dog"],
+        "Approve": [None, None], "Reject": [None, None],
+    }  # fmt: skip
+    assert "rows end before the last columns, which are empty: 'Approve', 'Reject'." in table.notes
+
+
+def test_rows_of_mechanical_turk_may_end_at_approve_or_reject(here):
+    text = "HITId,Answer,Approve,Reject\nh1,cat\nh2,dog,x\nh3,cat,,bad\n"
+    table = read_table(put(here, "batch.csv", text))
+    assert texts(table)["Reject"] == [None, None, "bad"]
+    assert texts(table)["Approve"] == [None, "x", None]
+    assert read_table(put(here, "b.csv", "a,b,,\n1,2\n3,4,\n")).names == ["a", "b"]
+
+
+@pytest.mark.parametrize("text", ["a,b,c\n1,2,3\n4,5\n", "a,b,c\n1,2\n", "a,b,c\n1,2\n4\n"])
+def test_a_row_that_ends_early_for_another_reason_is_refused(here, text):
+    with pytest.raises(TableError, match=r"line \d: \d cells, but the header has 3"):
+        read_table(put(here, "a.csv", text))
+
+
+@pytest.mark.parametrize("header", ["none", None])
+def test_columns_of_a_file_without_a_header_are_numbered(here, header):
+    put(here, "a.tsv", "w1\tt1\tcat\nw2\tt1\tdog\n")
+    table = read_table("a.tsv", header=header)
+    assert table.names == ["0", "1", "2"]
+    assert table.texts("2").to_pylist() == ["cat", "dog"]
+    assert table.lines.tolist() == [1, 2]
+    assert table.options == {"header": "none"}
+    pd.DataFrame([["w1", 1.5], ["w2", 2]]).to_excel("a.xlsx", index=False, header=False)
+    assert texts(read_table("a.xlsx", header=header)) == {"0": ["w1", "w2"], "1": ["1.5", "2"]}
+
+
+def test_a_header_is_for_files_that_can_lack_one(here):
+    with pytest.raises(TableError, match="header='none' is for text files and Excel"):
+        read_table(FRAME, header="none")
+    with pytest.raises(TableError, match="header='second' is neither 'first' nor 'none'"):
+        read_table(FRAME, header="second")
+    put(here, "a.csv", "a,b\n1,2,3\n")
+    with pytest.raises(TableError, match="line 2: 3 cells, but the first row has 2"):
+        read_table("a.csv", header="none")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1.5,2,7\n2.5,3,8\n", "all titles are numbers"),
+        ("w1,t1,cat\nw2,t1,dog\nw1,t2,cat\n", "every title is also a cell of its column"),
+    ],
+)
+def test_notes_a_header_that_looks_like_a_row(here, text, why):
+    (note,) = read_table(put(here, "a.csv", text)).notes
+    assert why in note
+    assert note.endswith("If the file has no header, give header='none' (--header none).")
+    assert read_table("a.csv", header="none").notes == ()
+
+
+@pytest.mark.parametrize("text", ["0,1,2\n5,6,7\n", "1,2\n1,2\n", "a,b\n1,2\n", "cat\ncat\ndog\n"])
+def test_an_ordinary_header_is_not_noted(here, text):
+    assert read_table(put(here, "a.csv", text)).notes == ()
+
+
+def test_repeated_titles_of_a_file_may_mean_that_it_has_no_header(here):
+    with pytest.raises(TableError, match=r"called '0'\. Give each its own title\. If the"):
+        read_table(put(here, "a.csv", "0,1,0\n1,2,3\n"))
+
+
+# -- kinds -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("title", ["PAR1", "ARROW1", "ARROW1x", "PK"])
+def test_a_title_does_not_make_a_csv_file_binary(here, title):
+    assert read_table(put(here, "a.csv", f"{title},b\n1,2\n")).names == [title, "b"]
+
+
+def test_a_binary_file_is_known_by_its_start_whatever_its_ending(here):
+    FRAME.to_parquet("a.parquet")
+    (here / "a.parquet").rename("a.csv")
+    assert read_table("a.csv").kind == "parquet"
+
+
+def test_a_matlab_file_is_named_and_so_is_what_reads_it(here):
+    scipy_io = pytest.importorskip("scipy.io")
+    scipy_io.savemat(here / "birds.mat", {"data": np.ones((2, 2))})
+    with pytest.raises(TableError, match=r"'birds.mat' is a MATLAB file.*load_partial_mat"):
+        read_table("birds.mat")
+    (here / "birds.mat").rename("birds.dat")
+    with pytest.raises(TableError, match="load_partial_mat"):
+        read_table("birds.dat")
+
+
+def test_arrays_of_several_dimensions_in_cells_are_refused():
+    frame = pd.DataFrame({"x": [1, 2], "emb": [np.zeros((2, 2)), np.ones((2, 2))]})
+    message = r"column 'emb', row 0: an array of shape \(2, 2\).*ravel\(\)"
+    with pytest.raises(TableError, match=message):
+        read_table(frame)
+    mixed = pd.DataFrame({"emb": [np.ones(2), "x"]})
+    assert texts(read_table(mixed)) == {"emb": ["1|1", "x"]}
+
+
+# -- Arrow -----------------------------------------------------------------------------
+
+VIEWS = {
+    "text": pa.array(["a", "a text that is longer than a view", None], pa.string_view()),
+    "bytes": pa.array([b"a", b"b", None], pa.binary_view()),
+    "list": pa.array([["cat"], ["cat", "dog"], None], pa.list_view(pa.string())),
+    "deep": pa.array([["cat"], ["dog"], None], pa.list_(pa.string_view())),
+    "large": pa.array(["a", "b", None], pa.large_string()),
+    "runs": pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"]),
+    "codes": pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None], pa.int8()), pa.array(["u", "v"], pa.string_view())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_arrow_are_read_and_can_be_used(name):
+    table = read_table(pa.table({"x": [1, 2, 3], name: VIEWS[name]}))
+    column = table.data.column(name)
+    assert column.to_pylist() == VIEWS[name].to_pylist()
+    assert "view" not in str(column.type)
+    column.take(pa.array([2, 0]))
+    table.texts(name)
+
+
+def test_files_and_tables_of_polars_are_read(here):
+    frame = pl.DataFrame({"t": ["u", None, "w"], "c": ["a|b", "a", "b"], "l": [["a"], ["b"], []]})
+    frame.write_ipc(here / "a.arrow")
+    for source in ("a.arrow", pa.table(frame)):
+        table = read_table(source)
+        assert table.data.take(pa.array([0, 2])).column("t").to_pylist() == ["u", "w"]
+        assert table.texts("c").to_pylist() == ["a|b", "a", "b"]
+
+
+def test_damaged_offsets_of_arrow_are_refused(here):
+    """Plain pyarrow reads such a file and ends the process when a cell is looked at."""
+    sink = io.BytesIO()
+    table = pa.table({"names": ["aaaa", "bbbb"]})
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    offsets = np.array([0, 4, 8], dtype="<i4").tobytes()
+    damaged = np.array([0, 0x7F000000, 8], dtype="<i4").tobytes()
+    assert sink.getvalue().count(offsets) == 1
+    put(here, "a.arrow", sink.getvalue().replace(offsets, damaged))
+    with pytest.raises(TableError, match=r"'a.arrow', column 'names': damaged. Write the file"):
+        read_table("a.arrow")
+
+
+@pytest.mark.parametrize("kind", ["stream", "file"])
+def test_no_changed_byte_of_arrow_ends_the_process(here, kind):
+    code = """
+import pathlib, sys
+from appellate.tables import TableError, diagnose, read_table
+from tests.fuzz.hostile import generator, make_arrow
+for seed in range(30):
+    pathlib.Path("a.arrow").write_bytes(make_arrow(generator("arrow", seed), sys.argv[1]))
+    try:
+        diagnose(read_table("a.arrow"))
+        print("read")
+    except TableError as error:
+        print("refused")
+"""
+    root = str(Path(__file__).parents[2])
+    paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", code, kind],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert {*done.stdout.split()} == {"read", "refused"}

@@ -278,3 +278,9 @@ def test_other_marks_between_labels_are_asked_for(mark, given):
             find_roles(table)
     roles = find_roles(table, candidates="c", separator=mark)
     assert sorted(read_labels(table, roles).class_names) == ["First", "Second", "Third"]
+
+
+def test_columns_of_pandas_without_titles_are_named_by_their_numbers():
+    frame = pd.DataFrame([["w1", "t1", "cat"], ["w2", "t1", "dog"], ["w1", "t2", "cat"]])
+    assert find_roles(read_table(frame), long=[1, 2, 0]).long == ("1", "2", "0")
+    assert find_roles(read_table(frame), candidates=2).candidates == ("2",)

@@ -54,9 +54,14 @@ _TABLE = {
     "decimal": ("[.|,]", "Of numbers in texts; found by default."),
     "sheet": ("NAME", "Of an Excel file; the first if not given."),
     "question": ("NAME", "Of a labelling tool's export; else the most answered."),
+    "header": ("[first|none]", "Row of titles: the first (default), or none: columns 0, 1..."),
 }
 _SEVERAL = ("candidates", "annotators", "long", "counts", "text", "features", "ignore", "missing")
-READING = ("delimiter", "encoding", "decimal", "sheet", "question")
+READING = ("delimiter", "encoding", "decimal", "sheet", "question", "header")
+_CHOICES: dict[str, dict[str, Any]] = {
+    "decimal": {"type": click.Choice([".", ","])},
+    "header": {"type": click.Choice(["first", "none"]), "default": "first"},  # None means none
+}
 
 
 def _together(options: Iterable[Any]) -> Callable[[Command], Command]:
@@ -67,12 +72,12 @@ def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command],
     """Add the options of a table, those named or all but some; what is not given is guessed.
 
     They arrive as keyword arguments of the same names that `appellate.rectify` and
-    `appellate.tables.find_roles` take; None if not given.
+    `appellate.tables.find_roles` take; None if not given, "first" for the header.
     """
     options = []
     for name in names or [name for name in _TABLE if name not in but]:
         metavar, help = _TABLE[name]
-        more: dict[str, Any] = {"type": click.Choice([".", ","])} if name == "decimal" else {}
+        more: dict[str, Any] = dict(_CHOICES.get(name, {}))
         if name in _SEVERAL:
             more = {"multiple": True, "callback": lambda _, __, given: list(given) or None}
         word = name.replace("_", "-")

@@ -29,12 +29,17 @@ def check(data: str, as_json: bool, **given: Any) -> None:
     pattern of such files, or - for the standard input. What its columns are is guessed where it
     is not given.
     """
-    from appellate.tables import diagnose, read_table
+    from appellate.tables import TableError, diagnose, read_table
 
     with user_errors():
         known = {name: value for name, value in given.items() if value is not None}
         reading = {name: known.pop(name) for name in READING if name in known}
-        found = diagnose(read_table(data, **reading), **known)
+        table = read_table(data, **reading)
+        try:
+            found = diagnose(table, **known)
+        except TableError as error:  # how it was read may be why
+            notes = "".join(f"\nnote: {note}" for note in table.notes)
+            raise TableError(f"{error}{notes}") from error
     if as_json:
         click.echo(json.dumps({"file": data} | found.to_dict(), indent=2))
     else:

@@ -75,6 +75,8 @@ def compare(
 
     with user_errors():
         chosen = read_methods(methods)
+        if given["header"] == "first":
+            del given["header"]  # which is for tables alone
         columns = {name: value for name, value in given.items() if value is not None}
         problem = load_own(data, scale=not no_scaling, **columns)
         tables = make_comparison(problem, chosen)

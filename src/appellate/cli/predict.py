@@ -42,8 +42,9 @@ def predict(
     """
     with user_errors():
         from appellate._files import check_writable
-        from appellate.rectification.newrows import label_rows, open_model
+        from appellate.rectification.newrows import label_rows, open_model, unused_columns
         from appellate.tables import check_ending, read_table, write_csv, write_table
+        from appellate.tables.cells import name_some
         from appellate.tables.writing import free_names
 
         out = None if out == Path("-") else out
@@ -61,6 +62,9 @@ def predict(
             refuse_to_replace(out, (data, embeddings), titles, beside[:2])
         models = {"text": text_model, "picture": image_model}
         added, notes = label_rows(pipeline, meta, table, models, proba, embeddings)
+        unused = unused_columns(meta, table)
+        if unused:
+            notes.append(f"not used by the model: {name_some(unused)}")
         for note in notes:
             say(f"note: {note}", err=True)
         if out is None:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-_READING = ("delimiter", "encoding", "decimal", "sheet", "question")
-
 
 def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **options: Any) -> Any:
     r"""Load a table with features and candidate labels.
@@ -24,7 +22,7 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     return_X_candidates_y : bool, default=False
         Return ``(X, candidates, y_true)`` alone.
     **options
-        How to read it (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, see
+        How to read it (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, `header`, see
         `appellate.tables.read_table`) and what its columns are (`candidates`, `annotators`,
         `long`, `counts`, `id`, `truth`, `image`, `text`, `features`, `ignore`, `separator`,
         `missing`, see `appellate.tables.find_roles`).
@@ -64,8 +62,9 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     """
     from appellate.tables import TableError, features, find_roles, read_labels, read_table
     from appellate.tables.cells import in_order, name_rows
+    from appellate.tables.reading import READING
 
-    reading = {name: options.pop(name) for name in _READING if name in options}
+    reading = {name: options.pop(name) for name in READING if name in options}
     table = read_table(path, **reading)
     roles = find_roles(table, **options)
     read = read_labels(table, roles)

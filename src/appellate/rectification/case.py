@@ -27,7 +27,15 @@ from appellate.numerics.kernels import GaussianKernel
 from appellate.plcp import PLCPClassifier
 from appellate.tables import Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
-from appellate.tables.encoding import FeatureKind, feature_kinds, features, make_encoder
+from appellate.tables.encoding import (
+    ColumnReading,
+    FeatureKind,
+    feature_kinds,
+    features,
+    find_readings,
+    make_encoder,
+)
+from appellate.tables.reading import READING
 from appellate.tables.vectors import (
     HISTOGRAMS,
     embed_pictures,
@@ -43,7 +51,6 @@ _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 LARGEST = 1e30  # numbers of this size overflow on the way
 _UNKNOWN = "(nobody named)"
-_READING = ("delimiter", "encoding", "decimal", "sheet", "question")
 _OTHERS = ("self", "settings", "columns", "step")  # no arguments of `rectify`
 Step = Callable[..., object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
@@ -101,6 +108,8 @@ class Case:
         Features of the items; None if there are none.
     kinds : dict of str to str
         What the features are: number, category, date, text or picture.
+    readings : dict of str to ColumnReading
+        How the cells of the columns were read, for those of new rows.
     n_embeddings : int
         How many of them are embeddings, the last ones.
     embedders : list of Embedder
@@ -128,6 +137,7 @@ class Case:
         decimal: str | None = None,
         sheet: str | int | None = None,
         question: str | None = None,
+        header: str | None = "first",
         method: str = "auto",
         base: Any = None,
         cost: Any = None,
@@ -146,7 +156,7 @@ class Case:
                 "order is for a cost that needs one: give cost 'absolute', 'within:N' or "
                 "'ordinal:W'."
             )
-        table = self.table = read_table(data, **{name: call[name] for name in _READING})
+        table = self.table = read_table(data, **{name: call[name] for name in READING})
         self.data = f"sha256:{table.sha256[:32]}"
 
         named = {name: value for name, value in columns.items() if value is not None}
@@ -213,11 +223,15 @@ class Case:
 
         self.X: Any = None
         self.kinds: dict[str, FeatureKind] = {}
+        self.readings: dict[str, ColumnReading] = {}
         self.n_embeddings = 0
         self.vectors: dict[str, list[str]] = {}
         wanted = others or (self.method != "testimony" and not self.embedders)
         if wanted and (beside or embeddings is None):
-            self.X = features(self.table, roles, rows=self.labels.first, largest=LARGEST)
+            rows = self.labels.first
+            self.readings = find_readings(self.table, roles, rows=rows, notes=self.notes)
+            known: Any = {"rows": rows, "readings": self.readings, "largest": LARGEST}
+            self.X = features(self.table, roles, **known)
             self.kinds = feature_kinds(self.X, roles.text)
         if embeddings is not None:
             numbers = read_embeddings(embeddings, n)
@@ -233,7 +247,10 @@ class Case:
             if self.n_embeddings:
                 groups["embeddings"] = [f"embedding_{j}" for j in range(self.n_embeddings)]
             text = [n for n, kind in self.kinds.items() if kind == "text" and n not in groups]
-            self.encoder = make_encoder(self.X, text=text, vectors=groups, random_state=seed)
+            how: Any = {"readings": self.readings, "missing": self.roles.missing}
+            self.encoder = make_encoder(
+                self.X, text=text, vectors=groups, random_state=seed, **how
+            )
 
     @cached_property
     def answers(self) -> Answers:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,10 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from appellate._files import finish_folder
+from appellate.notes import NoteWarning, tell
 from appellate.rectification.case import LARGEST, Embedder, add_vectors, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
-from appellate.tables.encoding import features
+from appellate.tables.encoding import ColumnReading, features
 from appellate.tables.vectors import HISTOGRAMS
 
 NO_MODEL = (
@@ -52,18 +54,25 @@ def predict(
         The same as `rectify` got, if any: a saved model names them, but opens no file that it
         names.
     **reading
-        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`, `question`); found by
-        default.
+        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, `header`),
+        see `appellate.tables.read_table`; found by default.
 
     Returns
     -------
     data frame
         The table with ``label`` and ``confidence``.
+
+    Warns
+    -----
+    NoteWarning
+        About cells that cannot be read as in training, and new categories; one warning per note.
     """
     model, meta = open_model(folder)
     table = read_table(data, **reading)
     given = {"text": text_model, "picture": image_model}
-    return join(table, label_rows(model, meta, table, given, proba, embeddings)[0])
+    added, notes = label_rows(model, meta, table, given, proba, embeddings)
+    tell(notes, stacklevel=2)
+    return join(table, added)
 
 
 def read_document(folder: Path) -> dict[str, Any] | None:
@@ -99,9 +108,10 @@ def _is_described(meta: Mapping[str, Any]) -> bool:
     try:
         roles, columns = meta["roles"], meta["features"]
         texts = [roles[name] for name in ("features", "text", "missing")]
-        texts += [each.get("categories", []) for each in columns]
         texts += [[each[name] for each in columns] for name in ("name", "kind")]
-    except (KeyError, TypeError, AttributeError):
+        for each in columns:
+            ColumnReading.from_dict(each)
+    except (KeyError, TypeError, AttributeError, ValueError):
         return False
     return isinstance(meta.get("n_embeddings"), int) and all(
         isinstance(values, list) and all(isinstance(value, str) for value in values)
@@ -125,7 +135,9 @@ def label_rows(
 
     X, notes = new_features(settings, table, models, embeddings)
     try:
-        rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoteWarning)  # the notes are known
+            rows = np.asarray(model[:-1].transform(X), dtype=np.float64)
         probabilities, labels = model[-1].predict_proba(rows), model[-1].predict(rows).tolist()
         names = model.classes_.tolist()
         fits = np.shape(probabilities) == (len(labels), len(names)) and {*labels} <= {*names}
@@ -146,15 +158,36 @@ def label_rows(
     return added, notes
 
 
+def unused_columns(settings: Mapping[str, Any], table: Table) -> list[str]:
+    """Return the columns of new rows that a model did not learn from."""
+    wanted = _wanted(settings)
+    used = {*_find_columns(wanted, table).values()}
+    return [name for name in table.names if name not in used] if wanted else []
+
+
+def _wanted(settings: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a model learned from."""
+    roles, features = settings["roles"], settings["features"]
+    pictures = [each["name"] for each in features if each["kind"] == "picture"]
+    return [*roles["features"], *roles["text"], *pictures] if features else []
+
+
+def _find_columns(wanted: Sequence[str], table: Table) -> dict[str, str]:
+    """Return the titles of columns in a table, whether letters are composed or not."""
+    titles = {unicodedata.normalize("NFC", title): title for title in table.names}
+    composed = {name: unicodedata.normalize("NFC", name) for name in wanted}
+    return {name: titles[title] for name, title in composed.items() if title in titles}
+
+
 def new_features(
     settings: Mapping[str, Any], table: Table, models: Mapping[str, Any], embeddings: Any = None
 ) -> tuple[Any, list[str]]:
     """Return the columns that a model learned from, of new rows, and what is good to know."""
     roles, kinds = settings["roles"], {e["name"]: e["kind"] for e in settings["features"]}
-    notes, n_embeddings = list(table.notes), settings["n_embeddings"]
+    notes = [note for note in table.notes if note not in table.guessed]
+    n_embeddings = settings["n_embeddings"]
     embedders = _find_embedders(settings, table, models)
-    pictures = [each.column for each in embedders if each.kind == "picture"]
-    wanted = [*roles["features"], *roles["text"], *pictures] if kinds else []
+    wanted = _wanted(settings)
     if n_embeddings and embeddings is None:
         raise ValueError("this model learned from embeddings; give embeddings, a FILE.npy.")
     if embeddings is not None and not n_embeddings:
@@ -162,33 +195,22 @@ def new_features(
             f"this model learned from columns ({name_some(kinds, 6)}), not from embeddings. Leave "
             "embeddings out."
         )
-    titles = {unicodedata.normalize("NFC", title): title for title in table.names}
-    composed = {name: unicodedata.normalize("NFC", name) for name in wanted}
-    found = {name: titles[title] for name, title in composed.items() if title in titles}
+    found = _find_columns(wanted, table)
     lacking = [name for name in wanted if name not in found]
     if lacking:
+        untitled = all(name.isdecimal() for name in lacking) and table.kind in ("csv", "excel")
+        hint = " If the file has no header, give header='none' (--header none)."
         raise TableError(
             f"{table.source} lacks columns that the model learned from: {name_some(lacking)}. It "
-            f"has: {name_some(table.names)}."
+            f"has: {name_some(table.names)}.{hint if untitled else ''}"
         )
-    extra = [name for name in table.names if name not in found.values()]
-    if extra and wanted:
-        notes.append(f"not used by the model: {name_some(extra)}")
     frame = None
     if kinds and (roles["features"] or roles["text"]):
         data = table.data.select(list(found.values())).rename_columns(list(found))
-        own = replace(table, data=_as_numbers(data, kinds))
         known: Any = {name: tuple(roles[name]) for name in ("features", "text", "missing")}
-        frame = features(own, Roles(**known), kinds=kinds, largest=LARGEST)
-        for each in settings["features"]:
-            cells = frame[each["name"]].dropna().astype(str) if "categories" in each else None
-            new = [] if cells is None else cells[~cells.isin(each["categories"])]
-            if len(new):
-                notes.append(
-                    f"{table.where(each['name'])}: {len(new)} of {len(frame)} rows hold a "
-                    f"category that the model never saw, e.g. {name_some(new[:1])}; the column "
-                    "says nothing of these rows."
-                )
+        readings = {e["name"]: ColumnReading.from_dict(e) for e in settings["features"]}
+        how: Any = {"readings": readings, "largest": LARGEST, "notes": notes}
+        frame = features(replace(table, data=data), Roles(**known), **how)
     if n_embeddings:
         numbers = read_embeddings(embeddings, len(table))
         if numbers.shape[1] != n_embeddings:
@@ -229,19 +251,3 @@ def _find_embedders(
                 f"{option} is not the one that was learned with ({meant}): its content differs."
             )
     return found
-
-
-def _as_numbers(data: Any, kinds: Mapping[str, str]) -> Any:
-    """Write true and false of a text file as numbers, where a model learned from these."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    words = pa.array(["true", "false"])
-    for i, name in enumerate(data.column_names):
-        column = data.column(i)
-        if kinds.get(name) == "number" and pa.types.is_string(column.type):
-            lower = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-            truths = pc.if_else(pc.equal(lower, "true"), "1", "0")
-            column = pc.if_else(pc.is_in(lower, words), truths, column)
-            data = data.set_column(i, name, column)
-    return data

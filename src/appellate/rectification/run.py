@@ -24,6 +24,7 @@ from sklearn.pipeline import Pipeline
 from appellate._files import check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
+from appellate.notes import tell
 from appellate.rectification.case import NOT_KEPT, Case, Step, nobody
 from appellate.rectification.hearing import (
     SUGGESTED,
@@ -39,10 +40,11 @@ from appellate.rectification.hearing import (
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.review.page import render_page
 from appellate.tables import Table, join, read_table, write_table
-from appellate.tables.cells import as_number, printable
-from appellate.tables.encoding import CATEGORIES, column_places, contributions, encode
+from appellate.tables.cells import as_number, is_text, printable
+from appellate.tables.cells import numbers as cell_numbers
+from appellate.tables.encoding import column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
-from appellate.tables.writing import free_names
+from appellate.tables.writing import free_names, saved_index
 
 #: Files of a run; others in its folder are never touched.
 FILES = (
@@ -80,6 +82,7 @@ def rectify(
     decimal: str | None = None,
     sheet: str | int | None = None,
     question: str | None = None,
+    header: str | None = "first",
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
@@ -126,6 +129,8 @@ def rectify(
         What parts the labels in a cell, and what stands for no label.
     delimiter, encoding, decimal, sheet, question : str, default=None
         How to read a file, see `appellate.tables.read_table`; found by default.
+    header : {"first", "none"} or None, default="first"
+        ``"none"`` or None if a file has no row of titles: columns are then ``"0"``, ``"1"``...
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
@@ -200,9 +205,8 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
     features: list[dict[str, Any]] = []
     for name, kind in case.kinds.items():
         features.append({"name": name, "kind": kind, **models.get(name, {})})
-        if kind == "category" and case.X[name].nunique() < CATEGORIES:
-            categories = sorted(map(str, case.X[name].dropna().unique()))
-            features[-1] |= {"categories": categories}
+        if name in case.readings:
+            features[-1] |= case.readings[name].to_dict()
     backend: Any = frame_backend(case.table.native) or "pandas"
     drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
     settings = {
@@ -239,11 +243,12 @@ def _beside(table: Table, settings: Mapping[str, Any], added: Mapping[str, list[
     """Join what is added to a table; features of a text file become numbers where they are."""
     import pyarrow as pa
 
-    data, kinds = table.data, {each["name"]: each["kind"] for each in settings["features"]}
+    data = table.data
+    styles = {e["name"]: e.get("decimal") for e in settings["features"] if e["kind"] == "number"}
     words = [mark for mark in settings["roles"]["missing"] if as_number(mark) is None]
     for i, name in enumerate(table.names):
-        if table.native is None and kinds.get(name) == "number":
-            numbers = table.numbers(name, words)
+        if table.native is None and name in styles and is_text(data.column(i).type):
+            numbers = cell_numbers(data.column(i), styles[name] or ".", words)
             if numbers is not None:  # as where only the first answer on an item was looked at
                 data = data.set_column(i, name, pa.array(numbers, from_pandas=True))
     return join(replace(table, data=data), added)
@@ -381,7 +386,8 @@ class Rectification:
         given = {"text": text_model, "picture": image_model}
         known |= {kind: model for kind, model in given.items() if model}
         table = read_table(data, **reading)
-        added, _ = label_rows(self.model, self.settings, table, known, proba, embeddings)
+        added, notes = label_rows(self.model, self.settings, table, known, proba, embeddings)
+        tell(notes, stacklevel=2)
         return join(table, added)
 
     def importance(self) -> dict[str, float]:
@@ -589,9 +595,13 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     if document is None:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
     settings, model, people = document["settings"], home / "model", home / "annotators.csv"
-    table = read_table(home / "rectified.parquet", decimal=",")  # if there are such numbers
+    table, index = read_table(home / "rectified.parquet"), saved_index(home / "rectified.parquet")
+    labels = _beside(table, settings, {})
+    if index is not None and len(index) == len(labels):
+        labels = labels.drop(columns=[name for name in index.names if name in labels.columns])
+        labels.index = index
     return Rectification(
-        _beside(table, settings, {}),
+        labels,
         read_table(home / "docket.parquet").data.to_pandas(),
         _read_csv(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,

@@ -24,15 +24,18 @@ from appellate.tables.writing import check_ending, join, write_csv, write_table
 
 if TYPE_CHECKING:
     from appellate.tables.encoding import (
+        ColumnReading,
         TextEncoder,
         contributions,
         feature_kinds,
         features,
+        find_readings,
         make_encoder,
     )
     from appellate.tables.vectors import embed_pictures, embed_texts
 
 __all__ = [
+    "ColumnReading",
     "Diagnosis",
     "Export",
     "Labels",
@@ -47,6 +50,7 @@ __all__ = [
     "embed_texts",
     "feature_kinds",
     "features",
+    "find_readings",
     "find_roles",
     "find_tool",
     "join",

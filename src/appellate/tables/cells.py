@@ -19,9 +19,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -43,19 +44,27 @@ NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 #: Types of Arrow that hold texts.
 TEXTS = frozenset({pa.string(), pa.large_string(), pa.string_view()})
 
+#: How numbers are written: with a decimal point, a decimal comma, or grouped thousands.
+Style = Literal[".", ",", "1,234"]
+
 _POINT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
+_GROUPED = r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?"
+_GROUPED_POINTS = r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+"
 _INFINITE = r"[+-]?inf(inity)?"
 _NUMBER = re.compile(_POINT)
 _SEPARATORS = ("|", ";", ",")
 LIKELY = ("/", "+", "&", " or ", " and ")  # may part labels too, or be a part of one
 _PARTNERS = {"[": "]", "{": "}", "(": ")"}
-_DATES = tuple(
-    f"{day}{clock}"
-    for day in ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
-    for clock in ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S")
-)
+#: Dates with year, month and day in this order, and perhaps a time; and dates that are no texts.
+ISO = "ISO 8601"
+_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y",
+         "%d.%m.%y", "%m/%d/%y", "%d/%m/%y")  # fmt: skip
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S")
+#: Ways of writing dates, the first that fits all cells counts.
+DATE_FORMATS = (*(f"{day}{clock}" for day in _DAYS for clock in _CLOCKS), ISO)
 _DATE = r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T][0-9]{1,2}:.*)?"
+_DAY = re.compile("%[dmyY]")
 _NUMERIC = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
@@ -99,6 +108,8 @@ def as_text(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if value is None or value != value:
         return ""
     if isinstance(value, float):
@@ -200,6 +211,50 @@ def parse_list(text: str) -> tuple[str, ...] | None:
     return distinct_labels(sorted(values, key=str) if isinstance(values, set) else values)
 
 
+def is_text(kind: Any) -> bool:
+    """Tell whether a type of Arrow holds texts, or codes of texts."""
+    return kind in TEXTS or (pa.types.is_dictionary(kind) and kind.value_type in TEXTS)
+
+
+def without_views(data: Any) -> Any:
+    """Return a table whose texts and lists are stored one after another, as all kernels expect.
+
+    Polars writes views, and few functions of Arrow take them.
+    """
+    for i, field in enumerate(data.schema):
+        plain = _plain_type(field.type)
+        if plain != field.type:
+            column = data.column(i)
+            if pa.types.is_nested(field.type):  # Arrow 26 loses cells when it casts lists of views
+                column = pa.array(column.to_pylist(), plain)
+            else:
+                column = column.cast(plain)
+            data = data.set_column(i, field.name, column)
+    return data
+
+
+def _plain_type(kind: Any) -> Any:
+    """Return the type that holds the same cells without views or runs."""
+    test = pa.types
+    if test.is_string_view(kind):
+        return pa.string()
+    if test.is_binary_view(kind):
+        return pa.binary()
+    if test.is_run_end_encoded(kind):
+        return _plain_type(kind.value_type)
+    if test.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _plain_type(kind.value_type), kind.ordered)
+    if test.is_fixed_size_list(kind):
+        return pa.list_(_plain_type(kind.value_type), kind.list_size)
+    if test.is_large_list(kind) or test.is_large_list_view(kind):
+        return pa.large_list(_plain_type(kind.value_type))
+    if test.is_list(kind) or test.is_list_view(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if test.is_struct(kind):
+        return pa.struct([(each.name, _plain_type(each.type)) for each in kind])
+    return kind
+
+
 def texts(column: Any) -> Any:
     """Return a column as an Arrow array of texts: composed, stripped, null where empty."""
     kind = column.type
@@ -229,7 +284,7 @@ def texts(column: Any) -> Any:
 
 
 def numbers(
-    column: Any, decimal: str = ".", missing: Sequence[str] = ()
+    column: Any, style: Style = ".", missing: Sequence[str] = ()
 ) -> NDArray[np.float64] | None:
     """Return a column as numbers, NaN where empty; None if it is none of numbers.
 
@@ -237,8 +292,9 @@ def numbers(
     ----------
     column : Arrow array
         Numbers, true and false, or texts.
-    decimal : str, default="."
-        ``","`` where texts may have decimal commas.
+    style : {".", ",", "1,234"}, default="."
+        How texts are written: with a decimal point, with a decimal comma, or with commas that
+        group thousands. A column without a comma is read in any style.
     missing : sequence of str, default=()
         Texts that stand for an empty cell.
 
@@ -248,18 +304,23 @@ def numbers(
     >>> numbers(pa.array(["1.5", "", "NA", "-2"]))
     array([ 1.5,  nan,  nan, -2. ])
     >>> numbers(pa.array(["0_1", "2_3"]))
-    >>> numbers(pa.array(["1,5", "2"]), decimal=",")
-    array([1.5, 2. ])
+    >>> numbers(pa.array(["1,5", "2"]), ","), numbers(pa.array(["1,500", "2"]), "1,234")
+    (array([1.5, 2. ]), array([1500.,    2.]))
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return numbers(column.cast(kind.value_type), decimal, missing)
+        return numbers(column.cast(kind.value_type), style, missing)
     if kind in TEXTS:
+        few = texts(column.slice(0, 200)) if len(column) > 1000 else None
+        if few is not None and numbers(few, style, missing) is None and _has_words(few, missing):
+            return None  # without a look at all of a long text
         column = pc.utf8_lower(texts(column))
         marks = pa.array([*NO_NUMBER, *(mark.lower() for mark in missing)])
         column = pc.if_else(pc.is_in(column, marks), None, column)
-        if decimal == "," and _all_match(column, _COMMA):
+        if style == "," and _all_match(column, _COMMA):
             column = pc.replace_substring(column, ",", ".")
+        elif style == "1,234" and _all_match(column, f"({_GROUPED}|{_POINT})"):
+            column = pc.replace_substring(column, ",", "")
         real = pc.match_substring_regex(column, f"^{_POINT}$")
         if not pc.any(real).as_py() or not _all_match(column, f"({_POINT}|{_INFINITE})"):
             return None
@@ -269,12 +330,90 @@ def numbers(
     return np.array(column.cast(pa.float64(), safe=False), dtype=np.float64)
 
 
+def _has_words(column: Any, missing: Sequence[str]) -> bool:
+    """Tell whether some text is neither a number in any style nor a word for none."""
+    marks = [*NO_NUMBER, *(mark.lower() for mark in missing)]
+    cells = (cell.lower() for cell in column.drop_null().to_pylist())
+    return not all(
+        cell in marks or re.fullmatch(f"{_POINT}|{_COMMA}|{_GROUPED}|{_INFINITE}", cell)
+        for cell in cells
+    )
+
+
+def _matches(column: Any, pattern: str) -> Any:
+    return pc.match_substring_regex(column, f"^{pattern}$")
+
+
 def _all_match(column: Any, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(column, f"^{pattern}$")).as_py())
+    return bool(pc.all(_matches(column, pattern)).as_py())
 
 
-def dates(column: Any) -> Any:
-    """Return a column as Arrow timestamps; None if it is none of dates.
+def number_style(column: Any, style: Style) -> Style | None:
+    """Return the style that a column of numbers shows; None if it has neither point nor comma."""
+    if not is_text(column.type):
+        return None
+    cells = texts(column)
+    for mark, shown in ((",", style), (".", "1,234" if style == "1,234" else ".")):
+        if pc.any(pc.match_substring(cells, mark)).as_py():
+            return shown
+    return None
+
+
+def read_numbers(
+    column: Any, style: Style | None, missing: Sequence[str] = (), *, by_commas: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return a column as numbers, each cell for itself, and which cells could not be read.
+
+    A cell in another style is read if it cannot mean anything else: ``1,5`` is never 15, but
+    ``1,234`` may be 1234.
+
+    Parameters
+    ----------
+    column : Arrow array
+        Of any type.
+    style : {".", ",", "1,234"} or None
+        How texts are written; None as ".".
+    missing : sequence of str, default=()
+        Texts that stand for an empty cell.
+    by_commas : bool, default=False
+        Whether commas separate the cells of the file, so that ``1.234`` has a decimal point.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> read_numbers(pa.array(["1.5", "1,5", "1,234", "true", "NA"]), ".")
+    (array([1.5, 1.5, nan, 1. , nan]), array([False, False,  True, False, False]))
+    """
+    found = numbers(column, style or ".", missing) if not is_text(column.type) else None
+    if found is not None:
+        return found, np.zeros(len(found), dtype=bool)
+    cells = pc.utf8_lower(texts(column))
+    marks = pa.array([*NO_NUMBER, *(mark.lower() for mark in missing)])
+    cells = pc.if_else(pc.is_in(cells, marks), None, cells)
+    for word, number in (("true", "1"), ("false", "0")):
+        cells = pc.if_else(pc.equal(cells, word), number, cells)
+    point = _matches(cells, f"({_POINT}|{_INFINITE})")
+    comma = pc.and_(_matches(cells, _COMMA), pc.match_substring(cells, ","))
+    plain = pc.replace_substring_regex(cells, r"^\+|inity$", "")
+    decimal = pc.replace_substring(plain, ",", ".")
+    grouped = _matches(cells, _GROUPED)
+    if style == ",":
+        doubtful = _matches(cells, _GROUPED_POINTS)
+        point = point if by_commas else pc.and_not(point, doubtful)
+        read = pc.if_else(comma, decimal, pc.if_else(point, plain, None))
+    elif style == "1,234":
+        whole = pc.replace_substring(plain, ",", "")
+        read = pc.if_else(grouped, whole, pc.if_else(point, plain, None))
+    else:
+        comma = pc.and_not(comma, grouped)
+        read = pc.if_else(point, plain, pc.if_else(comma, decimal, None))
+    wrong = pc.and_(pc.is_valid(cells), pc.is_null(read))
+    values = np.array(read.cast(pa.float64()), dtype=np.float64)
+    return values, wrong.to_numpy(zero_copy_only=False)
+
+
+def date_format(column: Any) -> str | None:
+    """Say how dates are written in a column, one of `DATE_FORMATS`; None if it is none of dates.
 
     Texts are dates if all filled cells are, in one way of writing them; ``03/04/2024`` is the
     4th of March unless another cell says otherwise.
@@ -282,27 +421,138 @@ def dates(column: Any) -> Any:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> dates(pa.array(["31.12.2023", "", "01.02.2024"])).to_pylist()[2].isoformat()
-    '2024-02-01T00:00:00'
-    >>> dates(pa.array(["cat"]))
+    >>> date_format(pa.array(["31.12.2023", "", "01.02.2024"])), date_format(pa.array(["cat"]))
+    ('%d.%m.%Y', None)
+    """
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        return ISO
+    filled = texts(column).drop_null() if is_text(column.type) else pa.array([], pa.string())
+    if not len(filled) or not _all_match(filled, _DATE):
+        return None
+    for form in DATE_FORMATS:
+        if all(
+            not read_dates(some, form, only=True).null_count
+            for some in (filled.slice(0, 1000), filled)
+        ):
+            return form
+    return None
+
+
+def is_ambiguous(column: Any, form: str) -> bool:
+    """Tell whether dates that are read month first could be read day first."""
+    other = form.replace("%m/%d", "%d/%m")
+    if other == form or not is_text(column.type):
+        return False
+    first, second = (
+        read_dates(texts(column).drop_null(), each, only=True) for each in (form, other)
+    )
+    return not second.null_count and not first.equals(second)
+
+
+def read_dates(column: Any, form: str, *, only: bool = False) -> Any:
+    """Return a column as Arrow timestamps, each cell for itself, null where it is not a date.
+
+    Parameters
+    ----------
+    column : Arrow array
+        Of any type.
+    form : str
+        One of `DATE_FORMATS`. A text in ISO 8601 is read all the same: it cannot be mistaken.
+    only : bool, default=False
+        Read texts in this format alone.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> read = read_dates(pa.array(["03/04/2024", "2024-04-03", "04/31/2024"]), "%d/%m/%Y")
+    >>> [each and each.date().isoformat() for each in read.to_pylist()]
+    ['2024-04-03', '2024-04-03', None]
     """
     kind = column.type
     if pa.types.is_date(kind):
         return column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("us", kind.tz), safe=False)
-    cells = texts(column) if kind in TEXTS else pa.array([], pa.string())
-    filled = cells.drop_null()
-    if not len(filled) or not _all_match(filled, _DATE):
-        return None
-    for form in _DATES:
-        parsed = pc.strptime(filled, format=form, unit="us", error_is_null=True)
-        if not parsed.null_count:
-            return pc.strptime(cells, format=form, unit="us", error_is_null=True)
-    try:
-        return cells.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return None
+        return column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.timestamp("us"))
+    cells = texts(column)
+    if form == ISO:
+        return _read_iso(cells)
+    read = _parse_dates(cells, form)
+    if only or read.null_count == cells.null_count:
+        return read
+    return pc.coalesce(read, _read_iso(pc.if_else(pc.is_null(read), cells, None)))
+
+
+def _parse_dates(cells: Any, form: str) -> Any:
+    """Parse texts in one format; the 31st of February and a year of two digits are none."""
+    read = pc.strptime(cells, format=form, unit="us", error_is_null=True)
+    order = _DAY.findall(form)
+    pattern = "[-/.]".join(f"(?P<{part[1]}>[0-9]+)" for part in order)
+    parts = pc.extract_regex(cells, f"^{pattern}")
+    year = "Y" if "%Y" in order else "y"
+    fits = pc.equal(pc.struct_field(parts, "d").cast(pa.int64()), pc.day(read))
+    long = pc.equal(pc.utf8_length(pc.struct_field(parts, year)), 4 if year == "Y" else 2)
+    return pc.if_else(pc.and_(fits, long).fill_null(False), read, None)
+
+
+def _read_iso(cells: Any) -> Any:
+    """Read texts such as 2024-01-05T12:30:00+02:00; a time without a zone is one of UTC."""
+    coded = cells.dictionary_encode()
+    found = []
+    for text in coded.dictionary.to_pylist():
+        moment = None
+        if re.match(r"\d{4}-\d\d?-\d\d?", text):
+            with suppress(ValueError):
+                moment = datetime.fromisoformat(text)
+        if moment is not None and moment.tzinfo is not None:
+            with suppress(OverflowError):
+                moment = moment.astimezone(UTC)
+            moment = moment.replace(tzinfo=None)
+        found.append(moment)
+    return pa.array(found, pa.timestamp("us")).take(coded.indices)
+
+
+def as_known(cells: Any, known: Sequence[str]) -> Any:
+    """Write texts as the known ones are written: by the same number, or but for case and spaces.
+
+    Parameters
+    ----------
+    cells : Arrow array of texts
+        New cells.
+    known : sequence of str
+        Texts whose spelling counts. Where two of them differ in case alone, both are kept.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_known(pa.array(["True", "1.0", "light  Red", "blue"]), ["TRUE", "1", "Light red"])
+    ... # doctest: +ELLIPSIS
+    <pyarrow...>
+    [
+      "TRUE",
+      "1",
+      "Light red",
+      "blue"
+    ]
+    """
+    alike: dict[Any, list[str]] = {}
+    for text in known:
+        for key in _keys(text):
+            alike.setdefault(key, []).append(text)
+    same = {*known}
+    coded = cells.dictionary_encode()
+    spelled = []
+    for text in coded.dictionary.to_pylist():
+        found = [alike.get(key, []) for key in _keys(text)]
+        only = next((names[0] for names in found if len(names) == 1), text)
+        spelled.append(text if text in same else only)
+    return pa.array(spelled, pa.string()).take(coded.indices)
+
+
+def _keys(text: str) -> list[Any]:
+    """Return what is the same of two spellings of one category."""
+    folded = " ".join(text.split()).casefold()
+    is_number = _NUMBER.fullmatch(text) and len(text) < 400
+    return [Decimal(text), folded] if is_number else [folded]
 
 
 @dataclass(frozen=True, eq=False)

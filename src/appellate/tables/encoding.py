@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -16,14 +18,15 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from appellate._text import import_extra
+from appellate.notes import tell
 from appellate.tables import cells
-from appellate.tables.cells import TableError, name_some
-from appellate.tables.reading import Table
+from appellate.tables.cells import Style, TableError, name_rows, name_some
+from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles
 from appellate.tables.vectors import LONGEST, Step, progress
 
@@ -47,13 +50,141 @@ _LEARNING, _REDUCING = 1.1, 0.1  # of a letter, beside counting it
 _heard: ContextVar[Callable[[float], object]] = ContextVar("heard", default=lambda letters: None)
 
 
+@dataclass(frozen=True)
+class ColumnReading:
+    """How the cells of a column are read: found when a model is fitted, and kept for new rows.
+
+    Attributes
+    ----------
+    kind : {"number", "category", "date", "text"}
+        What the column holds.
+    decimal : {".", ",", "1,234"} or None
+        How numbers are written, see `appellate.tables.cells.numbers`; None if no cell shows it.
+    format : str or None
+        How dates are written, see `appellate.tables.cells.date_format`.
+    categories : tuple of str or None
+        The categories; None where there are too many to tell new ones.
+
+    Examples
+    --------
+    >>> ColumnReading("date", format="%d/%m/%Y").to_dict()
+    {'format': '%d/%m/%Y'}
+    """
+
+    kind: FeatureKind
+    decimal: Style | None = None
+    format: str | None = None
+    categories: tuple[str, ...] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is known, but for the kind, in JSON's types."""
+        found = {"decimal": self.decimal, "format": self.format, "categories": self.categories}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in found.items()
+            if value is not None
+        }
+
+    @classmethod
+    def from_dict(cls, known: Mapping[str, Any]) -> ColumnReading:
+        """Read what `to_dict` wrote, with the kind beside it.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        decimal, format, categories = (known.get(n) for n in ("decimal", "format", "categories"))
+        texts = categories is None or (
+            isinstance(categories, list) and all(isinstance(each, str) for each in categories)
+        )
+        if not texts or decimal not in (None, ".", ",", "1,234"):
+            raise ValueError("neither categories nor a decimal mark")
+        if format not in (None, *cells.DATE_FORMATS):
+            raise ValueError("not a format of dates")
+        kind: FeatureKind = known["kind"]
+        return cls(kind, decimal, format, None if categories is None else tuple(categories))
+
+
+def find_readings(
+    table: Table,
+    roles: Roles,
+    *,
+    rows: NDArray[np.intp] | None = None,
+    notes: list[str] | None = None,
+) -> dict[str, ColumnReading]:
+    """Find out how the cells of the columns to learn from are read.
+
+    Parameters
+    ----------
+    table : Table
+        The user's.
+    roles : Roles
+        With `features` and `text`.
+    rows : ndarray of int, default=None
+        Rows that are learned from; all by default.
+    notes : list of str, default=None
+        Gets what could be read in another way.
+
+    Returns
+    -------
+    dict of str to ColumnReading
+        By column; none for a column of vectors.
+
+    Examples
+    --------
+    >>> from appellate.tables import find_roles, read_table
+    >>> table = read_table({"day": ["31/12/2023", "01/02/2024"], "y": ["a|b", "a"]})
+    >>> find_readings(table, find_roles(table))["day"].format
+    '%d/%m/%Y'
+    """
+    words, found = _missing_words(roles), dict[str, ColumnReading]()
+    for name in (*roles.features, *roles.text):
+        whole = table.data.column(name)
+        column = whole if rows is None else whole.take(pa.array(rows))
+        if name in roles.text:
+            found[name] = ColumnReading("text")
+            continue
+        if pa.types.is_nested(column.type):
+            continue
+        if cells.numbers(column, table.style(name), words) is not None:
+            style = cells.number_style(column, table.style(name))
+            shared: Style | None = "," if table.decimal == "," else None
+            found[name] = ColumnReading("number", decimal=style or shared)
+            continue
+        form = cells.date_format(whole) or cells.date_format(column)
+        if form is not None:
+            found[name] = ColumnReading("date", format=form)
+            if notes is not None and cells.is_ambiguous(column, form):
+                notes.append(
+                    f"dates of {name_some([name])} fit month/day and day/month; they are read "
+                    "month first. If that is wrong, write them as year-month-day."
+                )
+            continue
+        distinct = _without(cells.texts(column), words).unique().drop_null()
+        few = len(distinct) < CATEGORIES
+        categories = tuple(sorted(distinct.to_pylist())) if few else None
+        found[name] = ColumnReading("category", categories=categories)
+    return found
+
+
+def _missing_words(roles: Roles) -> list[str]:
+    """Return what stands for a missing label and is no number, which may be a feature's."""
+    return [mark for mark in roles.missing if cells.as_number(mark) is None]
+
+
+def _without(texts: Any, words: Sequence[str]) -> Any:
+    return pc.if_else(pc.is_in(texts, pa.array(words)), None, texts) if words else texts
+
+
 def features(
     table: Table,
     roles: Roles,
     *,
     rows: NDArray[np.intp] | None = None,
-    kinds: Mapping[str, FeatureKind] | None = None,
+    readings: Mapping[str, ColumnReading] | None = None,
     largest: float = np.inf,
+    notes: list[str] | None = None,
 ) -> Any:
     """Return the columns to learn from as a data frame, ready for `make_encoder`.
 
@@ -65,11 +196,14 @@ def features(
         With `features` and `text`.
     rows : ndarray of int, default=None
         Rows to take, such as `Labels.first` of a long table; all by default.
-    kinds : mapping of str to str, default=None
-        What the columns were when a model was fitted, see `feature_kinds`; by default what they
-        look like.
+    readings : mapping of str to ColumnReading, default=None
+        How the columns were read when a model was fitted, see `find_readings`: every cell is
+        then read by itself, whatever the others are, and is missing if it cannot be read. By
+        default this is found from the cells.
     largest : float, default=inf
         Numbers of this size and more are refused.
+    notes : list of str, default=None
+        Gets what could not be read, and categories that `readings` do not have.
 
     Returns
     -------
@@ -96,56 +230,84 @@ def features(
             f"{table.source} has no column to learn from{f' ({why})' if why else ''}. Name "
             "columns with features=, or give embeddings=."
         )
-    rows = np.arange(len(table)) if rows is None else rows
-    words = [mark for mark in roles.missing if cells.as_number(mark) is None]
+    taken = np.arange(len(table)) if rows is None else rows
+    if readings is None:
+        readings = find_readings(table, roles, rows=rows)
+    words, notes = _missing_words(roles), [] if notes is None else notes
     columns, known = dict[str, Any](), {*table.names}
     for name in names:
         (title,) = [name] if name in known else table.find([name], "features")
-        kind = (kinds or {}).get(name) or ("text" if name in roles.text else None)
-        column = table.data.column(title).take(pa.array(rows))
-        values = cells.numbers(column, table.decimal, words) if kind in (None, "number") else None
-        moments = cells.dates(column) if values is None and kind in (None, "date") else None
-        if pa.types.is_nested(column.type):
-            try:
-                matrix = np.array(column.to_pylist(), dtype=np.float64)
-            except (ValueError, TypeError):
-                matrix = np.empty(0)
-            if matrix.ndim != 2:
+        column = table.data.column(title).take(pa.array(taken))
+        reading = readings.get(name)
+        if reading is None:
+            matrix = _vectors(column)
+            if matrix is None:
                 raise TableError(
                     f"{table.where(title)}: not a list of numbers of one length in every row. "
-                    "Mend it, or name the column with ignore=."
+                    "Correct it, or name the column with ignore=."
                 )
             columns |= {f"{title}_{j}": each for j, each in enumerate(matrix.T)}
-        elif values is not None:
-            columns[title] = values
-        elif moments is not None:
-            columns[title] = moments.cast(pa.timestamp("us"), safe=False)
-        elif kind == "date":
-            raise TableError(f"{table.where(title)}: dates are expected.")
-        elif kind == "number":
-            for row, text in zip(rows, cells.texts(column).to_pylist(), strict=True):
-                if text and text not in words and cells.as_number(text, table.decimal) is None:
-                    said = f"{name_some([text])}, but numbers are expected."
-                    raise TableError(f"{table.where(title, [row])}: {said}")
-            columns[title] = np.full(len(rows), np.nan)
         else:
-            texts = cells.texts(column)
-            if words:
-                texts = pc.if_else(pc.is_in(texts, pa.array(words)), None, texts)
-            if kind == "text":
-                texts = pc.utf8_slice_codeunits(texts.fill_null(""), 0, LONGEST)
-            columns[title] = texts
+            read, wrong, why = _read_column(table, column, reading, words)
+            columns[title] = read
+            at = np.flatnonzero(wrong)
+            if len(at):
+                cell = name_some([cells.texts(column.slice(at[0], 1))[0].as_py()])
+                said = why.format(example=f"e.g. {cell} in {name_rows(taken[at[:1]])}")
+                notes.append(f"{table.where(title)}: {len(at)} of {len(taken)} rows {said}.")
     frame = pa.table(columns).to_pandas()
     for title, numbers in frame.select_dtypes("number").items():
-        wrong = np.flatnonzero(np.abs(numbers.to_numpy()) >= largest)
-        if len(wrong):
-            infinite = np.isinf(numbers[wrong[0]])
+        beyond = np.flatnonzero(np.abs(numbers.to_numpy()) >= largest)
+        if len(beyond):
+            infinite = np.isinf(numbers[beyond[0]])
             raise TableError(
-                f"{table.where(title, rows[wrong[:1]])}: "
+                f"{table.where(title, taken[beyond[:1]])}: "
                 f"{'an infinite number' if infinite else 'a number too large to compute with'}. "
                 "Correct it, leave the cell empty, or name the column with ignore=."
             )
     return frame
+
+
+def _vectors(column: Any) -> NDArray[np.float64] | None:
+    """Return lists of numbers of one length as a matrix; None if the column holds others."""
+    try:
+        matrix = np.array(column.to_pylist(), dtype=np.float64)
+    except (ValueError, TypeError):
+        return None
+    return matrix if matrix.ndim == 2 and pa.types.is_nested(column.type) else None
+
+
+def _read_column(
+    table: Table, column: Any, reading: ColumnReading, words: Sequence[str]
+) -> tuple[Any, NDArray[np.bool_], str]:
+    """Read the cells of a column, and say which cannot be read or are new, and what follows."""
+    if reading.kind == "number":
+        said = table.options.get("decimal")
+        style: Style | None = "1,234" if said == "." else said or reading.decimal
+        by_commas = table.kind == "csv" and table.delimiter == ","
+        values, wrong = cells.read_numbers(column, style, words, by_commas=by_commas)
+        hint = "" if said else ". If the decimal mark differs, name it with decimal="
+        why = f"hold no number that can be read, {{example}}; they count as empty{hint}"
+        return values, wrong, why
+    texts = _without(cells.texts(column), words)
+    filled = texts.is_valid().to_numpy(zero_copy_only=False)
+    if reading.kind == "date":
+        form = reading.format or cells.ISO
+        moments = cells.read_dates(column if not cells.is_text(column.type) else texts, form)
+        example = "2023-12-31" if form == cells.ISO else f"{datetime(2023, 12, 31):{form}}"
+        wrong = filled & moments.is_null().to_numpy(zero_copy_only=False)
+        why = f"hold no date such as {example}, {{example}}; they count as empty"
+        return moments, wrong, why
+    if reading.kind == "text":
+        nothing = np.zeros(len(texts), dtype=bool)
+        return pc.utf8_slice_codeunits(texts.fill_null(""), 0, LONGEST), nothing, ""
+    if reading.categories is None:
+        return texts, np.zeros(len(texts), dtype=bool), ""
+    texts = cells.as_known(texts, reading.categories)
+    same = pc.is_in(texts, pa.array(reading.categories, pa.string()))
+    new = filled & ~same.to_numpy(zero_copy_only=False)
+    why = "hold a category that the model never saw, {example}; the column says nothing of them"
+    return texts, new, why
 
 
 def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind]:
@@ -183,6 +345,8 @@ def make_encoder(
     vectors: Mapping[str, Sequence[str]] | None = None,
     n_components: int = 100,
     random_state: Any = 0,
+    readings: Mapping[str, ColumnReading] | None = None,
+    missing: Sequence[str] = (),
 ) -> ColumnTransformer:
     """Return a transformer that turns a data frame into numbers of one scale.
 
@@ -204,6 +368,11 @@ def make_encoder(
         Numbers that a column of prose becomes, at most.
     random_state : int or None, default=0
         Of the reduction of texts.
+    readings : mapping of str to ColumnReading, default=None
+        How cells were read, see `find_readings`. A frame whose cells are still texts is then
+        encoded as if `features` had read them in this way.
+    missing : sequence of str, default=()
+        Texts that stand for an empty cell, beside `readings`.
 
     Returns
     -------
@@ -232,6 +401,10 @@ def make_encoder(
     vectors = vectors or {}
     grouped = {name for names in vectors.values() for name in names}
     others = [name for name in frame.columns if name not in text and name not in grouped]
+    known = {name: each for name, each in (readings or {}).items() if name in others}
+    if known:
+        documents = {name: {"kind": each.kind, **each.to_dict()} for name, each in known.items()}
+        vectorizer = make_pipeline(ColumnReader(documents, missing=list(missing)), vectorizer)
     parts: list[tuple[str, Any, Any]] = [("columns", vectorizer, others)] if others else []
     weights = {}
     for name in frame.columns:
@@ -321,9 +494,12 @@ def column_places(encoder: ColumnTransformer) -> dict[str, NDArray[np.intp]]:
         if name != "columns":
             found[name.partition(" ")[2]] = places
             continue
+        part = part[-1] if isinstance(part, Pipeline) else part
         number = {output: i for i, output in enumerate(part.all_outputs_)}
         for column, outputs in part.input_to_outputs_.items():
-            found[column] = places[[number[output] for output in outputs]]
+            # skrub drops a column without a filled cell, but still names an output of it.
+            kept = [number[output] for output in outputs if output in number]
+            found[column] = places[np.array(kept, dtype=np.intp)]
     return found
 
 
@@ -398,6 +574,65 @@ def contributions(
                 left = np.sum(foretell(shuffled) * said, axis=1).mean()
                 lost[name] += share * float(full - left)
     return dict(sorted(lost.items(), key=lambda pair: -pair[1]))
+
+
+class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Read the cells of a frame as they were read when a model was fitted.
+
+    What `features` returned passes as it is. Dates and numbers that are texts, and categories in
+    another spelling, are read by `readings`; what cannot be read is missing, with a
+    `NoteWarning`.
+
+    Parameters
+    ----------
+    readings : dict of str to dict
+        By column, `ColumnReading.to_dict` with the kind.
+    missing : list of str, default=None
+        Texts that stand for an empty cell.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reader = ColumnReader({"day": {"kind": "date", "format": "%d/%m/%Y"}})
+    >>> reader.fit_transform(pd.DataFrame({"day": ["03/04/2024"]}))["day"].dt.month.tolist()
+    [4]
+    """
+
+    def __init__(
+        self, readings: dict[str, dict[str, Any]], *, missing: list[str] | None = None
+    ) -> None:
+        self.readings = readings
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> ColumnReader:
+        """Remember the names of the columns."""
+        self.columns_ = list(map(str, X.columns))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the frame with its cells read."""
+        check_is_fitted(self, "columns_")
+        known = {n: ColumnReading.from_dict(each) for n, each in self.readings.items()}
+        unread = [n for n, each in known.items() if n in X.columns and not _is_read(X[n], each)]
+        if not unread:
+            return X
+        notes: list[str] = []
+        table = read_table(X[unread].reset_index(drop=True))
+        roles = Roles(features=tuple(unread), missing=tuple(self.missing or ()))
+        read = features(table, roles, readings=known, notes=notes)
+        tell(notes, stacklevel=2)
+        return X.assign(**{name: read[name].set_axis(X.index) for name in unread})
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Name the columns."""
+        return np.array(self.columns_, dtype=object)
+
+
+def _is_read(column: Any, reading: ColumnReading) -> bool:
+    """Tell whether a column of a frame is as `features` returns it."""
+    if reading.kind in ("number", "date"):
+        return bool(column.dtype.kind == ("f" if reading.kind == "number" else "M"))
+    return reading.categories is None or bool(column.dropna().isin(reading.categories).all())
 
 
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -6,6 +6,7 @@ import csv
 import fnmatch
 import glob
 import hashlib
+import inspect
 import io
 import json
 import os
@@ -14,7 +15,7 @@ import sys
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 
 from appellate._text import did_you_mean, install
 from appellate.tables import cells
-from appellate.tables.cells import TableError, as_text, name_rows, name_some, restore
+from appellate.tables.cells import TableError, as_text, is_text, name_rows, name_some, restore
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
 
 Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
@@ -58,7 +59,10 @@ _DELIMITERS = ("\t", ";", ",", "|")  # in this order where several part a file e
 _SAMPLE = 1 << 20  # letters in which the delimiter is looked for
 _BLOCK = 20_000  # rows that are Python objects at a time
 _HALF = re.compile("[\ud800-\udfff]")
-_HIDDEN = re.compile(r"[/\\\\][._][^/\\\\]*$")
+_HIDDEN = (".", "_")  # as .ipynb_checkpoints, __MACOSX and _SUCCESS begin
+_MATLAB = b"MATLAB "
+_LATE = {"", "approve", "reject"}  # titles of Mechanical Turk that rows may end before
+_NOT_TEXT = ("excel", "parquet", "arrow")
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")  # of pandas, of Dask
 csv.field_size_limit(1 << 30)
 
@@ -81,6 +85,10 @@ class Table:
         What was named to read it; None for a data frame.
     delimiter, encoding, decimal, sheet : str or None
         How it was read; `decimal` is ``","`` where numbers have decimal commas.
+    grouped : frozenset of str
+        Columns whose commas group thousands: ``1,234`` is 1234.
+    guessed : tuple of str
+        Those of the notes that say what the commas of numbers mean, which a model may know better.
     native : object
         The data frame that was given.
     digest : str
@@ -110,6 +118,8 @@ class Table:
     delimiter: str = ","
     encoding: str | None = None
     decimal: str = "."
+    grouped: frozenset[str] = frozenset()
+    guessed: tuple[str, ...] = ()
     sheet: str | None = None
     native: Any = None
     digest: str = ""
@@ -154,7 +164,13 @@ class Table:
 
     def numbers(self, name: str, missing: Sequence[str] = ()) -> NDArray[np.float64] | None:
         """Return a column as numbers, NaN where empty or `missing`; None if it is none of them."""
-        return cells.numbers(self.data.column(name), self.decimal, missing)
+        return cells.numbers(self.data.column(name), self.style(name), missing)
+
+    def style(self, name: str) -> cells.Style:
+        """Say how numbers of a column are written if they are texts, see `cells.numbers`."""
+        if name in self.grouped:
+            return "1,234"
+        return "," if self.decimal == "," else "."
 
     def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
         """Say for a message where something is: the table, a column, rows and their lines."""
@@ -204,16 +220,18 @@ def read_table(
     decimal: str | None = None,
     sheet: str | int | None = None,
     question: str | None = None,
+    header: str | None = "first",
 ) -> Table:
     r"""Read a table from a file, several files, or a data frame.
 
     Parameters
     ----------
     source : str, path or data frame
-        A file of CSV, TSV, Parquet, Arrow, JSON lines, a JSON array or Excel; a folder or a
-        pattern such as ``"part-*.parquet"`` of files that together are one table, in natural
-        order; ``"-"`` for the standard input; a data frame of pandas, polars or Arrow, a list
-        of dicts, or a dict of lists.
+        A file of CSV, TSV, Parquet, Arrow, JSON (lines, an array, or any orientation that
+        pandas writes) or Excel; a folder or a pattern such as ``"part-*.parquet"`` of files that
+        together are one table, in natural order, without hidden files and folders; ``"-"`` for
+        the standard input; a data frame of pandas, polars or Arrow, a list of dicts, or a dict
+        of lists.
     delimiter : str, default=None
         What parts the cells of a text file; by default the tab, semicolon, comma or bar that
         parts its first rows most evenly, outside quotes.
@@ -221,13 +239,18 @@ def read_table(
         How the letters of a text file are stored; by default what its byte order mark says,
         else UTF-8, else that of Windows (cp1252), which is noted.
     decimal : str, default=None
-        ``"."`` or ``","``; by default commas are read in columns of numbers that have them,
-        where a comma does not part the cells.
+        ``"."`` or ``","``; by default decimal commas are read in columns of numbers that have
+        them, where a comma does not separate the cells. Commas that are all followed by three
+        digits group thousands, unless another column has decimal commas; with ``"."`` they do
+        so in every file.
     sheet : str or int, default=None
         Sheet of an Excel file; by default the first.
     question : str, default=None
         What people were asked, in the export of a labelling tool; by default the question with
         the most answers.
+    header : {"first", "none"} or None, default="first"
+        Whether the first row of a text file or an Excel sheet holds the titles. ``"none"`` or
+        None if it does not: the columns are then called ``"0"``, ``"1"`` and so on.
 
     Returns
     -------
@@ -252,7 +275,9 @@ def read_table(
     cells are parted by ';'.
     decimal commas are read in 'w'.
     """
-    options = {name: v for name, v in locals().items() if name != "source" and v is not None}
+    given = dict(locals())
+    options = {name: given[name] for name in READING if given[name] is not None}
+    options["header"] = _check_header(header)
     if isinstance(source, Table):
         return source
     if decimal not in (None, ".", ","):
@@ -261,6 +286,13 @@ def read_table(
         table = _read_path(os.fspath(source), options)
     else:
         table = _read_frame(source)
+    if options["header"] == "first":
+        del options["header"]
+    elif table.kind not in ("csv", "excel"):
+        raise TableError(
+            f"header='none' is for text files and Excel, but {table.source} names its columns. "
+            "Leave header out."
+        )
     if question is not None and table.export is None:
         raise TableError(
             f"{table.source} is no export of a labelling tool, and asks no question "
@@ -270,23 +302,100 @@ def read_table(
     names = [str(name).strip() for name in data.column_names]
     kept = [i for i, name in enumerate(data.column_names) if not _INDEX.fullmatch(name)]
     kept = [i for i in kept if names[i] or i == 0 or data.column(i).null_count < len(data)]
-    _refuse_repeated(table.source, [names[i] for i in kept])
+    _refuse_repeated(table, [names[i] for i in kept])
     if not len(data) or not kept:
         raise TableError(f"{table.source} has a header but no rows. Give at least two rows.")
     data = data.select(kept).rename_columns([names[i] for i in kept])
     for name, column in zip(data.column_names, data.columns, strict=True):
-        try:
-            column.validate(full=column.type in cells.TEXTS)
-        except pa.ArrowInvalid as error:
-            said = f"{table.where(name)}{_find_damage(column)}. Write the file again."
-            raise TableError(said) from error
-    table = replace(table, data=data, options=options)
-    if decimal == "." or (decimal is None and table.delimiter == ","):
+        if table.kind == "frame" and column.type in cells.TEXTS:
+            _check_column(table.where(name), column)
+    table = replace(table, data=cells.without_views(data), options=options)
+    if table.kind in ("csv", "excel") and "header" not in options:
+        table = replace(table, notes=(*table.notes, *_doubt_header(table)))
+    return _find_decimals(table, decimal)
+
+
+#: Names of the options that say how a file is read.
+READING = tuple(name for name in inspect.signature(read_table).parameters if name != "source")
+
+
+def _check_header(header: str | None) -> str:
+    header = "none" if header is None else header
+    if header not in ("first", "none"):
+        raise TableError(f"header={header!r} is neither 'first' nor 'none'.")
+    return header
+
+
+def _doubt_header(table: Table) -> Iterator[str]:
+    """Say that the titles look like a row, as in a file without a header."""
+    titles = [title for title in table.names if title]
+    numbers = [cells.as_number(title) for title in titles]
+    numbered = numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+    if not titles or numbered:  # as pandas numbers columns without titles
+        return
+    if all(number is not None and number == number for number in numbers):
+        why = "all titles are numbers"
+    elif len(titles) > 1 and all(
+        pc.any(pc.equal(table.texts(title), title)).as_py() for title in titles
+    ):
+        why = "every title is also a cell of its column"
+    else:
+        return
+    yield (
+        f"the first row is taken as the header ({name_some(titles, 3)}), but {why}. If the file "
+        "has no header, give header='none' (--header none)."
+    )
+
+
+def _has_comma(column: Any) -> bool:
+    """Tell whether some text of a column has a comma."""
+    kind = column.type
+    if not is_text(kind):
+        return False
+    texts = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    return bool(pc.any(pc.match_substring(texts, ",")).as_py())
+
+
+def _find_decimals(table: Table, decimal: str | None) -> Table:
+    """Find out what the commas of numbers mean: decimals or thousands."""
+    columns = {
+        name: column
+        for name, column in zip(table.names, table.data.columns, strict=True)
+        if _has_comma(column)
+    }
+    grouped = [n for n, c in columns.items() if cells.numbers(c, "1,234") is not None]
+    found = [n for n, c in columns.items() if cells.numbers(c, ",") is not None]
+    if decimal == ".":
+        return replace(table, grouped=frozenset(grouped))
+    if decimal is None and table.delimiter == ",":
+        if not grouped:
+            return table
+        note = (
+            f"numbers such as '1,234' are read as texts in {name_some(grouped)}. If the comma "
+            "groups thousands, give decimal='.'."
+        )
+        return replace(table, notes=(*table.notes, note), guessed=(note,))
+    plain = [name for name in found if name not in grouped]
+    if decimal == "," or plain:
+        notes = [f"decimal commas are read in {name_some(found)}."] if found else []
+        doubtful = [name for name in found if name in grouped and decimal is None]
+        if doubtful:
+            notes.append(
+                f"every comma in {name_some(doubtful)} is followed by three digits; they are "
+                f"read as decimal commas, as in {name_some(plain[:1])}. If they group thousands, "
+                "give decimal='.'."
+            )
+        said = (*table.notes, *notes)
+        changed = replace(table, decimal=",", notes=said, guessed=tuple(notes))
+        return changed if found else table
+    if not grouped:
         return table
-    other = [name for name in table.names if table.numbers(name) is None]
-    found = [name for name in other if cells.numbers(data.column(name), ",") is not None]
-    note = f"decimal commas are read in {name_some(found)}."
-    return replace(table, decimal=",", notes=(*table.notes, note)) if found else table
+    note = (
+        f"commas group thousands in {name_some(grouped)}: '1,234' is read as 1234. If they are "
+        "decimal commas, give decimal=','."
+    )
+    said = (*table.notes, note)
+    return replace(table, grouped=frozenset(grouped), notes=said, guessed=(note,))
 
 
 def _find_damage(column: Any) -> str:
@@ -305,7 +414,7 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
         return _read_stream("the standard input", path, stream, options)
     place, note = Path(path), tuple[str, ...]()
     if place.is_dir():
-        files = [file for file in place.rglob("*") if not _HIDDEN.search(str(file))]
+        files = [file for file in place.rglob("*") if not _is_hidden(file, place)]
         inside = {file: _ENDINGS.get(file.suffix.lower()) for file in files}
         found = next((kind for kind in _KINDS if kind in inside.values()), None)
         if found is None:
@@ -339,6 +448,11 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
     return _join(path, files, tables, note, options.get("question"))
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    """Tell whether a file, or a folder on the way to it, is hidden."""
+    return any(part.startswith(_HIDDEN) for part in file.relative_to(folder).parts)
 
 
 def _join(
@@ -375,10 +489,9 @@ def _join(
 
 def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:
     """Read one file, or all of the standard input."""
-    start = stream.read(8)
+    start = stream.read(4096)
     stream.seek(0)
-    known = (kind for mark, kind in _STARTS.items() if start.startswith(mark))
-    kind = next(known, _ENDINGS.get(Path(path).suffix.lower()))
+    kind = _find_kind(source, start, Path(path).suffix.lower())
     if kind == "parquet" or kind == "arrow":
         with ThreadPoolExecutor(1) as pool:
             hashed = pool.submit(hashlib.file_digest, stream, "sha256")
@@ -390,7 +503,7 @@ def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]
     kind = kind or ("json" if content.lstrip()[:1] in b"{[" else "csv")
     table = Table(source, None, kind, path=path, digest=hashlib.sha256(content).hexdigest())
     if kind == "excel":
-        return _read_excel(table, content, options.get("sheet"))
+        return _read_excel(table, content, options.get("sheet"), options["header"])
     encoding, notes = options.get("encoding"), tuple[str, ...]()
     named = encoding or next((e for bom, e in _BOMS.items() if content.startswith(bom)), "utf-8")
     named = "utf-8-sig" if named.lower() in ("utf-8", "utf8") else named
@@ -420,32 +533,67 @@ def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]
     table = replace(table, encoding=named, notes=notes)
     if kind == "json":
         return _read_json(table, text, options.get("question"))
-    return _read_csv(table, text, options.get("delimiter"))
+    return _read_csv(table, text, options.get("delimiter"), options["header"])
+
+
+def _find_kind(source: str, start: bytes, ending: str) -> Kind | None:
+    """Say what a file is by how it begins and by its ending; None if neither tells."""
+    if start.startswith(_MATLAB) or (ending == ".mat" and b"\0" in start):
+        raise TableError(
+            f"{source} is a MATLAB file, not a table. If it holds 'data' and 'partial_target', "
+            "read it with appellate.datasets.load_partial_mat in Python, or compare methods on "
+            "it with 'appellate compare'. Otherwise save its columns as CSV."
+        )
+    known = _ENDINGS.get(ending)
+    if b"\0" in start or known in _NOT_TEXT:  # a text may begin with the word PAR1, too
+        begun = (kind for mark, kind in _STARTS.items() if start.startswith(mark))
+        known = next(begun, known)
+    return known
 
 
 def _read_columns(source: str, kind: Kind, file: Any) -> Any:
-    """Read Parquet or Arrow, from a path or from bytes."""
+    """Read Parquet or Arrow, from a path or from bytes.
+
+    The reader of Arrow takes a damaged file, and what uses its columns then ends the process. So
+    all columns are checked first; and they are in memory, because the bytes of a mapped file
+    may change or vanish.
+    """
     import pyarrow.parquet
 
     try:
         if kind == "parquet":
-            with pyarrow.parquet.ParquetFile(file, memory_map=True) as opened:
-                return opened.read()
-        stream = pa.memory_map(str(file)) if isinstance(file, Path) else file
-        try:
-            return pa.ipc.open_file(stream).read_all()
-        except pa.ArrowInvalid:
-            stream.seek(0)
-            return pa.ipc.open_stream(stream).read_all()
+            with pyarrow.parquet.ParquetFile(file) as opened:
+                data = opened.read()
+        else:
+            whole = file.read_bytes() if isinstance(file, Path) else file.getvalue()
+            try:
+                data = pa.ipc.open_file(pa.py_buffer(whole)).read_all()
+            except pa.ArrowInvalid:
+                data = pa.ipc.open_stream(pa.py_buffer(whole)).read_all()
+        names = [cells.printable(name) for name in data.column_names]
     except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        said = cells.printable(str(error).partition("\n")[0]) or type(error).__name__
         raise TableError(
             f"{source} cannot be read as {kind.capitalize()}: {said.rstrip('.')}. Write the file "
             "again."
         ) from error
+    for name, column in zip(names, data.columns, strict=True):
+        _check_column(f"{source}, column '{name}'", column)
+    return data
 
 
-def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
+def _check_column(where: str, column: Any) -> None:
+    """Refuse a column whose parts point beyond it, or whose texts are not UTF-8."""
+    try:
+        column.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        said = ": damaged"
+        if "UTF8" in str(error):  # its parts are in order, so that its cells can be looked at
+            said = _find_damage(column)
+        raise TableError(f"{where}{said}. Write the file again.") from error
+
+
+def _read_csv(table: Table, text: str, delimiter: str | None, header: str) -> Table:
     newline = "\n" if "\n" in text else "\r"  # of an old Macintosh
     if delimiter is None:
         delimiter = _find_delimiter(text, newline)
@@ -456,19 +604,25 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
     rows: list[list[str]] = []
     blocks: list[list[Any]] = []
     lines = array("q")
+    short: dict[int, tuple[int, int]] = {}  # width of rows that end early: how many, first line
     try:
         for row in reader:
-            if not titles:
-                titles = row
-            elif row and len(row) == len(titles):
+            if not titles and row:
+                titles = row if header == "first" else [str(j) for j in range(len(row))]
+                if header == "first":
+                    line = reader.line_num + 1
+                    continue
+            missing = len(titles) - len(row)
+            if row and missing == 0:
                 rows.append(row)
                 lines.append(line)
             elif "".join(row).strip():
-                raise TableError(
-                    f"{source}, line {line}: {len(row)} cells, but the header has {len(titles)}. "
-                    f"Correct the line; a cell that holds {delimiter!r} or a line break needs "
-                    "quotes around it."
-                )
+                if missing < 0 or header == "none":
+                    raise _ragged(source, line, len(row), len(titles), delimiter, header)
+                n, first = short.get(len(row), (0, line))
+                short[len(row)] = n + 1, first
+                rows.append([*row, *[""] * missing])
+                lines.append(line)
             line = reader.line_num + 1
             if len(rows) == _BLOCK:
                 blocks.append([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
@@ -478,6 +632,10 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
         if "new-line" in str(error):
             said = "a carriage return within a line. Put quotes around the cell that holds it"
         raise TableError(f"{source}, line {line}: {said}.") from error
+    late = _find_late(titles, short, len(lines))
+    if late is None:
+        width, (_, line) = min(short.items(), key=lambda each: each[1][1])
+        raise _ragged(source, line, width, len(titles), delimiter, header)
     if rows:
         blocks.append([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
     titles = [restore(title) for title in titles]
@@ -489,11 +647,42 @@ def _read_csv(table: Table, text: str, delimiter: str | None) -> Table:
         blank = not title.strip() and not pc.any(pc.not_equal(column, "")).as_py()
         columns.append(pa.nulls(len(column)) if blank else column)
     notes = table.notes
+    if late:
+        notes = (*notes, f"rows end before the last columns, which are empty: {name_some(late)}.")
     if delimiter != "," and Path(table.path or "").suffix.lower() not in (".tsv", ".tab"):
         notes = (f"cells are parted by {delimiter!r}.", *notes)
     data = pa.Table.from_arrays(columns, names=titles)
     begun = np.array(lines, dtype=np.intp)
     return replace(table, data=data, delimiter=delimiter, notes=notes, lines=begun)
+
+
+def _ragged(
+    source: str, line: int, width: int, titles: int, delimiter: str, header: str
+) -> TableError:
+    other = "the header" if header == "first" else "the first row"
+    return TableError(
+        f"{source}, line {line}: {width} cells, but {other} has {titles}. Correct the line; a "
+        f"cell that holds {delimiter!r} or a line break needs quotes around it."
+    )
+
+
+def _find_late(
+    titles: Sequence[str], short: Mapping[int, tuple[int, int]], n_rows: int
+) -> list[str] | None:
+    """Return the last titles for which rows may have no cells; None if some row is ragged.
+
+    All rows may end at the same column, as those of Mechanical Turk do before its columns for
+    approval. Some rows may end early only if nothing but these columns is missing.
+    """
+    if not short:
+        return []
+    late = [title.strip() for title in titles[min(short) :]]
+    alike = len(short) == 1 and n_rows > 1 and min(short) > 1 and sum(
+        n for n, _ in short.values()
+    ) == n_rows  # fmt: skip
+    if alike or {title.lower() for title in late} <= _LATE:
+        return [title for title in late if title]
+    return None
 
 
 def _find_delimiter(text: str, newline: str) -> str:
@@ -508,25 +697,26 @@ def _find_delimiter(text: str, newline: str) -> str:
         except csv.Error:
             widths = widths if len(text) > _SAMPLE else widths[:1]
         if widths and widths[0] > 1:
-            score = widths.count(widths[0]) / len(widths), widths[0]
+            body = {*widths[1:]}
+            early = len(body) == 1 and 1 < min(body) < widths[0]  # all rows end early
+            score = (1.0 if early else widths.count(widths[0]) / len(widths)), widths[0]
             found, best = (delimiter, score) if score > best else (found, best)
     return found
 
 
 def _read_json(table: Table, text: str, question: str | None) -> Table:
-    """Read one array of objects, one object of columns, or one object a line."""
+    """Read one array of objects, one object as pandas writes it, or one object a line."""
     source, whole, begun = table.source, None, None
     if text.lstrip().startswith("["):
         records = _parse(source, text, 0)
     else:
         with suppress(ValueError, RecursionError):
             whole = json.loads(text)
-        columns = dict(whole) if isinstance(whole, dict) else {}
-        if all(isinstance(column, dict) for column in columns.values()):  # by pandas, by default
-            columns = {name: [*column.values()] for name, column in columns.items()}
-        sizes = {len(c) if isinstance(c, list) else None for c in columns.values()}
-        if len(sizes) == 1 and None not in sizes:
-            return replace(table, data=_from_columns(source, columns))
+        found = _read_orientation(source, whole) if isinstance(whole, dict) else None
+        if found is not None:
+            columns, notes = found
+            data = _from_columns(source, columns)
+            return replace(table, data=data, notes=(*table.notes, *notes))
         lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
         records = [_parse(source, line, i) for i, line in lines]
         begun = np.array([i for i, _ in lines], dtype=np.intp)
@@ -539,6 +729,91 @@ def _read_json(table: Table, text: str, question: str | None) -> Table:
             where = f"entry {i}" if begun is None else f"line {begun[i]}"
             raise TableError(f"{source}, {where}: not an object. Write one object a row.")
     return replace(table, data=_from_columns(source, _turn(records)), lines=begun)
+
+
+def _read_orientation(
+    source: str, whole: dict[str, Any]
+) -> tuple[dict[str, list[Any]], list[str]] | None:
+    """Read a JSON object as pandas writes a table, in any orientation; None if it is none.
+
+    Returns
+    -------
+    columns : dict of str to list
+        The columns.
+    notes : list of str
+        How the object was read, where it could be read in another way.
+    """
+    names: Any = whole.get("columns")
+    rows: Any = whole.get("data")
+    schema = whole.get("schema")
+    if whole.keys() <= {"columns", "index", "data"} and _are(names, str) and _are(rows, list):
+        wrong = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
+        if wrong is not None:
+            raise TableError(
+                f"{source}, entry {wrong} of 'data': {len(rows[wrong])} cells, but there are "
+                f"{len(names)} columns. Correct it."
+            )
+        columns = {name: [row[j] for row in rows] for j, name in enumerate(names)}
+        return _with_keys(columns, whole.get("index")), []
+    if whole.keys() == {"schema", "data"} and isinstance(schema, dict) and _are(rows, dict):
+        columns = _turn(rows)
+        if schema.get("primaryKey") == ["index"] and _is_count(columns.get("index", [])):
+            del columns["index"]
+        return columns, []
+    if whole and _are([*whole.values()], dict) and any(whole.values()):
+        return _read_nested(whole)
+    sizes = {len(c) if isinstance(c, list) else None for c in whole.values()}
+    return (whole, []) if len(sizes) == 1 and None not in sizes else None
+
+
+def _are(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
+def _is_count(keys: Sequence[Any]) -> bool:
+    """Tell whether keys merely number the rows, from 0."""
+    return list(map(str, keys)) == list(map(str, range(len(keys))))
+
+
+def _with_keys(columns: dict[str, list[Any]], keys: Any) -> dict[str, list[Any]]:
+    """Put the names of the rows before the columns, if they have names."""
+    n = len(next(iter(columns.values()), []))
+    if not isinstance(keys, list) or len(keys) != n or _is_count(keys) or "index" in columns:
+        return columns
+    return {"index": keys, **columns}
+
+
+def _read_nested(
+    whole: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Read objects in an object: one a column by row, or one a row by column.
+
+    Numbers are names of rows. Otherwise the cells of a column are of one type; if that does not
+    tell, there are more rows than columns.
+    """
+    outer, inner = [*whole], [*dict.fromkeys(key for each in whole.values() for key in each)]
+    by_row = _are_numbers(outer)
+    notes: list[str] = []
+    if by_row == _are_numbers(inner):
+        in_rows = [{type(v) for v in each.values() if v is not None} for each in whole.values()]
+        across = [{type(each.get(key)) for each in whole.values()} - {type(None)} for key in inner]
+        mixed = any(len(types) > 1 for types in in_rows)
+        by_row = mixed and all(len(types) <= 1 for types in across)
+        if mixed == any(len(types) > 1 for types in across):
+            by_row = len(outer) > len(inner)
+            kind = "row" if by_row else "column"
+            notes.append(
+                f"each object, {name_some(outer[:1])} first, is read as one {kind}. If that is "
+                "wrong, write a JSON array of one object per row."
+            )
+    if by_row:
+        return _with_keys(_turn([*whole.values()]), outer), notes
+    columns = {name: [cells.get(key) for key in inner] for name, cells in whole.items()}
+    return _with_keys(columns, inner), notes
+
+
+def _are_numbers(keys: Sequence[str]) -> bool:
+    return all(key.isascii() and key.lstrip("-").isdigit() for key in keys)
 
 
 def _with_export(table: Table, export: Export) -> Table:
@@ -584,6 +859,7 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
                 try:
                     arrays[name] = pa.array(values, from_pandas=True)
                 except (pa.ArrowException, OverflowError, TypeError):
+                    _refuse_arrays(f"{source}, column '{cells.printable(name)}'", values)
                     texts = [as_text(value) or None for value in values]
                     arrays[name] = pa.array(texts, pa.string())
         except UnicodeEncodeError as error:
@@ -596,7 +872,17 @@ def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
     return pa.table(arrays)
 
 
-def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
+def _refuse_arrays(where: str, values: Sequence[Any]) -> None:
+    shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in values]
+    wrong = next((i for i, shape in enumerate(shapes) if len(shape) > 1), None)
+    if wrong is not None:
+        raise TableError(
+            f"{where}, row {wrong}: an array of shape {shapes[wrong]}. A cell holds one value or "
+            "one list: flatten the arrays with ravel(), or give them as embeddings."
+        )
+
+
+def _read_excel(table: Table, content: bytes, sheet: str | int | None, header: str) -> Table:
     try:
         import python_calamine
     except ImportError as error:
@@ -615,9 +901,15 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
             "Save it again, or as CSV."
         ) from error
     filled = [(i, row) for i, row in enumerate(rows, first) if any(cell != "" for cell in row)]
-    lines, rows = np.array([i for i, _ in filled[1:]], dtype=np.intp), [row for _, row in filled]
+    rows = [row for _, row in filled]
     titles = [as_text(cell) for cell in rows[0]] if rows else []
-    columns = [[None if cell == "" else cell for cell in c] for c in zip(*rows[1:], strict=True)]
+    titled = header == "first"
+    titles = titles if titled else [str(j) for j in range(len(titles))]
+    lines = np.array([i for i, _ in filled[titled:]], dtype=np.intp)
+    columns = [
+        [None if cell == "" else cell for cell in column]
+        for column in zip(*rows[titled:], strict=True)
+    ]
     others = [each for each in names if each != name]
     notes = (f"sheet {name!r} is read; there are also {name_some(others)}.",) if others else ()
     numbered = dict(enumerate(columns or [[]] * len(titles)))  # titles may come twice
@@ -625,16 +917,22 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None) -> Table:
     return replace(table, data=data, sheet=name, notes=notes, lines=lines)
 
 
-def _refuse_repeated(source: str, titles: Sequence[str]) -> None:
+def _refuse_repeated(table: Table, titles: Sequence[str]) -> None:
     twice = [title for title, n in Counter(titles).items() if n > 1]
     if twice:
         what = "without a title" if twice == [""] else f"called {name_some(twice)}"
-        raise TableError(f"{source} has several columns {what}. Give each its own title.")
+        other = ""
+        if table.kind in ("csv", "excel"):
+            other = " If the file has no header, give header='none' (--header none)."
+        raise TableError(
+            f"{table.source} has several columns {what}. Give each its own title.{other}"
+        )
 
 
 def _read_frame(source: Any) -> Table:
     if hasattr(source, "iloc"):  # pandas has any titles, twice, or 0 beside "0"
-        _refuse_repeated("the table", [as_text(title) for title in getattr(source, "columns", ())])
+        own = Table("the table", None, "frame")
+        _refuse_repeated(own, [as_text(title) for title in getattr(source, "columns", ())])
     try:
         columns: Mapping[Any, Any]
         if isinstance(source, Mapping):

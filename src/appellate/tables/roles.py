@@ -210,6 +210,7 @@ def find_roles(
     w      feature     numbers
     """
     named = {role: columns for role, columns in locals().items() if role in _NAMED}
+    named |= {role: str(name) for role, name in named.items() if type(name) is int}  # of pandas
     if table.export is not None and not any(named[role] for role in _LAYOUTS):
         if not table.export.roles:
             raise TableError(
@@ -279,9 +280,9 @@ class _Column:
         elif pa.types.is_temporal(kind):
             self.kind = "date"
         else:
-            few = cells.numbers(some, table.decimal) if pa.types.is_primitive(kind) else None
+            few = cells.numbers(some, table.style(name)) if pa.types.is_primitive(kind) else None
             numbers = table.numbers(name) if few is None else few
-            is_date = numbers is None and cells.dates(data) is not None
+            is_date = numbers is None and cells.date_format(data) is not None
             self.kind = "date" if is_date else "text" if numbers is None else "number"
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = self.start[~np.isnan(self.start)]

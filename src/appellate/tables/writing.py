@@ -93,6 +93,58 @@ def _append(table: Table, added: Mapping[str, Sequence[Any]] | None) -> Any:
     return data
 
 
+def _storable(data: Any) -> Any:
+    """Write cells of objects without a field as JSON, as Parquet cannot hold them."""
+    for i, field in enumerate(data.schema):
+        if _is_hollow(field.type):
+            values = data.column(i).to_pylist()
+            texts = [None if v is None else json.dumps(v, default=as_text) for v in values]
+            data = data.set_column(i, field.name, pa.array(texts, pa.string()))
+    return data
+
+
+def _is_hollow(kind: Any) -> bool:
+    """Tell whether a type holds an object without fields."""
+    inner = (
+        [kind.field(i).type for i in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    )
+    return (pa.types.is_struct(kind) and not inner) or any(map(_is_hollow, inner))
+
+
+def _with_index(table: Table, data: Any) -> Any:
+    """Put the index of a pandas frame beside its columns, where pandas looks for it."""
+    index = getattr(table.native, "index", None)
+    if index is None or type(table.native).__module__.partition(".")[0] != "pandas":
+        return data
+    counted = nw.get_native_namespace(table.native).RangeIndex(len(data))
+    if index.equals(counted) and index.names == [None]:
+        return data
+    try:
+        beside = pa.Table.from_pandas(table.native.iloc[:, :0], preserve_index=True)
+    except (pa.ArrowException, TypeError, ValueError):  # of objects, such as intervals
+        return data
+    for name in beside.column_names:
+        if name not in data.column_names:
+            data = data.append_column(name, beside.column(name))
+    return data.replace_schema_metadata(beside.schema.metadata)
+
+
+def saved_index(path: str | os.PathLike[str]) -> Any:
+    """Return the index that a Parquet file keeps beside its columns; None if there is none."""
+    import pyarrow.parquet
+
+    try:
+        known = pyarrow.parquet.read_schema(path).pandas_metadata or {}
+        names = [name for name in known.get("index_columns", []) if isinstance(name, str)]
+        if not names:
+            return None
+        kept = pyarrow.parquet.read_table(path, columns=names)
+        kept.validate(full=True)
+        return kept.to_pandas().index
+    except (pa.ArrowException, KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
 def write_table(
     data: Any,
     path: str | os.PathLike[str],
@@ -142,7 +194,8 @@ def write_table(
         if kind == ".parquet":
             import pyarrow.parquet
 
-            pyarrow.parquet.write_table(_append(table, added), stage)
+            data = _with_index(table, _storable(_append(table, added)))
+            pyarrow.parquet.write_table(data, stage)
             return Path(path)
         with stage.open("w", encoding="utf-8", newline="") as stream:
             if kind in (".csv", ".tsv"):
