@@ -164,7 +164,7 @@ def test_long_tables_have_the_features_of_their_items():
     columns = crowds.kern_long()
     columns["length"] = columns["tweet.id"] % 7 + 0.5
     table = read_table(columns)
-    roles = find_roles(table)
+    roles = find_roles(table, long=["tweet.id", "hate.speech", "id"])
     labels = read_labels(table, roles)
     frame = features(table, roles, rows=labels.first)
     assert len(frame) == labels.n_rows == 30

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from appellate._text import install
 from appellate.cli._terminal import UserError, user_errors
@@ -78,6 +79,25 @@ def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command],
         word = name.replace("_", "-")
         options.append(click.option(f"--{word}", metavar=metavar, help=help, **more))
     return _together(options)
+
+
+def typed_options(but: Collection[str]) -> dict[str, Any]:
+    """Return the options that the user typed for the command that runs, all but some.
+
+    Names are those of the terminal, without dashes at their start.
+    """
+    context, typed = click.get_current_context(), {}
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if name in but or source is not ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(option, click.Option) and not option.is_flag:
+            value = context.params[name]
+            pairs = value.items() if isinstance(value, dict) else ()
+            word = option.opts[0].removeprefix("--")
+            typed[word] = [f"{key}={each}" for key, each in pairs] or value
+    return typed
 
 
 def out_option(help: str, **options: Any) -> Callable[[Command], Command]:
