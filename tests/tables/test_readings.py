@@ -217,6 +217,7 @@ def test_no_unasked_features():
         "user_ip": [f"10.0.0.{i % 9}" for i in range(N)],
         "origin": [f"192.168.{i % 5}.1" for i in range(N)],
         "_trust": r.random(N),
+        "worker": r.integers(20, size=N),
         "AcceptTime": [f"2020-01-{i % 28 + 1:02d} 10:00" for i in range(N)],
         "rater_gender": r.choice(["f", "m"], N),
         "annotator_age": r.integers(18, 60, N),
@@ -347,6 +348,16 @@ def test_other_titles_are_no_family(names):
     assert find_roles(of(columns)).candidates == ("c",)
 
 
+def test_what_raters_say_of_themselves_is_no_family_or_doubted():
+    r = crowds.rng()
+    sets = (["a|b", "b", "a"] * 20)[:60]
+    sure = {name: r.integers(1, 6, 60) for name in ("rater_confidence", "rater_difficulty")}
+    assert find_roles(of({"c": sets, **sure})).candidates == ("c",)
+    odd = {name: r.integers(1, 6, 60) for name in ("rater_mood", "rater_energy")}
+    with pytest.raises(UnclearTableError, match="agree no more often than by chance"):
+        find_roles(of({"x": r.random(60), **odd}))
+
+
 def test_a_large_sparse_family_is_whole():
     r = crowds.rng()
     cells = np.where(r.random((300, 506)) < 0.02, r.integers(2, size=(300, 506)), np.nan)
@@ -356,6 +367,23 @@ def test_a_large_sparse_family_is_whole():
     roles = find_roles(of(frame.assign(text=crowds.make_tweets(300))))
     assert roles.annotators == tuple(frame.columns)
     assert (roles.text, roles.features) == (("text",), ())
+
+
+def test_functions_that_give_one_label_each_are_a_family():
+    r = crowds.rng()
+    said = {f"lf_{k}": np.where(r.random(60) < 0.3, k % 2, np.nan) for k in range(6)}
+    assert find_roles(of({"x": r.random(60), **said})).annotators == tuple(said)
+    late = np.full(3000, np.nan)
+    late[2500:] = 1  # after the rows that are looked at first
+    said = {"ann1": np.arange(3000) % 2, "ann2": late}
+    assert find_roles(of(said)).annotators == ("ann1", "ann2")
+
+
+def test_few_answers_an_item_and_one_label_a_person_are_answers():
+    items = np.r_[np.arange(80), np.arange(20)]
+    people = np.r_[np.arange(80) % 4, (np.arange(20) + 1) % 4]
+    columns = {"task": items, "worker": people, "answer": people % 2}
+    assert find_roles(of(columns)).long == ("task", "answer", "worker")
 
 
 # -- cells, and titles that are numbers ----------------------------------------------------------

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, combinations, groupby, permutations
 from typing import Any
 
@@ -135,7 +135,7 @@ _KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
 _LOOKS = {
     "candidates": "several labels in a cell",
     "annotators": "like annotators",
-    "long": "like one answer a row",
+    "long": "like one answer per row",
     "counts": "like numbers of votes",
 }
 _SINGULAR = {
@@ -342,11 +342,12 @@ class _Column:
             self.kind = "date"
         else:
             few = cells.numbers(some, table.decimal) if pa.types.is_primitive(kind) else None
-            numbers = table.numbers(name) if few is None else few
+            known = few is not None and not np.isnan(few).all()
+            numbers = few if known else table.numbers(name)
             is_date = numbers is None and cells.dates(data) is not None
             self.kind = "date" if is_date else "text" if numbers is None else "number"
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
-        filled = self.start[~np.isnan(self.start)]
+        filled = np.empty(0) if numbers is None else numbers[~np.isnan(numbers)][:_SAMPLE]
         self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
         self.is_prose, most = False, self.distinct > 0.5 * self.filled
         if self.kind == "text" and (most or self.distinct > 20):
@@ -380,7 +381,7 @@ class _Column:
         """Tell whether the title has a number or a letter of its own, as ``label_2``."""
         return any(len(word) == 1 or word.isdigit() for word in self.words)
 
-    @property
+    @cached_property
     def meta(self) -> str | None:
         """In what way the column describes an answer, an annotator or a place; None if not."""
         address = "an IP address" if self.mostly(titles.ADDRESS) else None
@@ -400,7 +401,7 @@ class _Column:
             return 1 < self.distinct <= max(2, 0.2 * self.filled)
         return self.is_code and self.distinct <= max(2, min(1000, 0.5 * self.filled))
 
-    @property
+    @cached_property
     def separator(self) -> str | None:
         """What parts labels in a cell; ``"["`` for lists of Python or JSON."""
         if self.kind != "text" or self.is_prose or self.mostly(_PICTURE) or not self.values:
@@ -585,10 +586,20 @@ class _Guess:
         marks = sum((c.values or {}).get("-1", 0) for c in people)
         often = marks > 0.3 * sum(c.filled for c in people)
         often = often or all("lf" in c.words for c in people)
-        whole = all(c.is_whole and np.nanmin(c.start) >= -1 for c in people if c.filled)
+        least = [cells.as_number(cell) for c in people for cell in c.values or ()]
+        whole = all(c.is_whole for c in people if c.filled) and all((n or 0) >= -1 for n in least)
         if marks and often and whole and not self.missing:
             self.missing = ("-1",)
             self.notes.append("-1 is taken as no answer (missing=).")
+        said = [
+            self.look(name) for name in (*self.found["annotators"][:50], *self.found["long"][1:2])
+        ]
+        several = [c.name for c in said if c.separator]
+        if several:
+            self.notes.append(
+                f"answers in {name_some(several, 3)} name several labels at once. Each "
+                "combination is read as a label of its own."
+            )
 
     def _find_separator(self, column: _Column) -> str | None:
         """Find what separates labels; say so, unless it is a bar, and say what may do so."""
@@ -624,9 +635,11 @@ class _Guess:
         two answers do. Without the title of a person, all of it is in doubt.
         """
         free = [c for c in self._open() if c.is_code]
-        keys = [c for c in free if c.filled == len(c.data) and 1 < c.distinct <= 0.7 * c.filled]
-        people = [c for c in keys if titles.is_person(c.name)]
-        items = [c for c in keys if c not in people and titles.is_item(c.name)]
+        full = [c for c in free if c.filled == len(c.data) and c.distinct > 1]
+        people = [c for c in full if titles.is_person(c.name) and c.distinct <= 0.7 * c.filled]
+        items = [c for c in full if c not in people and titles.is_item(c.name)]
+        items = [c for c in items if c.distinct <= (0.95 if people else 0.7) * c.filled]
+        keys = [c for c in full if c.distinct <= 0.7 * c.filled]
         others = [c for c in keys if c not in (*people, *items)]
         texts, three = [c for c in others if c.kind == "text"], len(self.table.names) == 3
         pairs = [(i, p) for p in people for i in items]
@@ -647,7 +660,11 @@ class _Guess:
             fitting = [c for c in fitting if not titles.is_id(c.name)]
             fitting = [c for c in fitting if c.distinct < max(item.distinct, 3)]
             fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
-            fitting = [c for c in fitting if self._pairs(person, c) > person.distinct]
+            fitting = [
+                c
+                for c in fitting
+                if self._pairs(person, c) > person.distinct or (named and titles.is_label(c.name))
+            ]
             fitting = [c for c in fitting if c.title not in titles.TRUTH_TITLES]
             fitting = [c for c in fitting if k < titled or self._agree(item, c)]
             fitting.sort(key=lambda c: not self._agree(item, c))
@@ -720,8 +737,17 @@ class _Guess:
         """Find annotators: a family of titles, or columns of the same labels that agree."""
         family = max(self._families(), key=len, default=[])
         if family:
-            reasons = dict.fromkeys((c.name for c in family), "a person by its title")
-            return [_Proposal("annotators", reasons)]
+            names = [c.name for c in family]
+            reasons = dict.fromkeys(names, "a person by its title")
+            doubt = (
+                f"{name_some(names, 4)} are titled like annotators, but agree no more often than "
+                "by chance."
+            )
+            stem, *_, kind = titles.family(names[0]) or ("", "")
+            named = kind == "*" and stem in titles.PEOPLE  # a name may be that of anything else
+            agreed, compared, _ = _agreement(family) if named else (1.0, 0, 0.0)
+            odd = compared >= _FEW and agreed < _AGREED
+            return [_Proposal("annotators", reasons, doubt if odd else "")]
         free = [c for c in self._open() if c.is_code and not titles.JOINT_WORDS & c.words]
         free = [c for c in free if c.distinct <= _LABELS and c.title not in titles.TRUTH_TITLES]
         free = [c for c in free if not titles.is_id(c.name)]
@@ -748,14 +774,20 @@ class _Guess:
     def _families(self) -> list[list[_Column]]:
         """Return the families of annotators by their titles, each whole.
 
-        A family is two columns or more, each of few labels, nearly all of which others have too.
+        A family is two columns or more, each of few labels. If names tell its members apart,
+        nearly all of them must have the same labels: a name may be that of anything else.
         """
         by_stem: dict[tuple[str, ...], list[_Column]] = {}
         for column in self._open():
             stem = titles.family(column.name)
             if stem is not None:
                 by_stem.setdefault(stem, []).append(column)
-        return [group for group in by_stem.values() if len(group) > 1 and _share_labels(group)]
+        return [
+            group
+            for (stem, *_, kind), group in by_stem.items()
+            if len(group) > 1 and _are_labels(group)
+            if kind == "#" or stem not in titles.PEOPLE or _share_labels(group)
+        ]
 
     def _counts(self) -> list[_Proposal]:
         """Find columns of votes: their sum is another column, or varies far less than they do."""
@@ -782,7 +814,7 @@ class _Guess:
             return []
         doubtful, _, width, i, how = min(found)
         names = [c.name for c in free[i : i - width]]
-        doubt = f"{name_some(names, 4)} may be numbers of votes, one column a label: {how}."
+        doubt = f"{name_some(names, 4)} may be numbers of votes, one column per label: {how}."
         reasons = dict.fromkeys(names, f"votes for a label: {how}")
         return [_Proposal("counts", reasons, doubt if doubtful else "")]
 
@@ -898,6 +930,8 @@ class _Guess:
             return column.meta
         if column.is_code and titles.is_id(column.name):
             return "an id"
+        if column.is_code and column.title in titles.PEOPLE_WORDS:
+            return "names a person"
         titled = column.title in titles.TARGETS and column.is_titled
         return "titled like labels" if titled else None
 
@@ -989,11 +1023,18 @@ def _is_among(column: _Column, read: Labels) -> bool:
     return known == 1 and classes > 1 and own >= max(_FITS, (1 + chance) / 2)
 
 
-def _share_labels(group: Sequence[_Column]) -> bool:
-    """Tell whether columns hold few labels each, nearly all of which others have too."""
-    group = [c for c in group if c.kind != "empty"]
-    if not all(c.is_code and c.distinct <= _LABELS for c in group):
+def _are_labels(group: Sequence[_Column]) -> bool:
+    """Tell whether columns hold few labels that come again; some columns may be empty."""
+    filled = [c for c in group if c.kind != "empty"]
+    if not filled or not all(c.is_code and c.distinct <= _LABELS for c in filled):
         return False
+    labels = {*chain.from_iterable(c.values or () for c in filled)}
+    return len(labels) <= min(_LABELS, 0.5 * sum(c.filled for c in filled))
+
+
+def _share_labels(group: Sequence[_Column]) -> bool:
+    """Tell whether nearly all columns hold labels that others have too."""
+    group = [c for c in group if c.kind != "empty"]
     values = [{*(c.values or ())} for c in group]
     shared = {value for value, n in Counter(chain(*values)).items() if n > 1}
     linked: set[str] = set()  # how sure people were is no answer: no label links it to them

@@ -58,6 +58,11 @@ _DEMOGRAPHICS = {
     *_words("gender sex race ethnicity age country city region state nation nationality language"),
     *_words("education occupation income religion politics political location birth birthdate"),
 }
+_ATTRIBUTES = {
+    *_words("confidence certainty sure quality difficulty accuracy agreement experience level"),
+    *_words("skill trust time date order start end status type group count number comment note"),
+    *_words("comments notes email remark remarks session batch"),
+}
 _ANSWERED = {
     *_words("accept accepted submit submitted approval approved rejection rejected annotated"),
     *_words("annotation labeled labelled judged answered reviewed lifetime autoapproval"),
@@ -156,7 +161,8 @@ def family(title: str) -> tuple[str, ...] | None:
     if stem not in _STEMS or not rest:
         return None
     function = stem.startswith(("lf", "label")) and stem not in PEOPLE
-    if function or (len(rest) == 1 and not meta(title) and not ID_WORDS & {*rest}):
+    known = meta(title) or (ID_WORDS | _ATTRIBUTES) & {*rest}
+    if function or (len(rest) == 1 and not known):
         return (stem, *labels, "*")
     return None
 
