@@ -106,7 +106,11 @@ class Diagnosis:
         lines += [f"Why: {self.reason}", ""]
         for i, reading in enumerate(self.readings):
             told = str(reading).splitlines()
-            lines += [f"Reading {i + 1}: {reading.kind}", *(f"  {line}" for line in told[1:]), ""]
+            lines += [
+                f"Reading {i + 1}: {reading.kind}",
+                *(f"  {line}".rstrip() for line in told[1:]),
+                "",
+            ]
         if self.readings:
             return "\n".join(map(printable, lines)).rstrip()
         if self.doubt:
