@@ -272,3 +272,6 @@ EXPECTED = {
         "ignore": ("label", "confidence", "outcome"),
     },
 }
+
+#: Tables whose titles do not say how labels are laid out: `check` proposes, `rectify` asks.
+PROPOSED = {volunteers, kern_long, dog_wide, dog_wide_numbers, dog_wide_marks, three_people, votes}

@@ -22,7 +22,7 @@ from appellate.tables import (
     read_table,
     vectors,
 )
-from appellate.tables.encoding import column_places, encode, find_readings
+from appellate.tables.encoding import column_places, encode, find_column_readings
 from tests.tables import crowds
 
 
@@ -109,7 +109,7 @@ def test_progress_says_rate_and_end_and_changes_nothing(monkeypatch):
 
 def test_what_was_a_number_stays_one():
     table, roles = mixed()
-    readings = find_readings(table, roles)
+    readings = find_column_readings(table, roles)
     kinds = feature_kinds(features(table, roles), roles.text)
     few = table.data.slice(0, 2).to_pydict()
     new = read_table({**few, "number": ["", "2"], "site": ["1", "2"], "zone": ["7", "8"]})
@@ -125,7 +125,7 @@ def test_what_was_a_number_stays_one():
 
 def test_a_cell_that_cannot_be_read_as_in_training_is_empty_and_noted():
     table, roles = mixed()
-    readings, notes = find_readings(table, roles), []
+    readings, notes = find_column_readings(table, roles), []
     few = table.data.slice(0, 2).to_pydict()
     new = read_table({**few, "number": ["1", "x"], "day": ["2024-02-30", "2024-02-01"]})
     frame = features(new, roles, readings=readings, notes=notes)
@@ -174,7 +174,7 @@ def test_long_tables_have_the_features_of_their_items():
     columns = crowds.kern_long()
     columns["length"] = columns["tweet.id"] % 7 + 0.5
     table = read_table(columns)
-    roles = find_roles(table)
+    roles = find_roles(table, long=["tweet.id", "hate.speech", "id"])
     labels = read_labels(table, roles)
     frame = features(table, roles, rows=labels.first)
     assert len(frame) == labels.n_rows == 30

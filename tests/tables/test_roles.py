@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from appellate.tables import TableError, find_roles, read_labels, read_table, write_table
+from appellate.tables.roles import find_readings
 from tests.tables import crowds
 
 
@@ -16,7 +17,9 @@ def test_every_column_finds_its_role(make, kind, tmp_path):
     table = read_table(make())
     if kind == "csv":
         table = read_table(write_table(table, tmp_path / "a.csv"))
-    roles = find_roles(table)
+    found = find_readings(table)
+    (roles,) = found.roles
+    assert bool(found.doubt) == (make in crowds.PROPOSED)
     expected = dict(crowds.EXPECTED[make])
     if kind == "csv" and make is crowds.prodigy:
         expected["ignore"] = ("_input_hash", "_task_hash", "answer")  # one value: no object

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from appellate._text import install
 from appellate.cli._terminal import UserError, user_errors
@@ -29,16 +30,16 @@ def _setting(text: str) -> tuple[str, Any]:
 
 # What an option of a table takes, and its help.
 _TABLE = {
-    "candidates": ("COL", "Column of candidates ('cat|dog'), or 0/1 columns."),
-    "annotators": ("COL", "One column a person; or 'w*'."),
-    "long": ("ITEM,LABEL[,WHO]", "Columns of a table with one answer a row."),
-    "counts": ("COL", "One column a label: how many chose it; or 'n_*'."),
+    "candidates": ("COL", "Column of candidates ('cat|dog'), or 0/1 columns, one per label."),
+    "annotators": ("COL", "One column per annotator; or 'w*'."),
+    "long": ("ITEM,LABEL[,WHO]", "Columns of a table with one answer per row."),
+    "counts": ("COL", "One column per label: how many chose it; or 'n_*'."),
     "id": ("COL", "Column that names the rows."),
     "truth": ("COL", "True labels, to score with only."),
     "text": ("COL", "Column of prose, to learn from and to show."),
     "image": ("COL", "Column of picture files, to show and to learn from."),
-    "features": ("COL", "Columns to learn from; or 'p*'."),
-    "ignore": ("COL", "Columns to leave out; or 'x*'."),
+    "features": ("COL", "Columns to learn from, ids and the like only if named here; or 'p*'."),
+    "ignore": ("COL", "Columns to ignore; or 'x*'."),
     "embeddings": ("FILE.npy", "Numbers of every item, one row each."),
     "text_model": ("NAME", "Folder or name of sentence-transformers: makes numbers of prose."),
     "image_model": (
@@ -47,8 +48,8 @@ _TABLE = {
         "pictures.",
     ),
     "groups": ("COL", "Column of groups, such as the page."),
-    "separator": ("TEXT", "Between two labels of a cell; '' if nothing is."),
-    "missing": ("TEXT", "A label not given, such as -1."),
+    "separator": ("TEXT", "Between two labels of a cell; '' for none. Default: found, and told."),
+    "missing": ("TEXT", "Text that stands for no label, such as -1."),
     "delimiter": ("CHAR", "Between two cells of a text file; for a tab a backslash and t."),
     "encoding": ("NAME", "How letters are stored, such as latin-1."),
     "decimal": ("[.|,]", "Of numbers in texts; found by default."),
@@ -83,6 +84,25 @@ def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command],
         word = name.replace("_", "-")
         options.append(click.option(f"--{word}", metavar=metavar, help=help, **more))
     return _together(options)
+
+
+def typed_options(but: Collection[str]) -> dict[str, Any]:
+    """Return the options that the user typed for the command that runs, all but some.
+
+    Names are those of the terminal, without dashes at their start.
+    """
+    context, typed = click.get_current_context(), {}
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if name in but or source is not ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(option, click.Option) and not option.is_flag:
+            value = context.params[name]
+            pairs = value.items() if isinstance(value, dict) else ()
+            word = option.opts[0].removeprefix("--")
+            typed[word] = [f"{key}={each}" for key, each in pairs] or value
+    return typed
 
 
 def out_option(help: str, **options: Any) -> Callable[[Command], Command]:

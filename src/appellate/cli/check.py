@@ -14,7 +14,7 @@ _EPILOG = """\b
 Examples:
   appellate check faces.csv
   appellate check faces.csv --candidates names --separator ";"
-  appellate check crowd.parquet --annotators 'w*'    one column a person
+  appellate check crowd.parquet --annotators 'w*'    one column per annotator
 """
 
 
@@ -27,7 +27,7 @@ def check(data: str, as_json: bool, **given: Any) -> None:
 
     DATA is anything that rectify reads: CSV, Parquet, Arrow, JSON or Excel, a folder or a
     pattern of such files, or - for the standard input. What its columns are is guessed where it
-    is not given.
+    is not given; if there are several ways to read them, all are shown.
     """
     from appellate.tables import TableError, diagnose, read_table
 

@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +16,12 @@ from appellate.cli._options import (
     random_state_option,
     set_option,
     table_options,
+    typed_options,
 )
-from appellate.cli._terminal import progress, say, user_errors
+from appellate.cli._terminal import UserError, progress, say, user_errors
+
+if TYPE_CHECKING:
+    from appellate.tables.roles import Readings
 
 _EPILOG = """\b
 Examples:
@@ -77,7 +81,8 @@ def rectify(
     """Give every row of DATA its label.
 
     DATA is a file of CSV, TSV, Parquet, Arrow, JSON or Excel, a folder or pattern of such files,
-    or - for the standard input. What the columns are is guessed where it is not said. DIR gets
+    or - for the standard input. What the columns are is guessed where it is not said and there
+    is no doubt; otherwise the commands to choose from are shown. DIR gets
     rectified.csv (your table and the labels), docket.csv, docket.html (the page to review),
     suggested.csv (rows worth a look), annotators.csv (where people answered), model (for
     appellate predict) and run.json.
@@ -85,13 +90,17 @@ def rectify(
     with user_errors():
         from appellate.rectification.case import Case
         from appellate.rectification.run import DECISIONS, FILES, check_folder, hear
+        from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets
 
         check_folder(out)
         kept = {p.name for p in out.iterdir()} - {*FILES} if out.is_dir() else set()
         if tool == HUGGING_FACE:
             open_datasets()  # whose absence is said before the work
-        case = Case(data, step=lambda text: say(text, err=True), **given)
+        try:
+            case = Case(data, step=lambda text: say(text, err=True), **given)
+        except UnclearTableError as error:
+            raise UserError(_commands(data, error.readings)) from error
         say(case.describe(), err=as_json)
         for note in case.notes:
             say(f"note: {note}", err=True)
@@ -114,3 +123,16 @@ def rectify(
         say(f"written     '{out}': {', '.join(names)}")
         again = f"appellate serve {shlex.quote(str(out))}"
         say(f"next        open '{out / 'docket.html'}', or: {again}")
+
+
+def _commands(data: str, readings: Readings) -> str:
+    """Write a command for each way to read a table, with all that the user typed."""
+    from appellate.tables.commands import in_terminal, options_of
+
+    lines = [f"{readings.table.source}: {readings.doubt} {readings.advice}", ""]
+    path = f"./{data}" if len(data) > 1 and data.startswith("-") else data
+    for roles in readings.roles:
+        options = options_of(readings.table, roles)
+        words = in_terminal(options | typed_options(but=options))
+        lines.append("    " + shlex.join(["appellate", "rectify", path, *words]))
+    return "\n".join(lines)

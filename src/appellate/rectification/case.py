@@ -25,17 +25,18 @@ from appellate.jury import JuryClassifier
 from appellate.model_selection import PLCPClassifierCV
 from appellate.numerics.kernels import GaussianKernel
 from appellate.plcp import PLCPClassifier
-from appellate.tables import Table, TableError, find_roles, read_labels, read_table
+from appellate.tables import Roles, Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import (
     ColumnReading,
     FeatureKind,
     feature_kinds,
     features,
-    find_readings,
+    find_column_readings,
     make_encoder,
 )
 from appellate.tables.reading import READING
+from appellate.tables.roles import listed
 from appellate.tables.vectors import (
     HISTOGRAMS,
     embed_pictures,
@@ -162,8 +163,7 @@ class Case:
         named = {name: value for name, value in columns.items() if value is not None}
         if groups is not None:
             (groups,) = table.find([groups], "groups")
-            ignored = named.get("ignore", [])
-            named["ignore"] = [*([ignored] if isinstance(ignored, str) else ignored), groups]
+            named["ignore"] = [*listed(named.get("ignore")), groups]
         roles = self.roles = find_roles(table, **named)
         labels = self.labels = read_labels(table, roles)
         self.groups = None if groups is None else self.cells(groups)
@@ -176,6 +176,8 @@ class Case:
         problems = labels.problems(answers=method == "testimony")
         if problems:
             raise TableError(f"{table.source}: {problems[0]}")
+        if not self.has_answers and labels.matrix.sum(axis=1).max() < 2:
+            raise TableError(f"{table.source}: {_nothing_to_decide(roles)}")
         self.classes = labels.class_names
         if cost is not None:
             self.classes, cost = _read_cost(cost, order, self.classes)
@@ -229,7 +231,7 @@ class Case:
         wanted = others or (self.method != "testimony" and not self.embedders)
         if wanted and (beside or embeddings is None):
             rows = self.labels.first
-            self.readings = find_readings(self.table, roles, rows=rows, notes=self.notes)
+            self.readings = find_column_readings(self.table, roles, rows=rows, notes=self.notes)
             known: Any = {"rows": rows, "readings": self.readings, "largest": LARGEST}
             self.X = features(self.table, roles, **known)
             self.kinds = feature_kinds(self.X, roles.text)
@@ -294,6 +296,19 @@ class Case:
         estimator = " ".join(str(self.estimator).split())  # which breaks long ones into lines
         lines.append(f"method {self.method}: {estimator}")
         return "\n".join(lines)
+
+
+def _nothing_to_decide(roles: Roles) -> str:
+    """Say that every row has one candidate, and what to do if labels may be wrong."""
+    said = "every row has one candidate, so there is nothing to decide."
+    if len(roles.labels) > 1:
+        return f"{said} Any classifier of scikit-learn learns from such labels."
+    name = name_some(roles.labels)
+    return (
+        f"{said} If some labels may be wrong, name the column {name} with annotators= instead of "
+        "candidates=: its labels are compared with the features. If cells hold several labels, "
+        "give separator=."
+    )
 
 
 def _read_cost(cost: Any, order: Any, found: NDArray[Any]) -> tuple[NDArray[Any], Any]:
@@ -538,8 +553,6 @@ def _notes(case: Case) -> Iterator[str]:
     n, image = len(case.names), case.roles.image
     if n < 20:
         yield f"{n} items are few to learn from: look at every label."
-    if not case.has_answers and not (np.count_nonzero(case.sets.matrix, axis=1) > 1).any():
-        yield "no row has several candidates: there is nothing to decide."
     if case.X is None:
         yield "there is nothing to learn from, so the answers alone decide; no model is left."
     elif not case.n_embeddings and not case.vectors and len(case.kinds) == 1:

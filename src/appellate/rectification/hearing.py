@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
+from appellate._added import ADDED
 from appellate._text import import_extra
 from appellate.bases import make_base
 from appellate.bases.aggd import AGGDClassifier
@@ -51,8 +52,6 @@ _FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene
 _DOUBTS = {"runner_up", "runner_up_confidence", "suspicion"}
 _VERDICTS = {"verdict", "verdict_confidence", "verdict_correct"}
 _APPEALS = {"appeal", "appeal_confidence", "appeal_correct", "margin", "round"}
-# Columns that the user's table gets beside label and confidence.
-_ADDED = ("runner_up", "runner_up_confidence", "suspicion", "votes", "outcome")
 
 
 # -- how long it takes --------------------------------------------------------------------
@@ -340,7 +339,7 @@ class Hearing:
                 table["appeal"][i], table["appeal_confidence"][i] = label, 1.0
         self.columns = table
         of_item = {"label": table["appeal"], "confidence": table["appeal_confidence"]}
-        of_item |= {name: table[name] for name in _ADDED if name in table}
+        of_item |= {name: table[name] for name in ADDED if name in table}
         owner = case.labels.owner.tolist()
         self.added = {name: [values[i] for i in owner] for name, values in of_item.items()}
         self.suggested = self.suggest(SUGGESTED)

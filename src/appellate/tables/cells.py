@@ -632,7 +632,9 @@ class Labels:
         if len(empty) and not answers:
             where = name_rows(empty, self.lines)
             said.append(f"no label in {where}: give them one or drop them.")
-        if l < 2:
+        if not l:
+            said.append("no row has a label. Is it the right column, and the right missing=?")
+        elif l < 2:
             said.append(
                 f"every row has the one label {name_some(self.class_names)}, so there is nothing "
                 "to decide. Is it the right column, and the right separator?"
@@ -662,7 +664,7 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     -------
     Labels
         Sample, person and label of every answer or candidate. In a long table a person who
-        repeats an answer has one vote.
+        answers an item several times has one vote for it, shared by the labels named.
 
     Raises
     ------
@@ -723,16 +725,16 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     entries = np.stack([rows, people, final])[:, keep].astype(np.intp)
     weights = weights[keep]
     if len(roles.long) > 2:
-        entries = np.unique(entries, axis=1)
-        weights = np.ones(entries.shape[1])
+        entries, weights = _one_vote(entries, notes)
     if roles.truth:
         truth = np.array([*(spelled[t] for t in true), None], dtype=object)[truths[first]]
     doubtful = [name for name in names if name.lower() in NO_NUMBER | {"?", "-", "-1"}]
-    if doubtful and (roles.annotators or roles.long):
+    if doubtful and not fixed:
         notes.append(
             f"taken as labels: {name_some(doubtful)}. If that means that there is no answer, name "
             "it with missing=."
         )
+    notes += _alike(names)
     return Labels(
         rows=entries[0],
         people=entries[1],
@@ -750,34 +752,83 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     )
 
 
+def _one_vote(
+    entries: NDArray[np.intp], notes: list[str]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Give every annotator one vote an item, shared by the labels that the annotator named.
+
+    Entries are rows, people and labels, shape (3, m). An unknown annotator (-1) has one vote for
+    each different answer.
+    """
+    distinct, times = np.unique(entries, axis=1, return_counts=True)
+    rows, people = distinct[:2]
+    pair = np.unique(rows * (people.max(initial=0) + 2) + people, return_inverse=True)[1]
+    weights = times / np.bincount(pair, times)[pair]
+    known = people >= 0
+    repeats = int(times[known].sum()) - len(np.unique(pair[known]))
+    if repeats:
+        notes.append(
+            f"{repeats} of {int(times.sum())} answers repeat an item for the same annotator. An "
+            "annotator has one vote per item; different answers share it."
+        )
+    return distinct, np.where(known, weights, 1.0)
+
+
+def _alike(names: Sequence[str]) -> list[str]:
+    """Say which labels differ in upper and lower case alone."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.casefold(), []).append(name)
+    alike = [" and ".join(map(repr, group)) for group in groups.values() if len(group) > 1]
+    if not alike:
+        return []
+    return [
+        f"labels that differ in upper and lower case alone: {printable(listing(alike, 3))}. "
+        "They count as different; if they are not, write them alike."
+    ]
+
+
 def find_separator(column: Mapping[str, int], marks: Sequence[str] = _SEPARATORS) -> str | None:
-    """Return what parts labels in the cells of a column, if anything does.
+    """Return what separates labels in the cells of a column, if anything does.
+
+    A bar always does. Another mark may be part of a label, as in 'dress, long' or 'Springfield,
+    IL'. It separates labels only if most parts come again, and at least half of the parts that
+    follow a mark also begin a cell: labels of a set change places or are alone, parts of one
+    label keep their place.
 
     Parameters
     ----------
     column : mapping of str to int
         Distinct cells and how often they occur.
     marks : sequence of str, default=("|", ";", ",")
-        What may part labels.
+        What may separate labels.
 
     Examples
     --------
     >>> find_separator({"cat;dog": 1, "dog;cow": 2, "cow": 3})
     ';'
     >>> find_separator({"Doe, Jane": 1, "Roe, Rick": 1})
+    >>> find_separator({"dress, long": 9, "dress, short": 9, "shirt, long": 9, "shirt": 9})
     """
     found = []
     for mark in marks:
         holding = sum(count for cell, count in column.items() if mark in cell)
-        parts = Counter(
-            part for cell in column if holding for part in distinct_labels(cell.split(mark))
-        )
+        split = [distinct_labels(cell.split(mark)) for cell in column if holding]
+        parts = Counter(part for cell in split for part in cell)
         if parts:  # prose is long, and parts of names such as 'Doe, Jane' come once
             words, letters = np.mean([(part.count(" ") + 1, len(part)) for part in parts], axis=0)
             again = sum(count for count in parts.values() if count > 1)
-            if words <= 4 and letters <= 40 and (mark == "|" or again >= 0.6 * parts.total()):
+            recurs = again >= 0.6 * parts.total() and _change_places(split)
+            if words <= 4 and letters <= 40 and (mark == "|" or recurs):
                 found.append((holding, mark))
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _change_places(split: Sequence[Sequence[str]]) -> bool:
+    """Tell whether at least half of the parts that follow a mark also begin a cell."""
+    first = {cell[0] for cell in split if cell}
+    later = {part for cell in split for part in cell[1:]}
+    return len(later & first) >= 0.5 * len(later)
 
 
 def coded(table: Table, name: str) -> tuple[NDArray[np.intp], list[str]]:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from appellate._text import listing
 from appellate.tables import cells
 from appellate.tables.cells import Labels, name_rows, name_some, printable, read_labels
+from appellate.tables.commands import command, in_python, options_of
 from appellate.tables.reading import Table, read_table
-from appellate.tables.roles import Roles, find_roles
+from appellate.tables.roles import Readings, Roles, find_readings
 
-Kind = Literal["partial-label", "multi-label", "noisy", "plain"]
+Kind = Literal["partial-label", "multi-label", "noisy", "plain", "unclear"]
 
 MEANING: dict[Kind, str] = {
     "partial-label": "of each row's labels one is true: this is what Appellate is for",
     "multi-label": "all labels of a row are true: Appellate is not for this",
     "noisy": "labels disagree",
     "plain": "one label a row: nothing is ambiguous",
+    "unclear": "the labels can be read in several ways: choose one",
 }
 _FACTS = {
     "rows": "rows",
@@ -48,9 +47,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 model = OneVsRestClassifier(LogisticRegression())  # .fit(X, indicator_matrix)"""
 _PLAIN = "# Nothing is ambiguous: any classifier of scikit-learn will do."
-_WRONG = """\
-# One label a row, some of them wrong: there is no set to choose from. Collect the answers of
-# several people and keep them all, one column each; then name them with annotators=."""
+_DOUBTED = "# If some labels may be wrong, rectify compares them with the features:"
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,12 @@ class Diagnosis:
     ----------
     kind : str
         ``"partial-label"`` (sets of which one label is true), ``"multi-label"`` (sets of which
-        all are), ``"noisy"`` (people or labels disagree) or ``"plain"`` (one label a row).
+        all are), ``"noisy"`` (people or labels disagree), ``"plain"`` (one label a row) or
+        ``"unclear"`` (see `readings`).
     reason : str
         Why it looks like that.
-    roles : Roles
-        What the columns are.
+    roles : Roles or None
+        What the columns are; None if that is unclear.
     facts : dict
         Counts: rows, classes, sizes of the sets, rows without label, features, ...
     problems : list of str
@@ -78,27 +76,47 @@ class Diagnosis:
         What to type next in Python.
     source : str
         What the table is called.
+    doubt : str
+        Why `appellate.rectify` does not read the table like this unless the user says so; empty
+        if it does.
+    readings : list of Diagnosis
+        Ways to read the table, if there are several; the user has to choose.
     """
 
     kind: Kind
     reason: str
-    roles: Roles
+    roles: Roles | None
     facts: dict[str, Any]
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     command: str | None = None
     python: str = ""
     source: str = "the table"
+    doubt: str = ""
+    readings: list[Diagnosis] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a dictionary of JSON's types."""
-        return {**vars(self), "roles": self.roles.to_dict()}
+        roles = None if self.roles is None else self.roles.to_dict()
+        return {**vars(self), "roles": roles, "readings": [r.to_dict() for r in self.readings]}
 
     def __str__(self) -> str:
         """Say everything, for a terminal."""
         lines = [f"{self.source}: {self.kind}", f"  {MEANING[self.kind]}", ""]
-        lines += [f"Why: {self.reason}", "", "Read as:"]
-        lines += [*(f"  {line}" for line in str(self.roles).splitlines()), ""]
+        lines += [f"Why: {self.reason}", ""]
+        for i, reading in enumerate(self.readings):
+            told = str(reading).splitlines()
+            lines += [
+                f"Reading {i + 1}: {reading.kind}",
+                *(f"  {line}".rstrip() for line in told[1:]),
+                "",
+            ]
+        if self.readings:
+            return "\n".join(map(printable, lines)).rstrip()
+        if self.doubt:
+            lines += ["To confirm: rectify does not read the table like this unless you say so:"]
+            lines += [f"  {self.doubt}", ""]
+        lines += ["Read as:", *(f"  {line}" for line in str(self.roles).splitlines()), ""]
         for name, text in _FACTS.items():
             value = self.facts.get(name)
             if value is not None:
@@ -151,7 +169,25 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
     ('partial-label', 1, 1.0)
     """
     table = read_table(source)
-    roles = roles or find_roles(table, **given)
+    found = Readings(table, (roles,)) if roles else find_readings(table, **given)
+    alone = len(found.roles) == 1
+    made = [_diagnose(table, each, alone=alone) for each in found.roles]
+    if alone:
+        return replace(made[0], doubt=found.doubt)
+    facts = {"rows": len(table)}
+    calls = [line for each in made for line in each.python.splitlines() if line[:6] == "run = "]
+    said = "\n".join(["import appellate", "", *calls])
+    return Diagnosis(
+        "unclear", found.doubt, None, facts,
+        notes=list(table.notes), python=said, source=table.source, readings=made,
+    )  # fmt: skip
+
+
+def _diagnose(table: Table, roles: Roles, *, alone: bool) -> Diagnosis:
+    """Tell what kind of labels a table holds whose columns are known.
+
+    Plain labels get a command only if they are one reading of several.
+    """
     read = read_labels(table, roles)
     facts = _count(table, roles, read)
     kind, reason = _judge(table, roles, read, facts)
@@ -160,14 +196,21 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
     if not facts["features"] and roles.layout == "candidates" and kind != "multi-label":
         problems.append("no column is left to learn from; name some with features=.")
     notes = [*table.notes, *roles.notes, *read.notes, *_notes(table, roles, read)]
-    command, python = None, {"multi-label": _MULTI, "plain": _PLAIN}.get(kind, _WRONG)
-    if kind == "partial-label" or (kind == "noisy" and roles.layout != "candidates"):
-        options = _options(table, roles)
-        command = None if table.path is None else _command(table.path, options)
-        said = "".join(f", {name}={value!r}" for name, value in options.items())
-        data = "table" if table.path is None else repr(table.path)
-        python = f"import appellate\n\nrun = appellate.rectify({data}{said})"
-    return Diagnosis(kind, reason, roles, facts, problems, notes, command, python, table.source)
+    options = options_of(table, roles)
+    single = kind in ("plain", "noisy") and len(roles.candidates) == 1
+    if single:  # one annotator's answers, some of which may be wrong
+        options = {"annotators": list(roles.labels)} | options
+        options.pop("candidates", None)
+        options.pop("separator", None)
+    data = "table" if table.path is None else repr(table.path)
+    python = f"import appellate\n\nrun = appellate.rectify({data}, {in_python(options)})"
+    said = None if table.path is None else command(table.path, options)
+    if kind == "multi-label":
+        said, python = None, _MULTI
+    elif kind == "plain":
+        said = None if alone else said
+        python = f"{_PLAIN}\n{_DOUBTED}\n{python}" if single else _PLAIN
+    return Diagnosis(kind, reason, roles, facts, problems, notes, said, python, table.source)
 
 
 def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
@@ -180,7 +223,7 @@ def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
         empty += cells.texts(column).null_count if text else column.null_count
     covered, truth = None, [] if read.truth is None else read.truth.tolist()
     told = [i for i, label in enumerate(truth) if label is not None]
-    if told:
+    if told and l:
         place = {name: j for j, name in enumerate(read.class_names.tolist())}
         codes = np.array([place.get(truth[i], -1) for i in told])
         covered = float(np.mean((codes >= 0) & read.matrix[told, codes]))
@@ -240,15 +283,6 @@ def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> t
 
 def _notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
     """Say which labels look like one label, where truth is missing, what differs in an item."""
-    groups: dict[str, list[str]] = {}
-    for name in read.class_names.tolist():
-        groups.setdefault(name.casefold(), []).append(name)
-    alike = [" and ".join(map(repr, group)) for group in groups.values() if len(group) > 1]
-    if alike:
-        yield (
-            f"labels that differ in upper and lower case alone: {printable(listing(alike, 3))}. "
-            "They count as different; if they are not, write them alike."
-        )
     often = np.count_nonzero(read.matrix, axis=0)
     rare, common = read.class_names[often == 1].tolist(), read.class_names[often > 2].tolist()
     twins = [(one, other) for one in rare[:200] for other in common if _near(one, other)]
@@ -279,42 +313,3 @@ def _near(one: str, other: str) -> bool:
     if len(one) < len(other):
         return one == other[1:]
     return one[1:] == other[1:] or (one[:2] == other[:2][::-1] and one[2:] == other[2:])
-
-
-def _options(table: Table, roles: Roles) -> dict[str, Any]:
-    """Return what to tell `rectify` so that it reads the table in this way."""
-    given = [name for name, why in roles.reasons.items() if why == "given"]
-    found: dict[str, Any] = {roles.layout: roles.labels}
-    if roles.layout == "candidates" and roles.separator not in (None, "|"):
-        found["separator"] = roles.separator
-    for role in ("id", "truth", "image", "text", "missing"):
-        found[role] = getattr(roles, role)
-    options: dict[str, Any] = dict(table.options)
-    for role, value in found.items():
-        values = [value] if isinstance(value, str) else list(value or ())
-        if values:
-            options[role] = values[0] if len(values) == 1 else values
-    if roles.layout in ("annotators", "counts"):  # a pattern, if it stands for just these
-        stem = re.split(r"[\d*?\[\],]", roles.labels[0], maxsplit=1)[0]
-        alike = stem and len(roles.labels) > 3 and {*table.find([f"{stem}*"])} == {*roles.labels}
-        options[roles.layout] = f"{stem}*" if alike else list(roles.labels)
-    for role, columns in (("features", roles.features), ("ignore", roles.ignore)):
-        chosen = [name for name in columns if name in given]
-        if chosen:
-            options[role] = chosen
-    return options
-
-
-def _command(path: str, options: dict[str, Any]) -> str:
-    words = ["appellate", "rectify", f"./{path}" if re.match("-.", path) else path]
-    for name, value in options.items():
-        several = value if isinstance(value, list) else [value]
-        if name == "long" and not any("," in each for each in several):
-            several = [",".join(several)]
-        for each in several:
-            each = "\\t" if each == "\t" else str(each)
-            words += [f"--{name}={each}"] if each.startswith("-") else [f"--{name}", each]
-    stem = re.sub(r"[*?\[\]\s]+", "", Path(path).stem).strip("-.") or "rectified"
-    names = (stem, *(f"{stem}-{i}" for i in range(2, 10_000)))
-    free = next(name for name in names if not Path(name).exists())  # where the user stands
-    return shlex.join([*words, "--out", free])

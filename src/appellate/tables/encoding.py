@@ -106,7 +106,7 @@ class ColumnReading:
         return cls(kind, decimal, format, None if categories is None else tuple(categories))
 
 
-def find_readings(
+def find_column_readings(
     table: Table,
     roles: Roles,
     *,
@@ -135,7 +135,7 @@ def find_readings(
     --------
     >>> from appellate.tables import find_roles, read_table
     >>> table = read_table({"day": ["31/12/2023", "01/02/2024"], "y": ["a|b", "a"]})
-    >>> find_readings(table, find_roles(table))["day"].format
+    >>> find_column_readings(table, find_roles(table))["day"].format
     '%d/%m/%Y'
     """
     words, found = _missing_words(roles), dict[str, ColumnReading]()
@@ -197,7 +197,7 @@ def features(
     rows : ndarray of int, default=None
         Rows to take, such as `Labels.first` of a long table; all by default.
     readings : mapping of str to ColumnReading, default=None
-        How the columns were read when a model was fitted, see `find_readings`: every cell is
+        How the columns were read when a model was fitted, see `find_column_readings`: every cell is
         then read by itself, whatever the others are, and is missing if it cannot be read. By
         default this is found from the cells.
     largest : float, default=inf
@@ -232,7 +232,7 @@ def features(
         )
     taken = np.arange(len(table)) if rows is None else rows
     if readings is None:
-        readings = find_readings(table, roles, rows=rows)
+        readings = find_column_readings(table, roles, rows=rows)
     words, notes = _missing_words(roles), [] if notes is None else notes
     columns, known = dict[str, Any](), {*table.names}
     for name in names:
@@ -369,7 +369,7 @@ def make_encoder(
     random_state : int or None, default=0
         Of the reduction of texts.
     readings : mapping of str to ColumnReading, default=None
-        How cells were read, see `find_readings`. A frame whose cells are still texts is then
+        How cells were read, see `find_column_readings`. A frame whose cells are still texts is then
         encoded as if `features` had read them in this way.
     missing : sequence of str, default=()
         Texts that stand for an empty cell, beside `readings`.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from copy import copy
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
 from itertools import chain, combinations, groupby, permutations
 from typing import Any
 
@@ -14,44 +16,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from appellate.tables import cells
+from appellate._added import ADDED, FORMERLY_ADDED, OUTCOMES
+from appellate.tables import cells, titles
 from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
+from appellate.tables.commands import in_python, options_of
 from appellate.tables.reading import Table
 
-Columns = str | Sequence[str]
+Columns = str | int | Sequence[str | int]
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-_PEOPLE = (
-    *_words("annotator worker rater coder judge expert labeler labeller reviewer assessor"),
-    *_words("grader scorer voter volunteer radiologist pathologist moderator contributor"),
-)
-_PEOPLE_WORDS = {*_PEOPLE, *_words("participant prolific user person who crowd turker")}
-_ITEM_WORDS = {
-    *_words("item task unit question sample image document doc sentence tweet example instance"),
-    *_words("object query record row case photo picture clip video audio recording post essay"),
-}
-_LABEL_TITLES = (
-    *_words("candidates candidate candidatelabels candidateset partiallabels partiallabel labels"),
-    *_words("label names tags answers answer response annotation class classes category target"),
-    *_words("choice vote judgment judgement verdict y"),
-)
-_LABEL_WORDS = {*_LABEL_TITLES} - {"y"}
-_RANK = {title: i for i, title in enumerate(_LABEL_TITLES)}
-_TRUTH_TITLES = {
-    *_words("truth true ytrue truelabel trueclass groundtruth gold goldlabel goldstandard gt"),
-    *_words("actual correct"),
-}
-_JOINT_WORDS = {*_words("majority consensus final adjudicated aggregated")}
-_HASH_WORDS = {"hash", "md", "sha"}  # digits are words of their own
-_ID_WORDS = {*_HASH_WORDS, *_words("id ids uid uuid guid key index idx rowid")}
-_ID_TITLES = {*_ID_WORDS, *_words("sampleid name file filename path url")}
-_ADDED = ("label", "confidence", "outcome")  # to the user's table by a run
-_MAYBE = ("runner_up", "runner_up_confidence", "suspicion", "votes", "margin", "evidence")
-_OUTCOMES = {"upheld", "overturned", "reviewed", "excluded", "outside the answers", "unanswered"}
+_FORMER = (*ADDED, *FORMERLY_ADDED)
+_OWN = ("runner_up", "runner_up_confidence", "suspicion")  # titles that only a run gives
+_RESULT = ("label", "confidence", "outcome")  # and what every run gives
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -60,6 +35,12 @@ _FEW = 10  # rows; fewer may be numbered, or agree, by chance
 _SAMPLE = 2000  # rows on which guesses of people and counts are tried first
 _MOST = 0.8
 _AGREED = 0.2  # Cohen's kappa of people who look at the same thing
+_FITS = 0.95  # share of rows in which the truth is among the candidates
+_ONCE = 0.75  # share of answers that are the annotator's first on an item, if titles name both
+_VARIES = 0.05  # share of items within which a column varies that describes the answer
+_TWICE = 0.1  # share of cells that name a label twice, from which on they are answers
+_LABELS = 60  # different answers of one annotator, at most
+_VOTES = 100  # answers an item, at most, for a sum to be a number of votes
 
 
 @dataclass(frozen=True)
@@ -122,6 +103,11 @@ class Roles:
         found: tuple[str, ...] = getattr(self, self.layout)
         return found
 
+    @property
+    def one_label(self) -> bool:
+        """Whether labels were found in a column of one label a row."""
+        return _ONE_LABEL in (self.reasons.get(name) for name in self.candidates)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a dictionary of JSON's types."""
         return asdict(self)
@@ -141,16 +127,66 @@ class Roles:
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in lines)
 
 
+_ONE_LABEL = "labels by its title, one a row"
 _LAYOUTS = ("candidates", "annotators", "long", "counts")
 _SINGLE = ("id", "truth", "image")
 _NAMED = (*_LAYOUTS, *_SINGLE, "text", "ignore")
 _KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
+_LOOKS = {
+    "candidates": "several labels in a cell",
+    "annotators": "like annotators",
+    "long": "like one answer per row",
+    "counts": "like numbers of votes",
+}
 _SINGULAR = {
     "annotators": "annotator",
     "counts": "count",
     "features": "feature",
     "ignore": "set aside",
 }
+
+
+class UnclearTableError(TableError):
+    """A table whose columns can be read in several ways, or in one that nobody asked for.
+
+    Attributes
+    ----------
+    readings : Readings
+        The ways, each of which the message spells as keyword arguments.
+    """
+
+    def __init__(self, readings: Readings) -> None:
+        said = (in_python(options_of(readings.table, roles)) for roles in readings.roles)
+        super().__init__(
+            f"{readings.table.source}: {readings.doubt} {readings.advice}\n"
+            + "\n".join(f"    {line}" for line in said)
+        )
+        self.readings = readings
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The ways to read a table.
+
+    Attributes
+    ----------
+    table : Table
+        The table.
+    roles : tuple of Roles
+        One if the table is clear.
+    doubt : str
+        Why the user has to choose or confirm; empty if the table is clear.
+    """
+
+    table: Table
+    roles: tuple[Roles, ...]
+    doubt: str = ""
+
+    @property
+    def advice(self) -> str:
+        """Say what to do about the doubt."""
+        one = "If this is right, say so:", "Choose one reading:"
+        return one[len(self.roles) > 1]
 
 
 def find_roles(
@@ -160,9 +196,9 @@ def find_roles(
     annotators: Columns | None = None,
     long: Columns | None = None,
     counts: Columns | None = None,
-    id: str | bool | None = None,
-    truth: str | bool | None = None,
-    image: str | bool | None = None,
+    id: str | int | bool | None = None,
+    truth: str | int | bool | None = None,
+    image: str | int | bool | None = None,
     text: Columns | bool | None = None,
     features: Columns | None = None,
     ignore: Columns | None = None,
@@ -171,23 +207,28 @@ def find_roles(
 ) -> Roles:
     r"""Say what every column of a table is; what is not given is guessed from the cells.
 
+    Labels are guessed only if titles say so, or cells leave no doubt: sets such as ``cat|dog``
+    next to no column called ``label``, or votes that sum up to their number. Otherwise the error
+    shows the arguments to choose from.
+
     Parameters
     ----------
     table : Table
         See `read_table`.
-    candidates, annotators, long, counts : str or sequence of str, default=None
+    candidates, annotators, long, counts : str, int or sequence of these, default=None
         Columns of the labels, in one of four ways, see `Roles`. Names, patterns such as
         ``"w*"``, or lists such as ``"ann,ben"``. Guessed if none is given.
-    id, truth, image : str, default=None
+    id, truth, image : str or int, default=None
         Columns of names of the rows, of true labels, of pictures; False if there is none.
     text : str or sequence of str, default=None
         Columns of prose; False if there is none to learn from.
     features : str or sequence of str, default=None
-        Columns to learn from; by default all that can be.
+        Columns to learn from; by default all that can be, but for ids, postcodes, addresses and
+        whatever describes an answer or an annotator.
     ignore : str or sequence of str, default=None
         Columns to leave out.
     separator : str, default=None
-        What parts the labels in a cell, ``""`` if nothing does.
+        What separates the labels in a cell, ``""`` if nothing does.
     missing : str or sequence, default=()
         What stands for no label, beside an empty cell.
 
@@ -199,7 +240,8 @@ def find_roles(
     Raises
     ------
     TableError
-        If a column is not there, has two roles, or none looks like labels.
+        If a column is not there, has two roles, or none looks like labels; or if labels can be
+        read in several ways.
 
     Examples
     --------
@@ -209,41 +251,61 @@ def find_roles(
     maybe  candidates  several labels in a cell, parted by '|'
     w      feature     numbers
     """
-    named = {role: columns for role, columns in locals().items() if role in _NAMED}
-    named |= {role: str(name) for role, name in named.items() if type(name) is int}  # of pandas
+    given = {name: value for name, value in locals().items() if name != "table"}
+    found = find_readings(table, **given)
+    if found.doubt:
+        raise UnclearTableError(found)
+    return found.roles[0]
+
+
+def find_readings(table: Table, **given: Any) -> Readings:
+    """Find every way in which a table may be read; the parameters are those of `find_roles`."""
+    features, separator = given.pop("features", None), given.pop("separator", None)
+    missing = given.pop("missing", ())
+    unknown = given.keys() - {*_NAMED}
+    if unknown:
+        raise TypeError(f"find_roles() has no parameter {name_some(sorted(unknown))}.")
+    named = {role: listed(given.get(role)) for role in _NAMED}
     if table.export is not None and not any(named[role] for role in _LAYOUTS):
         if not table.export.roles:
             raise TableError(
                 f"{table.source}: nobody chose a label of a whole item in the labelling tool. "
                 "Label some items there, and export them again."
             )
-        named |= table.export.roles
-    refused = {role for role, columns in named.items() if columns is False}
-    given = {
-        role: table.find([columns] if role in _SINGLE else columns, role)
-        for role, columns in named.items()
-        if not (columns is None or isinstance(columns, bool)) and len(columns)
-    }
-    layouts = [role for role in _LAYOUTS if role in given]
+        named |= {role: listed(columns) for role, columns in table.export.roles.items()}
+    refused = {role for role in _NAMED if given.get(role) is False}
+    columns = {role: table.find(names, role) for role, names in named.items() if names}
+    layouts = [role for role in _LAYOUTS if role in columns]
     if len(layouts) > 1:
         raise TableError(
             f"{' and '.join(layouts)}: labels are in one of these ways. Give one of them."
         )
-    if len(given.get("long", "ab")) not in (2, 3):
+    if len(columns.get("long", "ab")) not in (2, 3):
         raise TableError("long: name the columns item, label and, optionally, person.")
-    guess = _Guess(table, [missing] if isinstance(missing, str) else missing)
-    for role, columns in given.items():
-        twice = [name for name in columns if name in guess.reasons]
+    chosen = None if features is None else table.find(listed(features), "features")
+    guess = _Guess(table, [missing] if isinstance(missing, str) else missing, chosen)
+    for role, names in columns.items():
+        twice = [name for name in names if name in guess.reasons]
         if twice:
             raise TableError(
                 f"column {name_some(twice[:1])} is given as {guess.role_of(twice[0])} and as "
                 f"{role}. A column has one role."
             )
-        guess.take(role, columns)
-    chosen = None if features is None else table.find(features, "features")
-    guess.find_labels(separator, chosen or ())
-    guess.find_others(refused, chosen)
-    return guess.roles()
+        guess.take(role, names)
+    guess.take_results()
+    if layouts:
+        return Readings(table, (guess.finish(None, separator, refused),))
+    proposals, doubt = guess.propose()
+    readings = (guess.finish(each, separator, refused) for each in proposals)
+    return Readings(table, tuple(readings), doubt)
+
+
+def listed(columns: Any) -> list[Any]:
+    """Return columns that a user named, in a list; none if they are None, True or False."""
+    if columns is None or isinstance(columns, bool):
+        return []
+    one = isinstance(columns, (str, int, np.integer))
+    return [columns] if one else list(columns)
 
 
 class _Column:
@@ -256,9 +318,8 @@ class _Column:
 
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name = table, name
-        parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?=I[dD]$)", " ", name).lower()
-        self.words = {*re.findall(r"[a-z]+|\d+", parted)}
-        self.title = "".join(letter for letter in parted if letter.isalnum())
+        self.words = {*titles.split(name)}
+        self.title = "".join(titles.split(name))
         self.data = data = table.data.column(name)
         kind, some, nested = data.type, data.slice(0, _SAMPLE), pa.types.is_nested(data.type)
         self.values: dict[str, int] | None = None
@@ -281,11 +342,12 @@ class _Column:
             self.kind = "date"
         else:
             few = cells.numbers(some, table.style(name)) if pa.types.is_primitive(kind) else None
-            numbers = table.numbers(name) if few is None else few
+            known = few is not None and not np.isnan(few).all()
+            numbers = few if known else table.numbers(name)
             is_date = numbers is None and cells.date_format(data) is not None
             self.kind = "date" if is_date else "text" if numbers is None else "number"
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
-        filled = self.start[~np.isnan(self.start)]
+        filled = np.empty(0) if numbers is None else numbers[~np.isnan(numbers)][:_SAMPLE]
         self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
         self.is_prose, most = False, self.distinct > 0.5 * self.filled
         if self.kind == "text" and (most or self.distinct > 20):
@@ -311,13 +373,26 @@ class _Column:
     @property
     def names_by_title(self) -> bool:
         """Tell whether the title is one of names or ids."""
-        named = (_ID_TITLES | _ITEM_WORDS) & {self.title, *self.words}
+        named = (titles.ID_TITLES | titles.ITEM_WORDS) & {self.title, *self.words}
         return bool(named) or self.title.endswith("id")
 
     @property
     def is_numbered(self) -> bool:
         """Tell whether the title has a number or a letter of its own, as ``label_2``."""
         return any(len(word) == 1 or word.isdigit() for word in self.words)
+
+    @cached_property
+    def meta(self) -> str | None:
+        """In what way the column describes an answer, an annotator or a place; None if not."""
+        address = "an IP address" if self.mostly(titles.ADDRESS) else None
+        return titles.meta(self.name) or address
+
+    @property
+    def is_titled(self) -> bool:
+        """Tell whether the title says labels, and cells recur as labels do."""
+        other = self.title in titles.TRUTH_TITLES or titles.JOINT_WORDS & self.words
+        titled = titles.is_label(self.name) and not other
+        return titled and self.is_label and self.distinct > 1
 
     @property
     def is_label(self) -> bool:
@@ -326,7 +401,7 @@ class _Column:
             return 1 < self.distinct <= max(2, 0.2 * self.filled)
         return self.is_code and self.distinct <= max(2, min(1000, 0.5 * self.filled))
 
-    @property
+    @cached_property
     def separator(self) -> str | None:
         """What parts labels in a cell; ``"["`` for lists of Python or JSON."""
         if self.kind != "text" or self.is_prose or self.mostly(_PICTURE) or not self.values:
@@ -340,23 +415,58 @@ class _Column:
         return mark if mark == "|" or holding >= 0.05 * self.filled else None
 
     @property
+    def repeats_labels(self) -> bool:
+        """Tell whether cells of several labels name one twice, as answers do and sets do not."""
+        mark, some = self.separator, list(self.values or ())[:1000]
+        if self.kind == "list":
+            several = [row or [] for row in self.data.slice(0, 1000).to_pylist()]
+        elif mark == "[":
+            several = [list(ast.literal_eval(re.sub(r"\bnull\b", "None", cell))) for cell in some]
+        else:
+            several = [[part.strip() for part in cell.split(mark)] for cell in some if mark]
+        twice = sum(len({*parts}) < len(parts) for parts in several)
+        return twice > _TWICE * len(several)
+
+    @property
     def likely_separator(self) -> str | None:
         """What may part labels in a cell, though it may be a part of them too."""
         known = self.kind == "text" and not self.is_prose
         return cells.find_separator(self.values or {}, cells.LIKELY) if known else None
 
 
+@dataclass(frozen=True)
+class _Proposal:
+    """One way to read the labels of a table: a layout, and why each column is a part of it."""
+
+    layout: str
+    reasons: Mapping[str, str]
+    doubt: str = ""  # why it is not taken unasked
+    truth: str | None = None
+    notes: tuple[str, ...] = ()
+
+
 class _Guess:
     """Columns find their roles one after the other; what is taken is not asked again."""
 
-    def __init__(self, table: Table, missing: Iterable[Any]) -> None:
-        self.table = table
+    def __init__(
+        self, table: Table, missing: Iterable[Any], features: Sequence[str] | None
+    ) -> None:
+        self.table, self.features = table, features
         self.look = cache(lambda name: _Column(table, name))
         self.found: dict[str, list[str]] = {role: [] for role in (*_NAMED, "features")}
         self.reasons: dict[str, str] = {}
         self.separator: str | None = None
         self.missing = tuple(map(cells.as_text, missing))
         self.notes: list[str] = []
+        self.left_out: dict[str, str] = {}
+
+    def copy(self) -> _Guess:
+        """Return a guess that knows as much and goes its own way."""
+        other = copy(self)
+        other.found = {role: list(names) for role, names in self.found.items()}
+        other.reasons, other.notes = dict(self.reasons), list(self.notes)
+        other.left_out = dict(self.left_out)
+        return other
 
     def roles(self) -> Roles:
         columns: dict[str, Any] = {role: tuple(names) for role, names in self.found.items()}
@@ -375,62 +485,161 @@ class _Guess:
     def free(self) -> list[_Column]:
         return [self.look(name) for name in self.table.names if name not in self.reasons]
 
-    def find_labels(self, separator: str | None, features: Sequence[str]) -> None:
-        """Find labels if none are given, what parts them, and whether -1 is no answer.
+    def _open(self) -> list[_Column]:
+        """Return the columns that may have to do with labels: no features, no facts on answers."""
+        return [c for c in self.free() if c.name not in (self.features or ()) and not c.meta]
 
-        What an earlier run added to the table is set aside before, if all of it is there.
+    def take_results(self) -> None:
+        """Set aside what an earlier run added to the table."""
+        stems = {t: re.sub(r"^appeal_(\D+)\d*$", r"\1", t) for t in self.table.names}
+        taken = (*self.reasons, *(self.features or ()))
+        added = {t: stem for t, stem in stems.items() if stem in _FORMER and t not in taken}
+        held = [{*(self.look(t).values or ("",))} for t in added if added[t] == "outcome"]
+        whole = {*_RESULT} <= {*added.values()} and all(found <= OUTCOMES for found in held)
+        if not whole and not {*_OWN[:2]} <= {*added.values()}:
+            added = {t: stem for t, stem in added.items() if stem in _OWN}
+        self.take("ignore", list(added), "the result of an earlier run")
+
+    def propose(self) -> tuple[list[_Proposal], str]:
+        """Return the ways to read the labels, and why the user has to choose among them.
+
+        What titles say, or cells prove, goes before what is but likely. A column with the title
+        of labels that is no part of it is another way, unless its cells follow from the first.
         """
-        added = {}
-        for title in self.table.names:
-            stem = re.sub(r"^appeal_(\D+)\d*$", r"\1", title)
-            if stem in (*_ADDED, *_MAYBE) and title not in (*self.reasons, *features):
-                added[title] = stem
-        outcomes = [{*(self.look(t).values or ("",))} for t in added if added[t] == "outcome"]
-        if {*_ADDED} <= {*added.values()} and all(found <= _OUTCOMES for found in outcomes):
-            self.take("ignore", list(added), "the result of an earlier run")
-        guesses = (self._long, self._sets, self._people, self._counts, self._plain)
-        if not (any(self.found[role] for role in _LAYOUTS) or any(guess() for guess in guesses)):
-            parted = {c.name: c.likely_separator for c in self.free()}
-            hints = [
-                f" If cells of {name_some([name])} hold several labels each, give candidates= "
-                f"and separator={mark!r}."
-                for name, mark in parted.items()
-                if mark
-            ]
-            raise TableError(
-                f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
-                "annotators=, long= or counts= for answers of people. The columns: "
-                f"{name_some(self.table.names, 12)}.{''.join(hints[:1])}"
-            )
+        tried = (guess() for guess in (self._long, self._sets, self._people, self._counts))
+        found = [proposals for proposals in tried if proposals]
+        sure = [proposals for proposals in found if not proposals[0].doubt]
+        plain = self._plain()
+        chosen = (sure or found or [plain])[0]
+        if not chosen:
+            raise TableError(self._no_labels())
+        first, *others = chosen
+        if others or first in plain:
+            return [first, *others], first.doubt
+        labels = [c for c in self._open() if c.is_titled]
+        inside = [c for c in labels if c.name in first.reasons and first.doubt]
+        beside = [c for c in labels if c.name not in first.reasons]
+        beside = inside or [c for c in beside if not self._follows(c, first)]
+        if not beside or (first.layout == "annotators" and inside):
+            return [first], first.doubt
+        rival = min(beside, key=lambda c: titles.RANK.get(c.title, 99))
+        names = [name for name in first.reasons if name != rival.name]
+        doubt = (
+            f"the labels may be in {name_some(names, 4)} ({_LOOKS[first.layout]}), or in "
+            f"{name_some([rival.name])}, which is titled like labels."
+        )
+        if rival.name not in first.reasons and self._shares(rival, first):
+            first = replace(first, truth=rival.name)
+        return [first, _Proposal("candidates", {rival.name: _ONE_LABEL})], doubt
+
+    def _no_labels(self) -> str:
+        """Say that no column looks like labels, and what could be done."""
+        parted = {c.name: c.likely_separator for c in self.free()}
+        hints = [
+            f" If cells of {name_some([name])} hold several labels each, give candidates= "
+            f"and separator={mark!r}."
+            for name, mark in parted.items()
+            if mark
+        ]
+        return (
+            f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
+            "annotators=, long= or counts= for answers of people. The columns: "
+            f"{name_some(self.table.names, 12)}.{''.join(hints[:1])}"
+        )
+
+    def _read(self, proposal: _Proposal) -> Labels | None:
+        """Read the labels that are proposed; None if they cannot be read."""
+        guess = self.copy()
+        guess.accept(proposal, None)
+        try:
+            return read_labels(self.table, guess.roles())
+        except TableError:
+            return None
+
+    def _follows(self, column: _Column, proposal: _Proposal) -> bool:
+        """Tell whether cells fit no other reading: always a candidate, or the most voted."""
+        if proposal.layout not in ("candidates", "counts"):
+            return False
+        read = self._read(proposal)
+        if read is None:
+            return False
+        fits = _is_majority if proposal.layout == "counts" else _is_among
+        return fits(column, read)
+
+    def _shares(self, column: _Column, proposal: _Proposal) -> bool:
+        """Tell whether a column holds the labels of a proposal, so that it may be the truth."""
+        read = self._read(proposal)
+        return read is not None and _match(column, read)[0] >= _MOST
+
+    def accept(self, proposal: _Proposal | None, separator: str | None) -> None:
+        """Take the columns of a proposal; find what separates labels, and marks of no answer."""
+        if proposal is not None:
+            self.take(proposal.layout, list(proposal.reasons))
+            self.reasons |= proposal.reasons
+            self.notes += proposal.notes
+            if proposal.truth and not self.found["truth"]:
+                self.take("truth", [proposal.truth], "labels of this table")
         if separator is None and len(self.found["candidates"]) == 1:
-            column = self.look(self.found["candidates"][0])
-            separator = (
-                cells.find_separator(column.values or {}) if column.kind == "text" else None
-            )
-            if separator is None and column.likely_separator:
-                self.notes.append(
-                    f"if {column.likely_separator!r} parts several labels in the cells of "
-                    f"{name_some([column.name])}, say so with separator=."
-                )
+            separator = self._find_separator(self.look(self.found["candidates"][0]))
         self.separator = separator or None
         people = [self.look(name) for name in self.found["annotators"]]
         marks = sum((c.values or {}).get("-1", 0) for c in people)
-        often = not self.missing and marks > 0.3 * sum(c.filled for c in people)
-        if often and all(c.is_whole and np.nanmin(c.start) >= -1 for c in people):
+        often = marks > 0.3 * sum(c.filled for c in people)
+        often = often or all("lf" in c.words for c in people)
+        least = [cells.as_number(cell) for c in people for cell in c.values or ()]
+        whole = all(c.is_whole for c in people if c.filled) and all((n or 0) >= -1 for n in least)
+        if marks and often and whole and not self.missing:
             self.missing = ("-1",)
             self.notes.append("-1 is taken as no answer (missing=).")
+        said = [
+            self.look(name) for name in (*self.found["annotators"][:50], *self.found["long"][1:2])
+        ]
+        several = [c.name for c in said if c.separator]
+        if several:
+            self.notes.append(
+                f"answers in {name_some(several, 3)} name several labels at once. Each "
+                "combination is read as a label of its own."
+            )
 
-    def _long(self) -> bool:
+    def _find_separator(self, column: _Column) -> str | None:
+        """Find what separates labels; say so, unless it is a bar, and say what may do so."""
+        name, values = name_some([column.name]), column.values or {}
+        if column.kind != "text" or column.separator == "[":
+            return None
+        mark = cells.find_separator(values)
+        held = {each: sum(n for cell, n in values.items() if each in cell) for each in (",", ";")}
+        inside = [each for each, n in held.items() if n >= 0.05 * column.filled]
+        if mark not in (None, "|"):
+            self.notes.append(
+                f"cells of {name} are split at {mark!r}. If it is part of a label, give "
+                "separator=''."
+            )
+        elif not mark and (likely := column.likely_separator):
+            self.notes.append(
+                f"if {likely!r} parts several labels in the cells of {name}, say so with "
+                "separator=."
+            )
+        elif not mark and inside:
+            self.notes.append(
+                f"{inside[0]!r} is read as a part of the labels in {name}. If it separates "
+                f"several labels, give separator={inside[0]!r}."
+            )
+        return mark
+
+    def _long(self) -> list[_Proposal]:
         """Find item, label and person: pairs of the first and last come once, items again.
 
-        Titles tell item from person. One of the two will do in a table of three columns, and a
-        person's where items are texts; of three columns of texts no title needs to be known. Then
-        answers to an item must agree more often than any two answers do.
+        Titles tell item from person, and then some pairs may come again. One of the two will do
+        in a table of three columns, and a person's where items are texts; of three columns of
+        texts no title needs to be known. Then answers to an item must agree more often than any
+        two answers do. Without the title of a person, all of it is in doubt.
         """
-        free = [c for c in self.free() if c.is_code]
-        keys = [c for c in free if c.filled == len(c.data) and 1 < c.distinct <= 0.7 * c.filled]
-        people = [c for c in keys if _PEOPLE_WORDS & c.words]
-        items = [c for c in keys if c not in people and (_ITEM_WORDS | _ID_WORDS) & c.words]
+        free = [c for c in self._open() if c.is_code]
+        full = [c for c in free if c.filled == len(c.data) and c.distinct > 1]
+        people = [c for c in full if titles.is_person(c.name) and c.distinct <= 0.7 * c.filled]
+        items = [c for c in full if c not in people and titles.is_item(c.name)]
+        items = [c for c in items if c.distinct <= (0.95 if people else 0.7) * c.filled]
+        keys = [c for c in full if c.distinct <= 0.7 * c.filled]
         others = [c for c in keys if c not in (*people, *items)]
         texts, three = [c for c in others if c.kind == "text"], len(self.table.names) == 3
         pairs = [(i, p) for p in people for i in items]
@@ -441,25 +650,39 @@ class _Guess:
             pairs += [(i, p) for i in items for p in others]
             pairs += [(i, p) for i, p in permutations(texts, 2) if not people and not items]
         for k, (item, person) in enumerate(pairs):
-            if person not in people and item.distinct <= person.distinct:
+            named = person in people
+            if not named and item.distinct <= person.distinct:
                 continue
-            if self._pairs(item, person) < 0.95 * len(self.table):
+            once = _ONCE if named and item in items else 0.95
+            if self._pairs(item, person) < once * len(self.table):
                 continue
             fitting = [c for c in free if c not in (item, person) and c.is_label]
+            fitting = [c for c in fitting if not titles.is_id(c.name)]
             fitting = [c for c in fitting if c.distinct < max(item.distinct, 3)]
             fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
-            fitting = [c for c in fitting if self._pairs(person, c) > person.distinct]
-            fitting = [c for c in fitting if c.title not in _TRUTH_TITLES]
+            fitting = [
+                c
+                for c in fitting
+                if self._pairs(person, c) > person.distinct or (named and titles.is_label(c.name))
+            ]
+            fitting = [c for c in fitting if c.title not in titles.TRUTH_TITLES]
             fitting = [c for c in fitting if k < titled or self._agree(item, c)]
             fitting.sort(key=lambda c: not self._agree(item, c))
-            fitting.sort(key=lambda c: not _LABEL_WORDS & {c.title, *c.words})
+            fitting.sort(key=lambda c: not titles.is_label(c.name))
             if fitting:
-                self.take("long", [item.name, fitting[0].name, person.name])
-                self.reasons[item.name] = "item: comes again, once a person"
-                self.reasons[fitting[0].name] = "label: differs within an item"
-                self.reasons[person.name] = "person: gives one answer an item"
-                return True
-        return False
+                label = fitting[0]
+                reasons = {
+                    item.name: "item: comes again, once a person",
+                    label.name: "label: differs within an item",
+                    person.name: "person: gives one answer an item",
+                }
+                doubt = (
+                    f"each row looks like one answer: item {name_some([item.name])}, label "
+                    f"{name_some([label.name])}, annotator {name_some([person.name])}. No title "
+                    "says that these are annotators."
+                )
+                return [_Proposal("long", reasons, "" if named else doubt)]
+        return []
 
     def _agree(self, item: _Column, label: _Column) -> bool:
         """Tell whether answers to one item agree more often than by chance."""
@@ -476,38 +699,60 @@ class _Guess:
         texts = (self.table.texts(column.name).fill_null("") for column in (one, other))
         return len(pc.binary_join_element_wise(*texts, "\0").unique())
 
-    def _sets(self) -> bool:
-        found = [c for c in self.free() if c.separator or c.kind == "list"]
-        found.sort(key=lambda c: (c.title in _TRUTH_TITLES, _RANK.get(c.title, 99)))
-        if not found:
-            return False
-        mark = found[0].separator
-        how = f"parted by {mark!r}" if mark and mark != "[" else "in lists"
-        self.take("candidates", [found[0].name], f"several labels in a cell, {how}")
-        self.notes += [
-            f"{name_some([c.name])} could hold candidates too: name the right column with "
-            "candidates=."
-            for c in found[1:]
-            if c.title not in _TRUTH_TITLES
-        ]
-        return True
+    def _sets(self) -> list[_Proposal]:
+        """Find columns of several labels a cell; several such columns are said."""
+        found = [c for c in self._open() if c.separator or c.kind == "list"]
+        found = [c for c in found if c.title.removesuffix("s") not in titles.PEOPLE]
+        found.sort(key=lambda c: (c.title in titles.TRUTH_TITLES, titles.RANK.get(c.title, 99)))
+        made = []
+        for column in found:
+            mark = column.separator
+            how = f"parted by {mark!r}" if mark and mark != "[" else "in lists"
+            doubt = ""
+            if column.repeats_labels:
+                doubt = (
+                    f"cells of {name_some([column.name])} repeat labels, so they look like the "
+                    "answers of several annotators. Write each answer into a column of its own, "
+                    "and name these columns with annotators=; as candidates, the number of "
+                    "answers is lost."
+                )
+            reasons = {column.name: f"several labels in a cell, {how}"}
+            made.append(_Proposal("candidates", reasons, doubt))
+        others = [c for c in found[1:] if c.title not in titles.TRUTH_TITLES]
+        if made and others:
+            too = [
+                f"{name_some([c.name])} could hold candidates too: name the right column with "
+                "candidates=."
+                for c in others
+            ]
+            made[0] = replace(made[0], notes=tuple(too))
+            if not titles.is_label(found[0].name):
+                both = name_some([c.name for c in (found[0], *others)], 4)
+                doubt = f"{both} hold several labels in a cell each."
+                made = [replace(each, doubt=doubt, notes=()) for each in made]
+                return made[: 1 + len(others)][:3]
+        return made[:1]
 
-    def _people(self) -> bool:
-        """Find columns with the same labels, which agree on rows more often than by chance."""
-        free = [c for c in self.free() if c.is_code and not _JOINT_WORDS & c.words]
-        free = [c for c in free if c.distinct <= 60 and c.title not in _TRUTH_TITLES]
-        titled = [c for c in free if c.words & _PEOPLE_WORDS or c.title.startswith(_PEOPLE)]
-        values = [{*(c.values or ())} for c in titled]
-        shared = {value for value, n in Counter(chain(*values)).items() if n > 1}
-        linked: set[str] = set()  # how sure people were is no answer: no label links it to them
-        for own in sorted(values, key=len, reverse=True):
-            linked |= own if not linked or own & linked else set()
-        alike = all(own <= linked and len(own & shared) >= len(own) / 2 for own in values)
-        if len(titled) > 1 and alike:
-            self.take("annotators", [c.name for c in titled], "a person by its title")
-            return True
-        free = [c for c in free if not _LABEL_WORDS & {c.title, *c.words} or c.is_numbered]
-        labelled = any(c.title in _LABEL_TITLES for c in self.free())
+    def _people(self) -> list[_Proposal]:
+        """Find annotators: a family of titles, or columns of the same labels that agree."""
+        family = max(self._families(), key=len, default=[])
+        if family:
+            names = [c.name for c in family]
+            reasons = dict.fromkeys(names, "a person by its title")
+            doubt = (
+                f"{name_some(names, 4)} are titled like annotators, but agree no more often than "
+                "by chance."
+            )
+            stem, *_, kind = titles.family(names[0]) or ("", "")
+            named = kind == "*" and stem in titles.PEOPLE  # a name may be that of anything else
+            agreed, compared, _ = _agreement(family) if named else (1.0, 0, 0.0)
+            odd = compared >= _FEW and agreed < _AGREED
+            return [_Proposal("annotators", reasons, doubt if odd else "")]
+        free = [c for c in self._open() if c.is_code and not titles.JOINT_WORDS & c.words]
+        free = [c for c in free if c.distinct <= _LABELS and c.title not in titles.TRUTH_TITLES]
+        free = [c for c in free if not titles.is_id(c.name)]
+        free = [c for c in free if not titles.is_label(c.name) or c.is_numbered]
+        labelled = any(c.title in titles.LABEL_TITLES for c in self.free())
         for group in _groups(free):
             agreed, compared, holes = _agreement(group)
             numbers = group[0].is_whole
@@ -517,16 +762,39 @@ class _Guess:
             most = 2 if numbers or labelled or mixed else 1
             if len(group) > most and (sure or holes > 0.9):
                 names = sorted((c.name for c in group), key=self.table.names.index)
-                self.take("annotators", names, "same labels as the others, mostly agreeing")
-                return True
-        return False
+                reasons = dict.fromkeys(names, "same labels as the others, mostly agreeing")
+                titled = all(titles.is_label(name) for name in names)
+                doubt = (
+                    f"{name_some(names, 4)} look like annotators: they hold the same labels and "
+                    "mostly agree. No title says so."
+                )
+                return [_Proposal("annotators", reasons, "" if titled else doubt)]
+        return []
 
-    def _counts(self) -> bool:
+    def _families(self) -> list[list[_Column]]:
+        """Return the families of annotators by their titles, each whole.
+
+        A family is two columns or more, each of few labels. If names tell its members apart,
+        nearly all of them must have the same labels: a name may be that of anything else.
+        """
+        by_stem: dict[tuple[str, ...], list[_Column]] = {}
+        for column in self._open():
+            stem = titles.family(column.name)
+            if stem is not None:
+                by_stem.setdefault(stem, []).append(column)
+        return [
+            group
+            for (stem, *_, kind), group in by_stem.items()
+            if len(group) > 1 and _are_labels(group)
+            if kind == "#" or stem not in titles.PEOPLE or _share_labels(group)
+        ]
+
+    def _counts(self) -> list[_Proposal]:
         """Find columns of votes: their sum is another column, or varies far less than they do."""
-        free = [c for c in self.free() if c.is_whole and not _ID_WORDS & c.words]
+        free = [c for c in self._open() if c.is_whole and not titles.ID_WORDS & c.words]
         free = [c for c in free if 0 <= c.start.min() < c.start.max()]  # not where one is NaN
         if len(free) < 3 or len(self.table) < 3:
-            return False
+            return []
         numbers = np.stack([c.start for c in free], axis=1)
         sums = np.concatenate([np.zeros((len(numbers), 1)), numbers.cumsum(axis=1)], axis=1)
         spread = np.concatenate([[0], numbers.var(axis=0).cumsum()])
@@ -535,33 +803,55 @@ class _Guess:
             total = sums[:, k] - sums[:, i]
             if k - i < 2 or numbers[:, i:k].max() < 2 or total.min() < 1:
                 continue
-            whole = [c.name for c in free[:i] + free[k:] if np.array_equal(c.start, total)]
+            whole = [c for c in free[:i] + free[k:] if np.array_equal(c.start, total)]
             varies = -1.0 if whole else float(total.var() / (spread[k] - spread[i]))
             if whole or (k - i > 2 and varies <= 0.05):
-                how = f"sum up to {name_some(whole)}" if whole else "their sum hardly varies"
-                found.append((varies, i - k, i, how))
-        if found:
-            _, width, i, how = min(found)
-            names = [c.name for c in free[i : i - width]]
-            self.take("counts", names, f"votes for a label: {how}")
-        return bool(found)
+                named = any(c.words & titles.TOTALS for c in whole) and total.max() <= _VOTES
+                how = "their sum hardly varies"
+                how = f"sum up to {name_some([c.name for c in whole])}" if whole else how
+                found.append((not named, varies, i - k, i, how))
+        if not found:
+            return []
+        doubtful, _, width, i, how = min(found)
+        names = [c.name for c in free[i : i - width]]
+        doubt = f"{name_some(names, 4)} may be numbers of votes, one column per label: {how}."
+        reasons = dict.fromkeys(names, f"votes for a label: {how}")
+        return [_Proposal("counts", reasons, doubt if doubtful else "")]
 
-    def _plain(self) -> bool:
+    def _plain(self) -> list[_Proposal]:
         """Find one label a row, by its title."""
-        found = [c for c in self.free() if _LABEL_WORDS & {c.title, *c.words} and c.is_label]
-        if found:
-            first = min(found, key=lambda c: _RANK.get(c.title, 99))
-            self.take("candidates", [first.name], "labels by its title, one a row")
-        return bool(found)
+        found = [c for c in self._open() if titles.is_label(c.name) and c.is_label]
+        found = [c for c in found if c.title not in titles.TRUTH_TITLES]
+        found.sort(key=lambda c: (c.distinct < 2, titles.RANK.get(c.title, 99)))
+        notes = [
+            f"{name_some([c.name])} could hold the labels too: name the right column with "
+            "candidates=."
+            for c in found[1:]
+        ]
+        return [
+            _Proposal("candidates", {c.name: _ONE_LABEL}, notes=tuple(notes)) for c in found[:1]
+        ]
 
-    def find_others(self, refused: set[str], features: Sequence[str] | None) -> None:
+    def finish(
+        self, proposal: _Proposal | None, separator: str | None, refused: set[str]
+    ) -> Roles:
+        """Return all roles, the labels being where a proposal says."""
+        guess = self.copy()
+        guess.accept(proposal, separator)
+        guess.find_others(refused)
+        return guess.roles()
+
+    def find_others(self, refused: set[str]) -> None:
         """Find names, truth, pictures and prose, and features among the rest."""
-        read = read_labels(self.table, self.roles())
+        read, features = read_labels(self.table, self.roles()), self.features
+        if self.found["long"]:
+            varying = [c.name for c in self._open() if self._varies(c, read)]
+            self._leave_out(dict.fromkeys(varying, "varies within an item"))
         tests: dict[str, tuple[Callable[[_Column], bool], str]] = {
-            "truth": (lambda column: _is_truth(column, read), "labels of this table"),
+            "truth": (self._is_truth(read), "labels of this table"),
             "id": (_names_rows, "another name in every row"),
             "image": (lambda column: column.mostly(_PICTURE), "names of pictures"),
-            "text": (lambda column: column.is_prose, "prose"),
+            "text": (lambda column: column.is_prose and not column.meta, "prose"),
         }
         for role, (test, why) in tests.items():
             if role in refused or self.found[role] or (role == "id" and self.found["long"]):
@@ -571,6 +861,11 @@ class _Guess:
                 found.sort(key=lambda name: not self.look(name).names_by_title)
             if found and (role != "text" or features is None):
                 self.take(role, found[:1] if role in _SINGLE else found, why)
+            if found and role == "truth" and self.look(found[0]).title in titles.LABEL_TITLES:
+                self.notes.append(
+                    f"{name_some(found[:1])} is read as the true labels: it is among the "
+                    "candidates of nearly every row. It only scores the result."
+                )
         if features is not None:
             for name in features:
                 if name in self.reasons and name not in self.found["text"]:
@@ -584,8 +879,61 @@ class _Guess:
             return
         for column in self.free():
             reason = self._no_feature(column, read)
+            unasked = None if reason else self._not_unasked(column)
             kind = _KINDS.get(column.kind, f"{column.distinct} categories")
-            self.take("ignore" if reason else "features", [column.name], reason or kind)
+            if unasked:
+                self._leave_out({column.name: unasked})
+            else:
+                self.take("ignore" if reason else "features", [column.name], reason or kind)
+        if self.left_out:
+            by_reason: dict[str, list[str]] = {}
+            for name, why in self.left_out.items():
+                by_reason.setdefault(why, []).append(name)
+            said = "; ".join(f"{name_some(names)} ({why})" for why, names in by_reason.items())
+            self.notes.append(
+                f"not learned from: {said}. To learn from such a column, name all columns to "
+                "learn from with features=."
+            )
+
+    def _leave_out(self, reasons: Mapping[str, str]) -> None:
+        """Set columns aside that could be learned from, if the user wants it."""
+        self.take("ignore", list(reasons))
+        self.reasons |= reasons
+        self.left_out |= reasons
+
+    def _varies(self, column: _Column, read: Labels) -> bool:
+        """Tell whether a column differs within the items of a long table."""
+        if column.kind not in ("text", "number", "date"):
+            return False
+        codes, texts = coded(self.table, column.name)
+        filled = codes >= 0
+        owner = read.owner[filled]
+        pairs = np.unique(owner * max(len(texts), 1) + codes[filled]) // max(len(texts), 1)
+        several = np.bincount(owner, minlength=read.n_rows) > 1
+        different = np.bincount(pairs, minlength=read.n_rows) > 1
+        return bool(np.count_nonzero(different) > _VARIES * np.count_nonzero(several))
+
+    def _is_truth(self, read: Labels) -> Callable[[_Column], bool]:
+        """Return a test for true labels: a title of them, or among sets one of labels."""
+
+        def test(column: _Column) -> bool:
+            if column.title in titles.TRUTH_TITLES:
+                return column.separator is not None or _match(column, read)[0] >= 0.5
+            sets = self.found["candidates"] and column.title in titles.LABEL_TITLES
+            return bool(sets) and _is_among(column, read)
+
+        return test
+
+    def _not_unasked(self, column: _Column) -> str | None:
+        """Say why a column is not learned from unless the user names it; None if it is."""
+        if column.meta:
+            return column.meta
+        if column.is_code and titles.is_id(column.name):
+            return "an id"
+        if column.is_code and column.title in titles.PEOPLE_WORDS:
+            return "names a person"
+        titled = column.title in titles.TARGETS and column.is_titled
+        return "titled like labels" if titled else None
 
     def _no_feature(self, column: _Column, read: Labels) -> str | None:
         """Say why a column is nothing to learn from; None if it may be."""
@@ -602,7 +950,7 @@ class _Guess:
             # Numbers, and words of two classes, may be class names by chance: they must fit.
             sure = column.kind != "number" and (classes > 2 or read.n_rows < _FEW)
             fits = read.n_rows >= _FEW and own >= max(_MOST, (1 + chance) / 2)
-            truth = column.title in _TRUTH_TITLES and known >= _MOST
+            truth = column.title in titles.TRUTH_TITLES and known >= _MOST
             if truth or (known == 1 and classes > 1 and (sure or fits)):
                 return "holds labels of this table; if they are the true ones, give truth="
         if self.found["counts"]:
@@ -616,8 +964,8 @@ class _Guess:
             if values.max() - values.min() + 1 == len(values) == len(np.unique(values)):
                 return "counts the rows"
         near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
-        hinted = bool(_ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
-        id_like = near or bool(_HASH_WORDS & column.words)
+        hinted = bool(titles.ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
+        id_like = near or bool(titles.HASH_WORDS & column.words)
         if column.kind == "number":
             huge = near and column.is_whole and np.nanmax(np.abs(column.start)) > 2**53
             return "an id or a hash" if huge or (column.is_whole and hinted and id_like) else None
@@ -635,7 +983,7 @@ class _Guess:
 def _names_rows(column: _Column) -> bool:
     """Tell whether a column names the rows: no value twice, and texts, or a title that says so."""
     unique = column.distinct == column.filled == len(column.data)
-    if not column.is_code or not unique or _HASH_WORDS & column.words:
+    if not column.is_code or not unique or titles.HASH_WORDS & column.words:
         return False
     if column.mostly(_PICTURE) or column.mostly(_VECTOR):
         return False
@@ -667,14 +1015,33 @@ def _match(column: _Column, read: Labels) -> tuple[float, int, float, float]:
     return len(rows) / int(filled), int(np.count_nonzero(shares)), own, chance
 
 
-def _is_truth(column: _Column, read: Labels) -> bool:
-    """Tell whether a column holds the true labels: its title says so, and its cells fit."""
-    if column.title in _TRUTH_TITLES:
-        return column.separator is not None or _match(column, read)[0] >= 0.5
-    if column.title not in _LABEL_TITLES or read.n_rows < 3:
+def _is_among(column: _Column, read: Labels) -> bool:
+    """Tell whether cells are candidates of their rows, in nearly all rows and not by chance."""
+    if read.n_rows < 3:
         return False
     known, classes, own, chance = _match(column, read)
-    return known == 1 and classes > 1 and own >= max(0.95, (1 + chance) / 2)
+    return known == 1 and classes > 1 and own >= max(_FITS, (1 + chance) / 2)
+
+
+def _are_labels(group: Sequence[_Column]) -> bool:
+    """Tell whether columns hold few labels that come again; some columns may be empty."""
+    filled = [c for c in group if c.kind != "empty"]
+    if not filled or not all(c.is_code and c.distinct <= _LABELS for c in filled):
+        return False
+    labels = {*chain.from_iterable(c.values or () for c in filled)}
+    return len(labels) <= min(_LABELS, 0.5 * sum(c.filled for c in filled))
+
+
+def _share_labels(group: Sequence[_Column]) -> bool:
+    """Tell whether nearly all columns hold labels that others have too."""
+    group = [c for c in group if c.kind != "empty"]
+    values = [{*(c.values or ())} for c in group]
+    shared = {value for value, n in Counter(chain(*values)).items() if n > 1}
+    linked: set[str] = set()  # how sure people were is no answer: no label links it to them
+    for own in sorted(values, key=len, reverse=True):
+        linked |= own if not linked or own & linked else set()
+    alike = sum(own <= linked and len(own & shared) >= len(own) / 2 for own in values)
+    return len(group) > 1 and alike >= 0.9 * len(group)
 
 
 def _is_majority(column: _Column, read: Labels) -> bool:
