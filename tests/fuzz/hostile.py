@@ -8,6 +8,7 @@ import io
 import json
 import random
 import re
+import shutil
 import unicodedata
 import zipfile
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tests.tables.test_hostile import PIECES, make_bytes, make_csv, make_json
+from tests.test_files import make_special
 
 MARKS = ",;\t|"
 LABELS = [
@@ -258,7 +260,13 @@ def damage(rnd, content):
 def make_model(rnd, folder):
     """Spoil a whole model in a folder: bytes, description, or what its schema says."""
     model, meta = folder / "model.skops", folder / "meta.json"
-    how = rnd.choice(["bytes", "schema", "schema", "schema", "members", "meta", "meta bytes"])
+    how = rnd.choice(
+        ["bytes", "schema", "schema", "schema", "members", "meta", "meta bytes", "special"]
+    )
+    if how == "special":
+        names = ["meta.json", "model.skops", ".appellate-commit", ".appellate-commit/.plan.json"]
+        spoil_member(rnd, folder, names)
+        return
     if how == "meta bytes":
         meta.write_bytes(damage(rnd, meta.read_bytes()))
         return
@@ -312,6 +320,65 @@ def change_json(rnd, document):
         node[key] = json.loads(json.dumps(new))
 
 
+# -- members that are not files, deep runs -------------------------------------------
+
+
+def spoil_member(rnd, folder, names):
+    """Put a link, a FIFO, a socket, a folder or nonsense in the place of a member."""
+    name = rnd.choice(names)
+    place = folder / name
+    place.parent.mkdir(exist_ok=True, parents=True)
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    kind = rnd.choice(["fifo", "socket", "folder", "..", ".", "/dev/zero", "/dev/tty", "gone",
+                       "/etc/passwd", place.name, "text", "deep", "bytes"])  # fmt: skip
+    match kind:
+        case "text":
+            place.write_text(rnd.choice(["", "{", "[[1]]", "7", "null", '["..", "a"]', "{}"]))
+        case "deep":
+            place.write_text("[" * rnd.choice([1000, 200_000]))
+        case "bytes":
+            place.write_bytes(rnd.randbytes(rnd.choice([1, 100, 10_000])))
+        case _:
+            make_special(place, kind)
+
+
+def make_run(rnd, folder):
+    """Spoil a deep run: its record, its checkpoint, or what its files are."""
+    record, checkpoint = folder / "run.json", folder / "checkpoint.safetensors"
+    match rnd.choice(["record", "record", "record", "tree", "tree", "bytes", "member"]):
+        case "record":
+            document = json.loads(record.read_bytes())
+            for _ in range(rnd.choice([1, 1, 3])):
+                change_json(rnd, document)
+            record.write_text(json.dumps(document))
+        case "tree":
+            change_tree(rnd, checkpoint)
+        case "bytes":
+            place = rnd.choice([record, checkpoint, folder / "log.jsonl"])
+            place.write_bytes(damage(rnd, place.read_bytes()))
+        case "member":
+            names = ["run.json", "checkpoint.safetensors", "log.jsonl", "model", "docket.csv"]
+            spoil_member(rnd, folder, names)
+
+
+def change_tree(rnd, path):
+    """Change what a checkpoint says of its tensors, or the description of the tensors."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    if rnd.random() < 0.8:
+        tree = json.loads(header["__metadata__"]["tree"])
+        for _ in range(rnd.choice([1, 1, 3])):
+            change_json(rnd, tree)
+        header["__metadata__"]["tree"] = json.dumps(tree)
+    else:
+        change_json(rnd, header)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+
 # -- decisions -----------------------------------------------------------------------
 
 
@@ -357,7 +424,7 @@ def make_decisions(rnd, names, candidates, classes):
 # -- requests ------------------------------------------------------------------------
 
 
-def make_request(rnd, token, names, classes, data, key):
+def make_request(rnd, host, token, names, classes, data, key):
     """Make the bytes of a request; often one that is nearly right."""
     kind = rnd.choice(["accept", "other", "none", "clear"])
     record = {"id": rnd.choice(names), "decision": kind,
@@ -365,7 +432,7 @@ def make_request(rnd, token, names, classes, data, key):
     if rnd.random() < 0.5:
         field_ = rnd.choice([*record, "time", "candidates", "x"])
         record[field_] = rnd.choice(
-            [words(rnd), "\0", "\ud800", 7, None, [], {}, True, "x" * 1001]
+            [words(rnd), "\0", "\ud800", 7, None, [], {}, True, "x" * 1001, "k" * 200_000]
         )
     body = json.dumps(record).encode()
     if rnd.random() < 0.25:
@@ -380,7 +447,7 @@ def make_request(rnd, token, names, classes, data, key):
         else rnd.choice([-1, "", "x", 10**9, 0, "²", len(body) + 5])
     )
     headers = {
-        "Host": rnd.choice(["127.0.0.1", "[::1", "a]", "evil.example"]),
+        "Host": host if rnd.random() < 0.9 else rnd.choice(["[::1", "a]", "evil.example", ""]),
         "Authorization": f"Bearer {token}" if rnd.random() < 0.9 else words(rnd),
         "Content-Length": length,
     }
