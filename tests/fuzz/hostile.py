@@ -100,7 +100,7 @@ def distinct(rnd, pool, n):
 
 def make_table(rnd):
     """Make a table in one of many forms; in one of four its bytes are damaged."""
-    kind = rnd.choices(["csv", "json", "parquet", "wild", "excel"], [60, 12, 8, 17, 3])[0]
+    kind = rnd.choices(["csv", "json", "parquet", "wild", "excel"], [58, 12, 8, 17, 5])[0]
     if kind == "wild":
         ending, content = rnd.choice([make_csv, make_csv, make_json, make_bytes])(rnd)
         return Table(f"t.{ending}", content, options=wild_options(rnd))
@@ -219,6 +219,17 @@ def as_excel(rnd, table):
     book = openpyxl.Workbook()
     for row in [table.titles, *table.rows]:
         book.active.append([re.sub(r"[\x00-\x1f]", " ", cell)[:999] for cell in row])
+    odd = rnd.choice(["", "", "=1+1", "#N/A", "far", "merged", "hidden"])
+    match odd:
+        case "far":
+            book.active[rnd.choice(["XFD1048576", "XFD2", "A1048576", "ZZ300000"])] = "stray"
+        case "merged":
+            book.active.merge_cells("B2:D4")
+        case "hidden":
+            book.create_sheet("seen").append(["x"])
+            book.active.sheet_state, book.active = "hidden", 1
+        case _ if odd:
+            book.active[f"{rnd.choice('ABCDE')}{rnd.randint(1, 5)}"] = odd
     stream = io.BytesIO()
     book.save(stream)
     table.name, table.content = "t.xlsx", stream.getvalue()

@@ -47,14 +47,14 @@ _LARGEST = 64 << 20  # bytes of a record or a log
 _NUMBER = (int, float)
 _SCORES: Record = {"rows": int, "accuracy": {"*": _NUMBER}}
 _COVERED: Record = {"covering_rate": _NUMBER, "approximated_accuracy": _NUMBER}
-# What a record has to hold, as far as it is used: types, lists of a type, tables. A name with "?" may be
-# None, "*" stands for any name.
+# What a record has to hold, as far as it is used: types, lists of a type, tables. A name with "?"
+# may be None, "*" stands for any name.
 _SHAPE: Record = {
     "title": str, "configuration": str, "method": str, "device": str,
     "settings": {"n_epochs": int}, "changes": [str], "smoke": bool, "seed": int,
     "data": {
         "source": str, "home": str, "flip?": _NUMBER, "bag_size?": int, "rows": int,
-        "test_rows": int, "row_shape": [int], "class_names": [(str, int, float)],
+        "test_rows": int, "row_shape": [int], "class_names": [(str, int, float, bool)],
     },
     "candidates": {"sha256": str, "mean_size": _NUMBER, "singleton_share": _NUMBER},
     "paper?": {"mean": _NUMBER, "deviation": _NUMBER},
@@ -282,7 +282,7 @@ def _wrongs(value: Any, shape: Any, name: str) -> Iterator[str]:
             return
         for each in value:
             yield from _wrongs(each, shape[0], f"an entry of {name}")
-    elif not isinstance(value, shape) or (isinstance(value, bool) and shape is not bool):
+    elif not isinstance(value, shape) or (isinstance(value, bool) and shape in (int, _NUMBER)):
         yield f"{name} is {str(value)[:50]!r}"
 
 
