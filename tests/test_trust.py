@@ -64,6 +64,21 @@ def test_numbers_give_a_finite_answer_or_an_error(kind, name):
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e160, 1e200, 1e300])
+@pytest.mark.parametrize("name", [name for name, _ in judges()])
+def test_new_rows_that_are_too_large_give_a_finite_answer_or_an_error(size, name):
+    """PL-IPAL raised a FloatingPointError."""
+    X, y = rows("1"), np.resize(["a|b", "b", "a", "c|a", "c"], 63)
+    judge = dict(judges())[name].fit(X, y)
+    try:
+        found = judge.predict_proba(np.full((2, 2), size))
+    except ValueError as error:
+        assert name != "ipal" or "too far from those that were fitted" in str(error)
+        return
+    assert np.isfinite(found).all()
+
+
 def test_a_partner_that_meets_no_number_stops_at_once(monkeypatch):
     from appellate.problem import Problem
 

@@ -24,6 +24,7 @@ MARKS = ",;\t|"
 LABELS = [
     *("cat", "dog", "Doe, Jane", "a b c", "é", "e\u0301t", "żółw", "кот", "鳥", "🦉", "1", "2.0"),
     *("3e2", "0_1", "NA", "none", "nan", "-1", "=cmd()", "@SUM(A1)", "+x", "-x", "'=x", "'tis"),
+    *("x;=1+1;y", "a\t=b", "x,@SUM(A1)"),
     *("\x1b]0;t\x07", "\x1b[31mred", "\u202eevil", "a\rb", "a\nb", "\rx", 'q"q', "a;b", "x\ty"),
     *("<script>alert(1)</script>", "{{ 7*7 }}", "</script>", "\u2028l", "\x85n", "true", "0"),
     *(
