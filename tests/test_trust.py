@@ -65,18 +65,21 @@ def test_numbers_give_a_finite_answer_or_an_error(kind, name):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("size", [1e160, 1e200, 1e300])
+@pytest.mark.parametrize("size", [1e160, 1e300])
 @pytest.mark.parametrize("name", [name for name, _ in judges()])
 def test_new_rows_that_are_too_large_give_a_finite_answer_or_an_error(size, name):
-    """PL-IPAL raised a FloatingPointError."""
     X, y = rows("1"), np.resize(["a|b", "b", "a", "c|a", "c"], 63)
     judge = dict(judges())[name].fit(X, y)
-    try:
-        found = judge.predict_proba(np.full((2, 2), size))
-    except ValueError as error:
-        assert name != "ipal" or "too far from those that were fitted" in str(error)
-        return
-    assert np.isfinite(found).all()
+    with contextlib.suppress(ValueError):
+        assert np.isfinite(judge.predict_proba(np.full((2, 2), size))).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_too_far_for_ipal_are_a_value_error():
+    """It was a FloatingPointError, after warnings of numpy."""
+    judge = make_base("ipal").fit(rows("1"), np.resize(["a|b", "b", "a"], 63))
+    with pytest.raises(ValueError, match="too far from those that were fitted"):
+        judge.predict_proba(np.full((2, 2), 1e200))
 
 
 def test_a_partner_that_meets_no_number_stops_at_once(monkeypatch):

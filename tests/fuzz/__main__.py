@@ -14,7 +14,7 @@ from tests.fuzz.trials import KINDS, Trials
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("cases", type=int, help="how many, a quarter of each kind")
+    parser.add_argument("cases", type=int, help="how many, equally many of each kind")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--kind", choices=KINDS, action="append", help="only these")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Three hundred hostile cases; ``make fuzz`` tries ten thousand."""
+"""Some hundred hostile cases; ``make fuzz`` tries ten thousand."""
 
 from __future__ import annotations
 

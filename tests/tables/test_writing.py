@@ -146,7 +146,7 @@ def test_pandas_in_pandas_out_polars_in_polars_out(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_formulas_behind_a_separator_are_defused(tmp_path, mark):
+def test_formulas_behind_a_separator_are_defused(mark):
     """A spreadsheet that separates by another character shows them as cells."""
     texts = [
         "x;=1+1;y",
