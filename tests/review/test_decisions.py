@@ -352,3 +352,13 @@ def test_the_file_of_a_run_is_read_by_the_next_whatever_labels_are_made_of(tmp_p
     saved = run.save(tmp_path / "run")
     again = rectify(table, candidates="y", separator=";").decide(saved / "decisions.csv")
     assert again.labels["label"][0] == "b|y"
+
+
+def test_a_run_reports_the_lines_that_it_skipped(tmp_path):
+    pytest.importorskip("pyarrow"), pytest.importorskip("skrub")
+    from appellate import rectify
+
+    table = {"n": list("abcdefghij"), "w": [0.0, 5.0] * 5, "y": ["a|b", "b"] * 5}
+    (tmp_path / "d.csv").write_text("id,decision,label\na,accept,a\nb,acept,b\n")
+    run = rectify(table, candidates="y", id="n", decisions=tmp_path / "d.csv")
+    assert [note for note in run.scores["notes"] if "Line 3 has the decision 'acept'" in note]
