@@ -52,7 +52,7 @@ test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in AP
 test-slow: $(VENV)/.stamp-dev ## only the tests of minutes: a cluster, rows on disk, the gallery, kills
 	$(BIN)/python -m pytest -m "slow and not realdata"
 
-fuzz: $(VENV)/.stamp-dev ## 10,000 hostile tables, Arrow files, models, decisions and requests; CASES=n for others
+fuzz: $(VENV)/.stamp-dev ## 10,000 hostile tables, Arrow files, models, decisions, requests, deep runs; CASES=n
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(or $(CASES),10000)
 
 crash: $(VENV)/.stamp-dev ## kill writers before every change of the disk, and a sweep 100 times

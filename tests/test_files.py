@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
+import socket
 import stat
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from appellate import _files
 from appellate._files import (
+    MemberError,
     WriteError,
     check_writable,
     finish_folder,
+    read_json,
+    read_member,
     whole_file,
     whole_folder,
     write_file,
@@ -237,28 +246,192 @@ def test_killed_before_any_change_the_old_or_the_new_folder_is_there(tmp_path, w
     raise AssertionError("never came to an end")
 
 
-@pytest.mark.parametrize("plan", ['["../other", "..", "here"]', "[[1]]", "{", "7"])
-def test_a_plan_of_a_strangers_folder_removes_nothing_elsewhere(tmp_path, plan):
-    commit = tmp_path / "folder" / _files._COMMIT
+# -- folders of others -------------------------------------------------------------------------
+
+
+def leave_commit(folder, plan="[]", **files):
+    commit = folder / _files._COMMIT
     commit.mkdir(parents=True)
-    (commit / _files._PLAN).write_text(plan)
+    fill(commit, files)
+    if plan is not None:
+        (commit / _files._PLAN).write_text(plan)
+    return commit
+
+
+def test_a_plan_removes_nothing_outside_its_folder(tmp_path):
+    leave_commit(tmp_path / "folder", '["../other", "..", "here", ""]')
     for place in (tmp_path / "other", tmp_path / "folder" / "here"):
         place.write_text("")
     finish_folder(tmp_path / "folder")
     assert (tmp_path / "other").exists()
-    assert (tmp_path / "folder" / "here").exists() == ("here" not in plan)
+    assert os.listdir(tmp_path / "folder") == []
 
 
-def test_litter_of_a_living_process_is_left_alone(tmp_path):
-    living = tmp_path / f".appellate-{_files._HOST}-{os.getpid()}-00000000"
-    dead, none = (
-        tmp_path / f".appellate-{_files._HOST}-{number}-00000000" for number in (2**22 + 1, 10**20)
+@pytest.mark.parametrize("plan", ["[[1]]", "{", "7", "[" * 200_000, '"' * 2_000_000, "\xff", None])
+def test_moves_nothing_if_the_plan_is_nonsense(tmp_path, plan):
+    commit = leave_commit(tmp_path / "folder", plan, new="new")
+    with pytest.raises(MemberError, match=r"\.appellate-commit.*(Remove|Move it away)") as caught:
+        finish_folder(tmp_path / "folder")
+    assert len(str(caught.value)) < 1000
+    assert (commit / "new").read_text() == "new"
+    assert os.listdir(tmp_path / "folder") == [_files._COMMIT]
+
+
+@pytest.mark.parametrize("where", ["..", "/proc/self", "gone", "."])
+def test_moves_nothing_if_the_commit_is_a_link(tmp_path, where):
+    """Once every entry of the linked folder was moved into the model."""
+    folder = tmp_path / "home" / "folder"
+    fill(folder, OLD)
+    fill(tmp_path / "home", {"a.txt": "mine", ".hidden/b": "mine"})
+    (folder / _files._COMMIT).symlink_to(where)
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(MemberError, match="is a symbolic link, not a folder"):
+        finish_folder(folder)
+    with pytest.raises(MemberError, match="is a symbolic link"), whole_folder(folder) as stage:
+        fill(stage, NEW)
+    assert set(tmp_path.rglob("*")) == before
+
+
+def make_special(path, kind):
+    """Put something at a path that is not a regular file."""
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "socket":
+            listening = socket.socket(socket.AF_UNIX)
+            with contextlib.chdir(path.parent):
+                listening.bind(path.name)
+            listening.close()
+        case "folder":
+            path.mkdir()
+        case _:
+            path.symlink_to(kind)
+
+
+SPECIAL = ["fifo", "socket", "folder", "/dev/zero", "/dev/tty", "/etc/passwd", "gone", "loop"]
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_reads_regular_files_only(tmp_path, kind):
+    path = tmp_path / "loop"
+    make_special(path, kind)
+    with pytest.raises(MemberError, match=rf"'{path}' is .*, not a file.*Move it away"):
+        read_member(tmp_path, "loop", 1000)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SPECIAL if kind != "folder"])
+def test_a_plan_or_commit_that_is_not_a_file_or_folder(tmp_path, kind):
+    one, other = tmp_path / "one", tmp_path / "other"
+    make_special(leave_commit(one, None) / _files._PLAN, kind)
+    other.mkdir()
+    make_special(other / _files._COMMIT, kind)
+    for folder in (one, other):
+        with pytest.raises(MemberError, match="so it was not opened"):
+            finish_folder(folder)
+
+
+def test_reads_no_more_than_the_limit(tmp_path):
+    fill(tmp_path, {"a": "x" * 10})
+    assert read_member(tmp_path, "a", 10) == b"x" * 10
+    with pytest.raises(MemberError, match="larger than 9 bytes"):
+        read_member(tmp_path, "a", 9)
+    with pytest.raises(FileNotFoundError):
+        read_member(tmp_path, "b", 9)
+    if os.path.exists("/proc/self/maps"):  # says to be empty, and is not
+        with pytest.raises(MemberError, match="larger than 9 bytes"):
+            read_member("/proc/self", "maps", 9)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"a":' * 101 + "1" + "}" * 101, "[1", "\xff", ""]
+)
+def test_names_a_file_that_is_not_json(tmp_path, text):
+    (tmp_path / "a.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(MemberError, match=r"a.json' is damaged"):
+        read_json(tmp_path, "a.json", 10**6)
+
+
+def test_brackets_in_texts_are_not_depth(tmp_path):
+    value = {"a": "[" * 1000, 'b\\"[': ['"[' * 200], "c": [[[]]]}
+    fill(tmp_path, {"a.json": json.dumps(value)})
+    assert read_json(tmp_path, "a.json", 10**6) == value
+
+
+def test_does_not_repair_the_folder_of_another_user(tmp_path, monkeypatch):
+    leave_commit(tmp_path / "folder", new="new")
+    litter = tmp_path / "folder" / f".appellate-{_files._HOST}-1-00000000"
+    litter.mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(MemberError, match="belongs to another user"):
+        finish_folder(tmp_path / "folder")
+    assert not (tmp_path / "folder" / "new").exists()
+    _files._sweep(tmp_path / "folder")
+    assert litter.exists()
+
+
+def test_a_folder_takes_the_place_of_a_link_when_a_commit_is_finished(tmp_path):
+    leave_commit(tmp_path / "folder", **{"model/a": "new"})
+    (tmp_path / "folder" / "model").symlink_to(tmp_path)
+    finish_folder(tmp_path / "folder")
+    assert seen(tmp_path / "folder") == {"model/a": "new"}
+
+
+def test_removes_only_litter_that_nobody_has_locked(tmp_path):
+    """The number of the process says nothing: it may count in another container."""
+    dead, odd, link = (
+        tmp_path / f".appellate-{_files._HOST}-{number}-00000000" for number in (1, 10**20, 7)
     )
     foreign = tmp_path / ".appellate-notes"
-    for folder in (living, dead, none, foreign):
+    for folder in (dead, foreign):
         folder.mkdir()
-    write_file(tmp_path / "a.txt", "x")
-    assert [path.exists() for path in (living, foreign, dead, none)] == [True, True, False, False]
+    odd.write_text("a file")
+    link.symlink_to(foreign)
+    with whole_folder(tmp_path / "run") as stage:
+        write_file(tmp_path / "a.txt", "x")
+        assert stage.is_dir()
+        assert [path.exists() for path in (foreign, link, dead, odd)] == [True, True, False, False]
+        fill(stage, NEW)
+    assert seen(tmp_path / "run") == NEW
+
+
+def test_a_stage_is_kept_while_a_process_of_another_container_writes(tmp_path):
+    """What matters of a container: the number of its process means nothing here."""
+    script = (
+        "import sys, time, secrets, os; os.getpid = lambda: 2**22 + 1\n"
+        "from appellate._files import whole_folder\n"
+        f"with whole_folder({str(tmp_path / 'run')!r}) as stage:\n"
+        "    (stage / 'a').write_text('whole'); print('ready', flush=True); sys.stdin.read()\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", script], **pipes) as process:
+        assert process.stdout.readline() == "ready\n"
+        write_file(tmp_path / "a.txt", "x")
+        assert hidden(tmp_path)
+        process.stdin.close()
+        assert process.wait(30) == 0
+    assert seen(tmp_path / "run") == {"a": "whole"}
+    assert not hidden(tmp_path)
+
+
+def test_two_readers_finish_a_folder_once(tmp_path):
+    for _ in range(20):
+        leave_commit(tmp_path / "folder", **{f"f{i}": "new" for i in range(30)})
+        errors = []
+
+        def finish(errors=errors):
+            try:
+                finish_folder(tmp_path / "folder")
+                assert len(seen(tmp_path / "folder")) == 30
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=finish) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+        _files.shutil.rmtree(tmp_path / "folder")
 
 
 def test_a_place_is_tried_before_the_work(tmp_path):

@@ -13,6 +13,7 @@ import shutil
 import signal
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from appellate.model_selection import (
     PLCPClassifierCV,
     get_scorer,
 )
+from tests.test_files import SPECIAL, make_special
 
 pytest.importorskip("skops")
 
@@ -184,7 +186,7 @@ def test_what_is_no_model(tmp_path):
         load_model(tmp_path / "text")
     (tmp_path / "meta.json").write_text("{")
     (tmp_path / "model.skops").write_text("")
-    with pytest.raises(ModelFileError, match="cannot be read"):
+    with pytest.raises(ModelFileError, match="is damaged"):
         load_model(tmp_path)
 
 
@@ -297,6 +299,24 @@ def npz(shape, content=b""):
     return out.getvalue()
 
 
+def nested_npz(levels):
+    """Zip files in zip files: each unpacks to a hundred times its size."""
+    content = bytes(8 << 20)
+    for _ in range(levels):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for i in range(8):
+                archive.writestr(f"{i}.npz", content)
+        content = out.getvalue()
+    return content
+
+
+def bomb(text, n):
+    """A schema that is small as a file, and large in memory."""
+    schema = '{"protocol": 2, "a": [' + (text + ",") * n + text + "]}"
+    return pack(schema, zipfile.ZIP_DEFLATED)
+
+
 def command(marker):
     """Attack 1: methods bound to what they should not be, under a harmless name."""
     steps = [node("builtins.str", "JsonNode", content=json.dumps(f"id > {marker}"), is_json=True)]
@@ -349,6 +369,11 @@ ATTACKS = {
         {**node(SPARSE, "SparseMatrixNode", type="scipy", file="a.npz"), "protocol": 2},
         a_npz=npz((1 << 20,), bytes(8 << 20)),
     ),
+    "zip files within zip files": pack(
+        {**node(SPARSE, "SparseMatrixNode", type="scipy", file="a.npz"), "protocol": 2},
+        a_npz=nested_npz(2),
+    ),
+    "schema of lists": bomb("[]", 2_000_000),
     "overlapping": overlapping(),
     "read again and again": pack(
         {**several(100, lambda i: array("a.npy")), "protocol": 2},
@@ -397,6 +422,66 @@ def test_hostile_files_are_refused(content, victim):
     forge(victim, content)
     with pytest.raises(ModelFileError):
         load_model(victim, max_bytes=4 << 20)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "1", '""', '{"a":[]}'])
+def test_a_schema_that_is_a_bomb_is_refused_before_it_is_parsed(text, victim, monkeypatch):
+    """A model of 184 kB once took 5 GB and minutes."""
+    content = bomb(text, (60 << 20) // len(text))
+    assert len(content) < 1 << 20
+    forge(victim, content)
+
+    def parse(given):
+        raise AssertionError(f"{len(given)} bytes are parsed")
+
+    monkeypatch.setattr("appellate.io.json", SimpleNamespace(loads=parse))
+    with pytest.raises(ModelFileError, match="larger than that of any model of ours"):
+        load_model(victim)
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match="more than max_bytes=1000000"):
+        load_model(victim, max_bytes=10**6)
+
+
+def test_the_schema_of_a_model_counts_as_a_part_of_it(victim):
+    content = (victim / "model.skops").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        size = archive.getinfo("schema.json").file_size
+    assert len(content) < size
+    with pytest.raises(ModelFileError, match="it unpacks to more than"):
+        load_model(victim, max_bytes=size - 1)
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+@pytest.mark.parametrize("name", ["meta.json", "model.skops", ".appellate-commit"])
+def test_a_member_that_is_not_a_file_is_named(name, kind, victim):
+    if name == ".appellate-commit" and kind == "folder":
+        pytest.skip("that is what a commit is")
+    (victim / name).unlink(missing_ok=True)
+    make_special(victim / name, kind)
+    with pytest.raises(ModelFileError, match=rf"'.*{name}' is .* not opened"):
+        load_model(victim)
+
+
+@pytest.mark.parametrize("name", ["meta.json", ".appellate-commit"])
+def test_nothing_is_written_through_a_link(name, victim, tmp_path):
+    (victim / name).unlink(missing_ok=True)
+    (victim / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises((FileExistsError, ValueError), match=rf"holds no model|{name}' is"):
+        save_model(make_base("sure").fit([[0.0], [1.0]], ["a", "b"]), victim)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_opening_a_model_moves_no_files_of_others(whole, tmp_path):
+    home = tmp_path / "home"
+    victim = Path(shutil.copytree(whole, home / "zmodel"))
+    (home / "a.txt").write_text("mine")
+    (home / ".hidden").mkdir()
+    (victim / ".appellate-commit").symlink_to("..")
+    before = sorted(home.rglob("*"))
+    for read in (load_model, read_meta):
+        with pytest.raises(ModelFileError, match="is a symbolic link"):
+            read(victim)
+    assert sorted(home.rglob("*")) == before
 
 
 def test_no_command_is_run(victim, tmp_path):

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import appellate
 from appellate import JuryClassifier, PartnerClassifier, PLCPClassifier
 from appellate.bases import available_bases, make_base
 from appellate.cli.app import run
 from appellate.datasets.catalogue import known_datasets
 from tests.cli.tables import write_table
+from tests.test_files import make_special
 
 PLAIN = ["--candidates", "labels", "--method", "plcp", "--base", "knn"]
 
@@ -58,6 +62,24 @@ def test_numbers_give_a_finite_answer_or_an_error(kind, name):
         return
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e160, 1e300])
+@pytest.mark.parametrize("name", [name for name, _ in judges()])
+def test_new_rows_that_are_too_large_give_a_finite_answer_or_an_error(size, name):
+    X, y = rows("1"), np.resize(["a|b", "b", "a", "c|a", "c"], 63)
+    judge = dict(judges())[name].fit(X, y)
+    with contextlib.suppress(ValueError):
+        assert np.isfinite(judge.predict_proba(np.full((2, 2), size))).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_too_far_for_ipal_are_a_value_error():
+    """It was a FloatingPointError, after warnings of numpy."""
+    judge = make_base("ipal").fit(rows("1"), np.resize(["a|b", "b", "a"], 63))
+    with pytest.raises(ValueError, match="too far from those that were fitted"):
+        judge.predict_proba(np.full((2, 2), 1e200))
 
 
 def test_a_partner_that_meets_no_number_stops_at_once(monkeypatch):
@@ -166,3 +188,81 @@ def test_every_download_has_a_checksum():
         for download in entry.downloads:
             assert download.url.startswith("https://"), name
             assert download.sha256 or all(sums[path] for path in download.paths), name
+
+
+# -- folders of others -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole_run(table):
+    out = table.parent / "run"
+    assert run(["rectify", str(table), *PLAIN, "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def folder(whole_run, tmp_path):
+    return Path(shutil.copytree(whole_run, tmp_path / "home" / "run"))
+
+
+def put(folder, name, kind):
+    place = folder / name
+    shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+    make_special(place, kind)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "/dev/zero", "/etc/passwd", "..", "gone"])
+@pytest.mark.parametrize("name", ["run.json", "model", ".appellate-commit", "model/meta.json"])
+def test_commands_name_a_member_that_is_not_a_file(name, kind, folder, table, capsys):
+    put(folder, name, kind)
+    before = sorted(folder.parent.rglob("*"))
+    assert run(["predict", str(folder), str(table)]) == 2
+    said = capsys.readouterr().err
+    assert f"{name.rpartition('/')[2]}' is a" in said
+    assert "not opened. Move it away" in said
+    if name != "model/meta.json":
+        with pytest.raises(ValueError, match="not opened"):
+            appellate.load(folder)
+    if name in ("run.json", ".appellate-commit"):
+        assert run(["rectify", str(table), *PLAIN, "--out", str(folder)]) == 2
+        assert "not opened" in capsys.readouterr().err
+    assert sorted(folder.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["rectified.parquet", "docket.parquet", "suggested.csv", "annotators.csv", "model"]
+)
+def test_load_names_a_member_that_is_not_a_file(name, folder):
+    put(folder, name, "fifo")
+    with pytest.raises(ValueError, match=f"{name}' is a FIFO"):
+        appellate.load(folder)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "{", "\xff"])
+def test_commands_name_a_record_that_is_nonsense(text, folder, table, capsys):
+    (folder / "run.json").write_bytes(text.encode("latin-1"))
+    for arguments in (["predict", str(folder), str(table)],
+                      ["rectify", str(table), *PLAIN, "--out", str(folder)]):  # fmt: skip
+        assert run(arguments) == 2
+        assert "run.json' is damaged" in capsys.readouterr().err
+
+
+def test_a_model_whose_commit_is_a_link_moves_no_file(folder, table, capsys):
+    """The proof of the review: files of the folder above were moved into the model."""
+    (folder / "mine.txt").write_text("mine")
+    (folder / "model" / ".appellate-commit").symlink_to("..")
+    before = sorted(folder.parent.rglob("*"))
+    for name in (folder, folder / "model"):
+        assert run(["predict", str(name), str(table)]) == 2
+        assert ".appellate-commit' is a symbolic link, not a folder" in capsys.readouterr().err
+    assert sorted(folder.parent.rglob("*")) == before
+
+
+def test_decisions_are_not_written_through_a_link(tmp_path):
+    table = {"w": [0.0, 0.2, 4.9, 5.1] * 5, "y": ["a|b", "a", "b", "a|b"] * 5}
+    decided = appellate.rectify(table, candidates="y").decide({0: "b"})
+    decided.save(tmp_path / "run")
+    (tmp_path / "run" / "decisions.csv").unlink()
+    (tmp_path / "run" / "decisions.csv").symlink_to(tmp_path / "elsewhere")
+    decided.save(tmp_path / "run")
+    assert not (tmp_path / "elsewhere").exists()

@@ -13,6 +13,10 @@ from typing import Any
 SHOWN = 5  # rows, labels or columns that a message names before it says "and N more"
 _STARTS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are full-width = + - @
 _FORMULA = re.compile(f"'*[{_STARTS}]")
+# Behind a separator: =, or another start if what follows calls or reaches out.
+_WITHIN = re.compile(
+    r"""(?<=[,;\t\r\n])(?="*(?:[=\uff1d]|[+\-@\uff0b\uff0d\uff20][^,;\t\r\n]*(?:\w ?\(|!)))"""
+)
 _NUMBER = re.compile(r"'*[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -121,6 +125,31 @@ def neutralize(cell: str) -> str:
     ["'=cmd()", '-1.5', '-1,5', 'cat', "''=x"]
     """
     return f"'{cell}" if _is_formula(cell) else cell
+
+
+def defuse(cell: str) -> str:
+    """Put an apostrophe before every formula within a text, behind a comma, semicolon or break.
+
+    A spreadsheet that separates cells by another character than the file does would take such a
+    part for a cell of its own; quotation marks do not prevent it. Unlike `neutralize` this is not
+    undone on reading. A sign or ``@`` counts as a formula only if it calls a function or reaches
+    out of the sheet, so that lists of numbers and prose stay as they are.
+
+    Parameters
+    ----------
+    cell : str
+        A cell of a table.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [defuse(cell) for cell in ["x;=1+1;y", "[0.5,-0.3]", "a,-f(1)", "x;'=1", "hi,@me"]]
+    ["x;'=1+1;y", '[0.5,-0.3]', "a,'-f(1)", "x;'=1", 'hi,@me']
+    """
+    return _WITHIN.sub("'", cell)
 
 
 def restore(cell: str) -> str:

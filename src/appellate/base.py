@@ -390,7 +390,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         output = self._model.training_output
         if output is None or not np.isfinite(output).all():
             self.__dict__.pop("_model")
-            raise FloatingPointError(
+            raise ValueError(
                 f"{type(self).__name__} gave scores that are not finite. Scale the features, for "
                 "instance by StandardScaler, or raise the regularization."
             )
@@ -446,7 +446,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         for block in self._blocks_of(X):
             scores = head.decision(block)
             if not np.isfinite(scores).all():
-                raise FloatingPointError(
+                raise ValueError(
                     f"{type(self).__name__} gave scores that are not finite: these rows are too "
                     "far from those that were fitted. Scale them as those were."
                 )

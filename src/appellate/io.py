@@ -25,7 +25,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 
-from appellate._files import finish_folder, whole_folder
+from appellate._files import MemberError, finish_folder, read_json, read_member, whole_folder
 from appellate._text import import_extra
 from appellate.bases import available_bases
 from appellate.candidates.names import scalars
@@ -39,7 +39,10 @@ META_FILE = "meta.json"
 
 _LARGEST_META = 64 << 20
 _LARGEST = 16 << 30
-_SCHEMA, _LARGEST_SCHEMA = "schema.json", 512 << 20  # alone compressed: skrub's repeat themselves
+# Alone compressed: those of skrub's encoders repeat themselves. A table of 300 columns has 8 MB.
+_SCHEMA, _LARGEST_SCHEMA = "schema.json", 256 << 20
+_LARGEST_TREE = 1 << 30  # bytes that the objects of a schema may take in memory
+_WEIGHTS = {b"{": 256, b"[": 64, b",": 64}  # bytes that each of them takes there, at most
 # Rooms of this library whose classes are parts of no model.
 _NO_MODELS = {"__main__", "cli", "datasets", "experiments", "review", "testing"}
 # Parts of skrub's encoders of tables, and functions that tell kinds of columns apart.
@@ -171,7 +174,8 @@ def load_model(
         Further types to admit, such as a base classifier of your own. Naming a type lets the
         file make objects of it: look at its code first.
     max_bytes : int, default=16 GiB
-        Files that say to be larger, or to become so when they are unpacked, are refused.
+        Files that are larger, or become so when they are unpacked, are refused before that. The
+        description of the model's parts (``schema.json``) counts too.
 
     Returns
     -------
@@ -199,7 +203,8 @@ def load_model(
     folder = Path(path)
     document = read_meta(folder)
     file = folder / MODEL_FILE
-    content = _read(file, max_bytes)
+    with _refusing(file):
+        content = read_member(folder, MODEL_FILE, max_bytes)
     if hashlib.sha256(content).hexdigest() != document.get("sha256"):
         raise ModelFileError(
             f"'{file}' is not the file that {META_FILE} describes: it is damaged or was replaced. "
@@ -246,7 +251,8 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     (['a', 'b'], 'somewhere')
     """
     folder = Path(path)
-    finish_folder(folder)
+    with _refusing(folder):
+        finish_folder(folder)
     if not folder.exists():
         raise FileNotFoundError(f"there is no model '{folder}'.")
     if folder.is_file():
@@ -260,10 +266,10 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFileError(
             f"'{folder}' is a file; a model is the folder that appellate.io.save_model writes."
         )
-    if not (folder / META_FILE).is_file():
+    if not os.path.lexists(folder / META_FILE):
         raise ModelFileError(f"'{folder}' holds no model: there is no {META_FILE} in it.")
     with _refusing(folder / META_FILE):
-        document = json.loads(_read(folder / META_FILE, _LARGEST_META).decode("utf-8"))
+        document = read_json(folder, META_FILE, _LARGEST_META)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"'{folder / META_FILE}' does not describe a model of appellate.")
     theirs, ours = str(document.get("appellate", "")), version("appellate")
@@ -284,7 +290,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
             stacklevel=3,
         )
     file = document.get("file")
-    if file != MODEL_FILE or not (folder / MODEL_FILE).is_file():
+    if file != MODEL_FILE or not os.path.lexists(folder / MODEL_FILE):
         raise ModelFileError(f"'{folder}' holds no model: there is no {file or MODEL_FILE} in it.")
     if not isinstance(document.get("classes"), list):
         raise ModelFileError(f"'{folder / META_FILE}' does not say the classes of the model.")
@@ -309,13 +315,13 @@ def _look_through(
     with ZipFile(BytesIO(content)) as archive:
         members = archive.infolist()
         foreign = any(
-            each.filename != _SCHEMA or each.file_size > _LARGEST_SCHEMA
-            for each in members
-            if each.compress_type != ZIP_STORED
+            each.filename != _SCHEMA for each in members if each.compress_type != ZIP_STORED
         )
         if foreign or sum(each.compress_size for each in members) > len(content):
             raise ValueError("its parts are compressed or overlap, as in no model of ours.")
-        schema = json.loads(archive.read(_SCHEMA))
+        text = _read_schema(archive, max_bytes)
+        unpacked[_SCHEMA] = len(text)
+        schema = json.loads(text)
         if schema["protocol"] not in range(skops.SaveContext.protocol + 1):
             raise ValueError(f"this skops does not know its protocol {schema['protocol']!r}.")
         for node in _nodes(schema):
@@ -326,9 +332,8 @@ def _look_through(
             (own if vouched else others).add(name)
             if "file" in node:
                 key = node["file"], node.get("__id__") or len(unpacked)
-                unpacked[key] = _unpacked_size(archive, node["file"])
-    if sum(unpacked.values()) > max_bytes:
-        raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
+                unpacked[key] = _unpacked_size(archive, node["file"], max_bytes)
+    _check_size(sum(unpacked.values()), max_bytes)
     named = skops.get_untrusted_types(data=content)
     return named, sorted({*named} - (own - others) - known)
 
@@ -359,12 +364,37 @@ def _is_own(name: str) -> bool:
     return isinstance(found, type) and found.__module__ == module and not hasattr(found, "__del__")
 
 
-def _unpacked_size(archive: ZipFile, name: str) -> int:
+def _check_size(size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise ValueError(f"it unpacks to more than max_bytes={max_bytes}.")
+
+
+def _read_schema(archive: ZipFile, max_bytes: int) -> bytes:
+    """Unpack the schema, bit by bit, as long as it can be a schema of ours.
+
+    A list takes 64 bytes in memory and 3 in a file, of which deflating leaves nearly nothing.
+    """
+    parts, size, weight = list[bytes](), 0, 0
+    with archive.open(_SCHEMA) as stream:
+        while part := stream.read(1 << 20):
+            parts.append(part)
+            size += len(part)
+            weight += sum(part.count(mark) * each for mark, each in _WEIGHTS.items())
+            _check_size(size, max_bytes)
+            if size > _LARGEST_SCHEMA or weight > _LARGEST_TREE:
+                raise ValueError(f"its {_SCHEMA} is larger than that of any model of ours.")
+    return b"".join(parts)
+
+
+def _unpacked_size(archive: ZipFile, name: str, max_bytes: int, *, inner: bool = False) -> int:
     """Bytes that an array takes by its own account, the file's size if it is none."""
-    if name.endswith(".npz"):
-        with ZipFile(BytesIO(archive.read(name))) as inner:
-            return sum(_unpacked_size(inner, each) for each in inner.namelist())
     size = archive.getinfo(name).file_size
+    _check_size(size, max_bytes)  # before anything of it is unpacked
+    if name.endswith(".npz") and not inner:
+        with ZipFile(BytesIO(archive.read(name))) as within:
+            names = within.namelist()
+            sizes = (_unpacked_size(within, each, max_bytes, inner=True) for each in names)
+            return size + sum(sizes)
     if not name.endswith(".npy"):
         return size
     with archive.open(name) as stream:
@@ -417,16 +447,10 @@ def _is_ours(folder: Path) -> bool:
     if folder.is_dir() and not any(folder.iterdir()):
         return True
     try:
-        document = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        document = read_json(folder, META_FILE, _LARGEST_META)
+    except (OSError, ValueError):
         return False
     return isinstance(document, dict) and document.get("format") == FORMAT
-
-
-def _read(file: Path, max_bytes: int) -> bytes:
-    if file.stat().st_size > max_bytes:
-        raise ModelFileError(f"'{file}' is larger than {max_bytes} bytes, so it was not read.")
-    return file.read_bytes()
 
 
 @contextmanager
@@ -436,6 +460,8 @@ def _refusing(file: Path) -> Iterator[None]:
         yield
     except ModelFileError:
         raise
+    except MemberError as error:
+        raise ModelFileError(str(error)) from error
     except Exception as error:
         said = str(error) or type(error).__name__
         raise ModelFileError(f"'{file}' cannot be read: {said}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +17,9 @@ import pytest
 from appellate.cli import deep
 from appellate.cli.app import run
 from appellate.deep import runs, sources
+from appellate.deep.checkpoint import load_tree, save_tree
 from appellate.io import load_model
+from tests.test_files import make_special
 
 SMALL = ["--set", "network=mlp", "--set", "hidden=[8]", "--set", "batch_size=16"]
 COUPLED = ["--config", "proden-plcp-cifar10", *SMALL, "--set", "n_epochs=4"]
@@ -380,7 +383,7 @@ def test_folders_that_will_not_do(npz, tmp_path, capsys):
         assert "holds no run" in capsys.readouterr().err
         (tmp_path / "run.json").write_text("{")
         assert run(["deep", command, str(tmp_path)]) == 2
-        assert "cannot read" in capsys.readouterr().err
+        assert "is damaged" in capsys.readouterr().err
         (tmp_path / "run.json").write_text("{}")
         assert run(["deep", command, str(tmp_path)]) == 2
         assert "no record of a deep run" in capsys.readouterr().err
@@ -425,3 +428,90 @@ def test_help_and_list_do_not_load_torch():
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     assert max(map(len, said.stdout.splitlines())) <= 99
+
+
+# -- folders that others have changed ----------------------------------------------------------
+
+
+@pytest.fixture
+def changed(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "changed")
+
+
+def refused(command, folder, capsys):
+    assert run(["deep", command, str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("settings", None, "settings is not a table"),
+        ("settings", {}, "settings has no n_epochs"),
+        ("seed", "x", "seed is 'x'"),
+        ("data", {}, "data has no source"),
+        ("method", "none", "there is no method 'none'"),
+        ("candidates", {"sha256": 1}, "sha256 is '1'"),
+        ("changes", [7], "an entry of changes is '7'"),
+        ("results", 7, "results is not a table"),
+    ],
+)
+def test_a_record_that_was_changed_is_named(name, value, message, changed, capsys):
+    record = read(changed)
+    results = value if name == "results" else None
+    (changed / "run.json").write_text(json.dumps(record | {"results": results, name: value}))
+    assert message in refused("resume", changed, capsys)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"format_version": "x"}', "\xff"])
+def test_a_record_that_is_nonsense_is_named(text, changed, capsys):
+    (changed / "run.json").write_bytes(text.encode("latin-1"))
+    for command in ("resume", "evaluate", "table"):
+        assert "run.json" in refused(command, changed, capsys)
+
+
+def change_state(folder, change):
+    tree = load_tree(folder / "checkpoint.safetensors")
+    change(tree["trainer"])
+    save_tree(tree, folder / "checkpoint.safetensors")
+    (folder / "run.json").write_text(json.dumps(read(folder) | {"results": None}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.pop("method"),
+        lambda state: state.update(position=[10**30, 0]),
+        lambda state: state.update(position=7),
+        lambda state: state.update(history=[7]),
+        lambda state: state.update(labels=state["labels"][:3]),
+        lambda state: state.update(sums={"loss": state["labels"]}),
+        lambda state: state.update(optimizer={}),
+        lambda state: next(iter(state["method"].values())).resize_(1),
+    ],
+)
+def test_a_checkpoint_that_was_changed_is_named(change, changed, capsys):
+    change_state(changed, change)
+    assert "checkpoint.safetensors' is damaged" in refused("resume", changed, capsys)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "/etc/passwd", "../elsewhere"])
+@pytest.mark.parametrize(
+    "name", ["run.json", "checkpoint.safetensors", "log.jsonl", "model", "docket.csv"]
+)
+def test_nothing_is_read_or_written_through_a_link(name, kind, changed, capsys):
+    (changed / "run.json").write_text(json.dumps(read(changed) | {"results": None}))
+    place = changed / name
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    make_special(place, kind)
+    assert f"{name}' is a" in refused("resume", changed, capsys)
+    assert not (changed.parent / "elsewhere").exists()
+
+
+def test_a_configuration_that_is_nested_deeply_is_named(tmp_path, capsys):
+    (tmp_path / "a.toml").write_text("a=" + "[" * 5000)
+    arguments = ["deep", "train", "--config", str(tmp_path / "a.toml"), "--out", str(tmp_path)]
+    assert run(arguments) == 2
+    assert "a.toml' is" in capsys.readouterr().err

@@ -150,7 +150,7 @@ def test_the_same_run_twice(home, tmp_path, capsys):
     ("record", "message"),
     [
         (None, "holds no run"),
-        ("{", "cannot read"),
+        ("{", "is damaged"),
         ("{}", "no record of a deep run"),
         ('{"format": "appellate-deep-run", "format_version": 99}', "newer appellate"),
         ('{"format": "appellate-deep-run", "format_version": 1, "results": {}}', "has no 'data'"),

@@ -8,6 +8,7 @@ import io
 import json
 import random
 import re
+import shutil
 import unicodedata
 import zipfile
 from dataclasses import dataclass, field
@@ -17,11 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tests.tables.test_hostile import PIECES, make_bytes, make_csv, make_json
+from tests.test_files import make_special
 
 MARKS = ",;\t|"
 LABELS = [
     *("cat", "dog", "Doe, Jane", "a b c", "é", "e\u0301t", "żółw", "кот", "鳥", "🦉", "1", "2.0"),
     *("3e2", "0_1", "NA", "none", "nan", "-1", "=cmd()", "@SUM(A1)", "+x", "-x", "'=x", "'tis"),
+    *("x;=1+1;y", "a\t=b", "x,@SUM(A1)"),
     *("\x1b]0;t\x07", "\x1b[31mred", "\u202eevil", "a\rb", "a\nb", "\rx", 'q"q', "a;b", "x\ty"),
     *("<script>alert(1)</script>", "{{ 7*7 }}", "</script>", "\u2028l", "\x85n", "true", "0"),
     *(
@@ -98,7 +101,7 @@ def distinct(rnd, pool, n):
 
 def make_table(rnd):
     """Make a table in one of many forms; in one of four its bytes are damaged."""
-    kind = rnd.choices(["csv", "json", "parquet", "wild", "excel"], [60, 12, 8, 17, 3])[0]
+    kind = rnd.choices(["csv", "json", "parquet", "wild", "excel"], [58, 12, 8, 17, 5])[0]
     if kind == "wild":
         ending, content = rnd.choice([make_csv, make_csv, make_json, make_bytes])(rnd)
         return Table(f"t.{ending}", content, options=wild_options(rnd))
@@ -217,6 +220,17 @@ def as_excel(rnd, table):
     book = openpyxl.Workbook()
     for row in [table.titles, *table.rows]:
         book.active.append([re.sub(r"[\x00-\x1f]", " ", cell)[:999] for cell in row])
+    odd = rnd.choice(["", "", "=1+1", "#N/A", "far", "merged", "hidden"])
+    match odd:
+        case "far":
+            book.active[rnd.choice(["XFD1048576", "XFD2", "A1048576", "ZZ300000"])] = "stray"
+        case "merged":
+            book.active.merge_cells("B2:D4")
+        case "hidden":
+            book.create_sheet("seen").append(["x"])
+            book.active.sheet_state, book.active = "hidden", 1
+        case _ if odd:
+            book.active[f"{rnd.choice('ABCDE')}{rnd.randint(1, 5)}"] = odd
     stream = io.BytesIO()
     book.save(stream)
     table.name, table.content = "t.xlsx", stream.getvalue()
@@ -281,7 +295,13 @@ def make_arrow(rnd, kind):
 def make_model(rnd, folder):
     """Spoil a whole model in a folder: bytes, description, or what its schema says."""
     model, meta = folder / "model.skops", folder / "meta.json"
-    how = rnd.choice(["bytes", "schema", "schema", "schema", "members", "meta", "meta bytes"])
+    how = rnd.choice(
+        ["bytes", "schema", "schema", "schema", "members", "meta", "meta bytes", "special"]
+    )
+    if how == "special":
+        names = ["meta.json", "model.skops", ".appellate-commit", ".appellate-commit/.plan.json"]
+        spoil_member(rnd, folder, names)
+        return
     if how == "meta bytes":
         meta.write_bytes(damage(rnd, meta.read_bytes()))
         return
@@ -335,6 +355,65 @@ def change_json(rnd, document):
         node[key] = json.loads(json.dumps(new))
 
 
+# -- members that are not files, deep runs -------------------------------------------
+
+
+def spoil_member(rnd, folder, names):
+    """Put a link, a FIFO, a socket, a folder or nonsense in the place of a member."""
+    name = rnd.choice(names)
+    place = folder / name
+    place.parent.mkdir(exist_ok=True, parents=True)
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    kind = rnd.choice(["fifo", "socket", "folder", "..", ".", "/dev/zero", "/dev/tty", "gone",
+                       "/etc/passwd", place.name, "text", "deep", "bytes"])  # fmt: skip
+    match kind:
+        case "text":
+            place.write_text(rnd.choice(["", "{", "[[1]]", "7", "null", '["..", "a"]', "{}"]))
+        case "deep":
+            place.write_text("[" * rnd.choice([1000, 200_000]))
+        case "bytes":
+            place.write_bytes(rnd.randbytes(rnd.choice([1, 100, 10_000])))
+        case _:
+            make_special(place, kind)
+
+
+def make_run(rnd, folder):
+    """Spoil a deep run: its record, its checkpoint, or what its files are."""
+    record, checkpoint = folder / "run.json", folder / "checkpoint.safetensors"
+    match rnd.choice(["record", "record", "record", "tree", "tree", "bytes", "member"]):
+        case "record":
+            document = json.loads(record.read_bytes())
+            for _ in range(rnd.choice([1, 1, 3])):
+                change_json(rnd, document)
+            record.write_text(json.dumps(document))
+        case "tree":
+            change_tree(rnd, checkpoint)
+        case "bytes":
+            place = rnd.choice([record, checkpoint, folder / "log.jsonl"])
+            place.write_bytes(damage(rnd, place.read_bytes()))
+        case "member":
+            names = ["run.json", "checkpoint.safetensors", "log.jsonl", "model", "docket.csv"]
+            spoil_member(rnd, folder, names)
+
+
+def change_tree(rnd, path):
+    """Change what a checkpoint says of its tensors, or the description of the tensors."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    if rnd.random() < 0.8:
+        tree = json.loads(header["__metadata__"]["tree"])
+        for _ in range(rnd.choice([1, 1, 3])):
+            change_json(rnd, tree)
+        header["__metadata__"]["tree"] = json.dumps(tree)
+    else:
+        change_json(rnd, header)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+
 # -- decisions -----------------------------------------------------------------------
 
 
@@ -380,7 +459,7 @@ def make_decisions(rnd, names, candidates, classes):
 # -- requests ------------------------------------------------------------------------
 
 
-def make_request(rnd, token, names, classes, data, key):
+def make_request(rnd, host, token, names, classes, data, key):
     """Make the bytes of a request; often one that is nearly right."""
     kind = rnd.choice(["accept", "other", "none", "clear"])
     record = {"id": rnd.choice(names), "decision": kind,
@@ -388,7 +467,7 @@ def make_request(rnd, token, names, classes, data, key):
     if rnd.random() < 0.5:
         field_ = rnd.choice([*record, "time", "candidates", "x"])
         record[field_] = rnd.choice(
-            [words(rnd), "\0", "\ud800", 7, None, [], {}, True, "x" * 1001]
+            [words(rnd), "\0", "\ud800", 7, None, [], {}, True, "x" * 1001, "k" * 200_000]
         )
     body = json.dumps(record).encode()
     if rnd.random() < 0.25:
@@ -403,7 +482,7 @@ def make_request(rnd, token, names, classes, data, key):
         else rnd.choice([-1, "", "x", 10**9, 0, "²", len(body) + 5])
     )
     headers = {
-        "Host": rnd.choice(["127.0.0.1", "[::1", "a]", "evil.example"]),
+        "Host": host if rnd.random() < 0.9 else rnd.choice(["[::1", "a]", "evil.example", ""]),
         "Authorization": f"Bearer {token}" if rnd.random() < 0.9 else words(rnd),
         "Content-Length": length,
     }

@@ -1,4 +1,4 @@
-"""Three hundred hostile cases; ``make fuzz`` tries ten thousand."""
+"""Some hundred hostile cases; ``make fuzz`` tries ten thousand."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ CASES = 60  # of every kind
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_cases(kind, tmp_path):
     """No traceback, no partial output, rows cell by cell, no decision lost or misapplied."""
+    if kind == "run":
+        pytest.importorskip("torch"), pytest.importorskip("safetensors")
     with Trials(tmp_path) as trials:
         for seed in range(CASES):
             trials.try_case(kind, seed)

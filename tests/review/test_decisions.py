@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from appellate.review import decisions
 from appellate.review.decisions import (
     COLUMNS,
     DecisionError,
     DecisionFile,
+    Rows,
     as_line,
     parse,
     read_decisions,
+    read_records,
 )
+from tests.test_files import SPECIAL, make_special
 
 HEAD = ",".join(COLUMNS) + "\n"
 CLASSES = ["cat", "dog", "cow"]
@@ -76,16 +82,16 @@ def test_json_lines(path):
     [
         ("", "no file of decisions"),
         ("a,b\n", "no file of decisions"),
-        ("id,decision\r,label\na,accept,cat\n", "line 2: the decision .label. is none of"),
-        ("id,decision,label\na,drop,cat\n", "line 2: the decision 'drop' is none of"),
-        ("id,decision,label\na,accept\n", "line 2 has 2 cells, but the head of the file has 3"),
-        ('id,decision,label\na,accept,"cat\n', "line 2: unexpected end"),
+        ("id,decision\r,label\na,accept,cat\n", "no file of decisions"),
+        ("id,decision,label\na,drop,cat\n", "Line 2 has the decision 'drop', which is none"),
+        ("id,decision,label\na,accept\n", "Line 2 has 2 cells, but the head of the file has 3"),
+        ('id,decision,label\na,accept,"cat\n', "Line 2 has a quotation mark that is not closed"),
         ("id,decision,label\na,accept,cow\n", "'cow' is no candidate of 'a', which has cat, dog"),
         ("id,decision,label\na,none,cat\n", "'cat' is a candidate of 'a'"),
         ("id,decision,label\nx,accept,cat\n", "none of its 1 ids is in the table"),
         ("id,decision,label\na,none," + "x" * 1001 + "\n", "more than 1000 characters"),
-        ('{"id": "a"}', "line 1 has no id, decision, label"),
-        ("{", "line 1 is no JSON"),
+        ('{"id": "a"}', "Line 1 has no id, decision, label"),
+        ("{", "Line 1 is no JSON"),
     ],
 )
 def test_what_is_refused(path, text, message):
@@ -164,12 +170,130 @@ def test_a_line_that_a_killed_server_left_torn_is_left_out(path):
     assert [r["id"] for r in parse(path.read_bytes(), "it")] == ["a", "c"]
 
 
-@pytest.mark.parametrize("before", [HEAD + "a,acc\n", HEAD + 'a,"acc\n', "x,y\n1,2\n", "\xff"])
+@pytest.mark.parametrize(
+    "before", ["x,y\n1,2\n", "\xff", "id;decision;label\na;acc;x\nb;none;\n", '{"id": 1}\n{']
+)
 def test_a_file_that_cannot_be_read_is_never_touched(path, before):
     path.write_bytes(before.encode("latin-1"))
     with pytest.raises(DecisionError):
         DecisionFile(path).append(record())
     assert path.read_bytes() == before.encode("latin-1")
+
+
+BAD = {
+    "a,acc": "has 2 cells, but the head of the file has 7",
+    'a,"acc': "has a quotation mark that is not closed",
+    'a,none,x"y,,,,': "has a quotation mark that is not closed",
+    "a,drop,cat,,,,": "has the decision 'drop', which is none of",
+    "\xff,none,,,,,": "is not written in UTF-8",
+    'a,none,"x\ny",t': "has 4 cells",
+}
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD.items())
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_skips_a_bad_line_and_keeps_it(path, line, reason, end):
+    good = [as_line(record(name, "none", 'a "b",\n')) for name in "xyz"]
+    before = (HEAD + good[0] + good[1] + line + end).encode("latin-1")
+    path.write_bytes(before)
+    file = DecisionFile(path)
+    assert file.append(record("c", "none", '"q",\n', "k1"))
+    assert file.append(record("d", "none", ",x", "k2"))
+    assert not file.append(record("d", "none", ",x", "k2"))
+    for found in (file.read(), DecisionFile(path).read()):
+        assert [r["id"] for r in found.records] == ["x", "y", "c", "d"]
+        assert found.skipped[0].startswith(f"line 6 {reason}") or "\n" in line
+    assert path.read_bytes().startswith(before), "nothing is lost"
+
+
+def test_reports_skipped_lines_to_the_caller(path):
+    found = read(path, "id,decision,label\na,accept,cat\nb,acccept,dog\n")
+    assert found.by_row() == {0: ("accept", "cat")}
+    assert found.skipped == (
+        "line 3 has the decision 'acccept', which is none of accept, keep, other, none, clear",
+    )
+
+
+@pytest.mark.parametrize("length", [131_072, 131_073, 900_000])
+def test_every_decision_that_was_taken_can_be_read(path, length):
+    """Python's csv module stops at cells of 131,072 characters."""
+    file = DecisionFile(path)
+    for name in "abc":
+        long = record(name, "none", "x" * length, f"k{name}") | {"candidates": "y|" * length}
+        assert file.append(long)
+    assert [len(r["label"]) for r in DecisionFile(path).records()] == [length] * 3
+    assert read_records(path.read_bytes(), "it").skipped == []
+
+
+def test_a_decision_without_room_is_refused_before_it_is_written(path):
+    file = DecisionFile(path)
+    file.append(record("a"))
+    before = path.read_bytes()
+    with pytest.raises(DecisionError, match="was not saved: it takes 2097"):
+        file.append(record("b", label="x" * (20 << 20)))
+    assert path.read_bytes() == before
+    assert file.append(record("c"))
+
+
+def test_a_long_candidate_can_be_chosen():
+    rows = Rows(["a"], ["x" * 5000, "y"], [0, 2], [0, 1])
+    assert rows.refusal(record("a", "other", "x" * 5000)) == ""
+    assert "more than 1000 characters" in rows.refusal(record("a", "none", "z" * 1001))
+
+
+def test_lines_are_parsed_once(path, monkeypatch):
+    file, parsed = DecisionFile(path), []
+    real = decisions._as_record
+
+    def count(cells, head):
+        parsed.append(cells)
+        return real(cells, head)
+
+    monkeypatch.setattr(decisions, "_as_record", count)
+    for i in range(50):
+        assert file.append(record(str(i), key=f"k{i}"))
+        assert len(file.records()) == i + 1
+    assert len(parsed) == 50
+    other = DecisionFile(path)
+    other.append(record("50", key="k50"))
+    assert len(parsed) == 101, "another server reads it once, and its own line"
+    assert not file.append(record("50", key="k50"))
+    assert len(parsed) == 102
+    path.write_bytes(path.read_bytes().replace(b"7,accept,cat,t,,,k7", b"7,accept,cow,t,,,k7"))
+    assert [r["label"] for r in file.records()].count("cow") == 1, "changed by hand"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            TEXTS.map(lambda label: as_line(record("a", "none", label))),
+            st.text('a,"\n\r', max_size=9),
+            st.sampled_from([HEAD, "", "\n", '"', 'a,none,"x']),
+        ),
+        max_size=12,
+    )
+)
+def test_reading_bit_by_bit_is_reading_at_once(parts):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "decisions.csv")
+        path.write_text(HEAD)
+        file = DecisionFile(path)
+        for part in parts:
+            with path.open("ab") as stream:
+                stream.write(part.encode())
+            os.utime(path, ns=(1, len(path.read_bytes())))
+            assert file.read() == read_records(path.read_bytes(), "'decisions.csv'")
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_a_file_that_is_not_one_is_named(path, kind):
+    make_special(path, kind)
+    for use in (DecisionFile(path).records, lambda: DecisionFile(path).append(record())):
+        with pytest.raises(DecisionError, match=r"decisions.csv' is .*not opened"):
+            use()
+    with pytest.raises(DecisionError, match="not opened"):
+        read_decisions(path, classes=CLASSES, candidates=SETS)
 
 
 @pytest.mark.parametrize("room", [0, 7])
@@ -228,3 +352,13 @@ def test_the_file_of_a_run_is_read_by_the_next_whatever_labels_are_made_of(tmp_p
     saved = run.save(tmp_path / "run")
     again = rectify(table, candidates="y", separator=";").decide(saved / "decisions.csv")
     assert again.labels["label"][0] == "b|y"
+
+
+def test_a_run_reports_the_lines_that_it_skipped(tmp_path):
+    pytest.importorskip("pyarrow"), pytest.importorskip("skrub")
+    from appellate import rectify
+
+    table = {"n": list("abcdefghij"), "w": [0.0, 5.0] * 5, "y": ["a|b", "b"] * 5}
+    (tmp_path / "d.csv").write_text("id,decision,label\na,accept,a\nb,acept,b\n")
+    run = rectify(table, candidates="y", id="n", decisions=tmp_path / "d.csv")
+    assert [note for note in run.scores["notes"] if "Line 3 has the decision 'acept'" in note]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import http.client
 import json
 import socket
+import stat
 import threading
+import time
 
 import numpy as np
 import pytest
 
-from appellate.review import page_data, write_page
-from appellate.review.decisions import parse
-from appellate.review.server import DocketServer
+from appellate._files import WriteError
+from appellate.review import decisions, page_data, write_page
+from appellate.review.decisions import COLUMNS, as_line, parse
+from appellate.review.page import PageError, as_json, read_page
+from appellate.review.server import _MOST_CONNECTIONS, DocketServer
 from tests.review.dockets import make_docket
+from tests.test_files import SPECIAL, make_special
 
 pytest.importorskip("jinja2")
 NAMED = ["cat.png", "../pics/a #1%.png", "../notes.txt", "../pics/gone.png", "../pics/link.png"]
@@ -278,3 +284,194 @@ def test_two_folders_have_names_of_their_own(folder, tmp_path):
         with DocketServer(home, token=TOKEN) as server:
             pages.append(server.docket().page)
     assert pages[0] != pages[1]
+
+
+# -- folders of others, and strangers ----------------------------------------------------------
+
+
+def restart(folder):
+    with DocketServer(folder) as server:
+        return server.token
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SPECIAL if kind != "folder"])
+def test_a_token_that_is_not_a_file_is_made_again(folder, kind):
+    path = folder / ".appellate-token"
+    make_special(path, kind)
+    token = restart(folder)
+    assert stat.S_ISREG(path.lstat().st_mode)
+    assert path.read_text() == token == restart(folder)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(token) == 32
+    assert not [p.name for p in folder.glob(".appellate-token-*")]
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "owner"),
+    [
+        (b"x" * 32, 0o644, True),
+        (b"x" * 32, 0o600, False),
+        (b"short", 0o600, True),
+        (b"x" * 2000, 0o600, True),
+        (b"x" * 20 + b"\n" + b"y" * 20, 0o600, True),
+        (b"\xff" * 32, 0o600, True),
+    ],
+)
+def test_a_token_that_others_may_know_is_made_again(folder, content, mode, owner, monkeypatch):
+    path = folder / ".appellate-token"
+    path.write_bytes(content)
+    path.chmod(mode)
+    if not owner:
+        monkeypatch.setattr("appellate.review.server.is_own", lambda found: False)
+    token = restart(folder)
+    assert token.encode() not in content
+    assert path.read_text() == token
+
+
+def test_a_folder_as_token_is_named(folder):
+    (folder / ".appellate-token").mkdir()
+    with pytest.raises(WriteError, match="decisions cannot be saved"):
+        restart(folder)
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("appellate.review.server._read_token", lambda folder: "")
+    monkeypatch.setattr("appellate.review.server.os.open", refuse)
+    with pytest.raises(WriteError, match=r"cannot be saved in .*Read-only file system. Copy the"):
+        restart(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("127.0.0.1:{port}", 200),
+        ("LOCALHOST:{port}", 200),
+        ("[::1]:{port}", 200),
+        ("evil.example:{port}", 403),
+        ("evil.example", 403),
+        ("127.0.0.1", 403),
+        ("127.0.0.1:1", 403),
+        ("127.0.0.1:{port}.evil.example", 403),
+        ("", 403),
+    ],
+)
+def test_requests_to_another_host_are_refused(serving, name, status):
+    name = name.format(port=serving.server_address[1])
+    assert ask(serving, "/", Host=name)[0].status == status
+    if name:
+        assert ask(serving, "/", Origin=f"http://{name}")[0].status == status
+    posted = ask(serving, "/decisions", decision(key="k"), Host=name)[0]
+    assert posted.status == status
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "https://127.0.0.1", "http://evil.example", "http://["]
+)
+def test_requests_of_another_site_are_refused(serving, folder, origin):
+    assert ask(serving, "/decisions", decision(), Origin=origin)[0].status == 403
+    assert not (folder / "decisions.csv").exists()
+
+
+def test_on_all_addresses_the_one_that_was_reached_is_known(folder):
+    with serving_from(folder, host="0.0.0.0") as server:
+        port = server.server_address[1]
+        assert ask(server, "/", Host=f"127.0.0.1:{port}")[0].status == 200
+        assert ask(server, "/", Host=f"{socket.gethostname()}:{port}")[0].status == 200
+        assert ask(server, "/", Host=f"192.0.2.1:{port}")[0].status == 403
+
+
+def test_a_long_key_is_refused(serving, folder):
+    assert ask(serving, "/decisions", decision(key="k" * 201))[0].status == 400
+    assert not (folder / "decisions.csv").exists()
+    assert ask(serving, "/decisions", decision(key="k" * 200))[0].status == 200
+
+
+def put_data(folder, data):
+    text = (folder / "docket.html").read_text()
+    start = text.index(">", text.index('id="data"')) + 1
+    end = text.index("</script>", start)
+    (folder / "docket.html").write_text(text[:start] + as_json(data) + text[end:])
+
+
+PACKED = {"shape": [1], "type": "u1", "bytes": "AA=="}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, None) for name in ("starts", "labels", "ids", "table", "classes")),
+        *((name, 7) for name in ("starts", "labels", "ids", "table", "classes", "images")),
+        ("ids", ["x"]), ("ids", [1] * 12), ("classes", []), ("classes", [1, 2, 3]),
+        ("images", [1]), ("images", ["a\0.png"]), ("starts", PACKED), ("labels", PACKED),
+        ("starts", {**PACKED, "type": "O"}), ("starts", {**PACKED, "bytes": "%"}),
+        ("starts", {**PACKED, "shape": [10**12]}),
+    ],
+)  # fmt: skip
+def test_a_page_that_was_changed_is_named(folder, name, value):
+    data = read_page(folder / "docket.html")
+    data[name] = value
+    if value is None:
+        del data[name]
+    put_data(folder, data)
+    if name == "images" and isinstance(value, list) and value != [1]:
+        with serving_from(folder) as server:
+            assert ask(server, "/picture?a%00.png")[0].status == 404
+        return
+    with pytest.raises(PageError, match=r"docket.html' is damaged .*Write it again with rectify"):
+        DocketServer(folder)
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_a_page_that_is_not_a_file_is_named(folder, kind):
+    (folder / "docket.html").unlink()
+    make_special(folder / "docket.html", kind)
+    with pytest.raises(PageError, match=r"docket.html' is .*not opened"):
+        DocketServer(folder)
+
+
+def test_many_idle_connections_leave_room(serving):
+    before = threading.active_count()
+    with contextlib.ExitStack() as stack:
+        for _ in range(300):
+            idle = socket.create_connection(serving.server_address[:2], timeout=10)
+            stack.enter_context(idle)
+            idle.sendall(b"GET / HTTP/1.1\r\n")
+        assert ask(serving, "/decisions")[0].status == 200
+        assert threading.active_count() - before <= _MOST_CONNECTIONS
+
+
+@pytest.mark.parametrize(
+    "start", [b"GET / HT", b"POST /decisions HTTP/1.1\r\n{}Content-Length: 99\r\n\r\n"]
+)
+def test_a_request_has_to_arrive_in_time(serving, start, monkeypatch):
+    monkeypatch.setattr("appellate.review.server._SECONDS", 0.3)
+    host = f"Host: 127.0.0.1:{serving.server_address[1]}\r\n"
+    bearer = "Authorization: Bearer a%20secret%20of%20some%20length%3B\r\n"
+    start = start.replace(b"{}", (host + bearer).encode())
+    began = time.monotonic()
+    with socket.create_connection(serving.server_address[:2], timeout=10) as connection:
+        connection.sendall(start)
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() - began < 10:
+                connection.sendall(b"x")
+                time.sleep(0.05)
+    assert time.monotonic() - began < 5
+    assert ask(serving, "/")[0].status == 200
+
+
+def test_a_decision_costs_the_same_with_many_before_it(serving, folder, monkeypatch):
+    lines = "".join(as_line(decision(key=f"k{i}")) for i in range(20_000))
+    (folder / "decisions.csv").write_text(",".join(COLUMNS) + "\n" + lines)
+    assert ask(serving, "/decisions", decision(key="first"))[0].status == 200
+    parsed = []
+    monkeypatch.setattr(
+        "appellate.review.decisions._as_record",
+        lambda cells, head, real=decisions._as_record: parsed.append(1) or real(cells, head),
+    )
+    for i in range(20):
+        assert ask(serving, "/decisions", decision(key=f"new {i}"))[0].status == 200
+    assert len(parsed) == 20
+    assert len(json.loads(ask(serving, "/decisions")[1])) == 20_021

@@ -143,3 +143,30 @@ def test_pandas_in_pandas_out_polars_in_polars_out(tmp_path):
     file = write_table({"w": [1, 2]}, tmp_path / "a.parquet")
     for source in (file, {"w": [1, 2]}, [{"w": 1}, {"w": 2}]):
         assert isinstance(join(read_table(source), added), pd.DataFrame)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_formulas_behind_a_separator_are_defused(mark):
+    """A spreadsheet that separates by another character shows them as cells."""
+    texts = [
+        "x;=1+1;y",
+        "x,=1+1",
+        "x\t=1+1",
+        "a\n=1+1",
+        'x;"=1+1"',
+        "x;-cmd|' /C calc'!A0",
+        "x,+f(1)",
+    ]
+    stream = io.StringIO()
+    write_csv({"n": ["0"] * len(texts), "t": texts}, stream, delimiter=mark)
+    for other in ",;\t":
+        rows = csv.reader(io.StringIO(stream.getvalue(), newline=""), delimiter=other)
+        assert not [cell for row in rows for cell in row if cell.startswith(("=", "-cmd", "+f"))]
+
+
+def test_texts_without_formulas_stay_as_they_are():
+    texts = ["[0.5,-0.3]", "1;-2", "one\n- two\n- three", "hi,@me", "a,b", "x;'=1", "2024-01-05"]
+    stream = io.StringIO()
+    write_csv({"n": ["0"] * len(texts), "t": texts}, stream)
+    rows = list(csv.reader(io.StringIO(stream.getvalue(), newline="")))
+    assert [row[1] for row in rows[1:]] == texts

@@ -129,13 +129,14 @@ class RebuildingModel(Model):
         nearest = self.search.ask(X)[1]
         weights = rebuilding_weights(X, self.search.X, nearest)
         scores = np.zeros((len(X), self.n_labels), dtype=X.dtype)
-        for i in range(len(X)):
-            own, labels = np.asarray(X[i], dtype=np.float64), self.labels[nearest[i]]
-            length = own @ own
-            for label in np.unique(labels[weights[i] > 0]) if length > 0 else ():
-                share = labels == label
-                built = weights[i, share] @ self.search.X[nearest[i, share]]
-                scores[i, label] = 1 - np.sum((own - built) ** 2) / length
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses such rows
+            for i in range(len(X)):
+                own, labels = np.asarray(X[i], dtype=np.float64), self.labels[nearest[i]]
+                length = own @ own
+                for label in np.unique(labels[weights[i] > 0]) if length > 0 else ():
+                    share = labels == label
+                    built = weights[i, share] @ self.search.X[nearest[i, share]]
+                    scores[i, label] = 1 - np.sum((own - built) ** 2) / length
         return scores
 
 

@@ -89,7 +89,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success, 2 for a mistake of the user, 130 after Ctrl-C, 143 after SIGTERM.
+        0 for success; 1 if single runs of compare or reproduce failed, as it says, and the
+        tables show the others; 2 for a mistake of the user, 130 after Ctrl-C, 143 after SIGTERM.
         Anything else that goes wrong is ours, and raises. (If the reader of a pipe has gone,
         click exits with 1 and says nothing.)
     """

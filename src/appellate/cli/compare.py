@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from appellate.cli._options import STORE, check_run_options, run_options, table_options
-from appellate.cli._terminal import compute_runs, outside_errors, show_reports, user_errors
+from appellate.cli._terminal import (
+    UserError,
+    compute_runs,
+    outside_errors,
+    show_reports,
+    user_errors,
+)
 
 _EPILOG = """\b
 Examples:
@@ -66,6 +72,8 @@ def compare(
     rows whose prediction is among their candidates is compared instead of the accuracy. With
     them, a second table has the labels that training rows get, and how many wrong verdicts were
     corrected.
+
+    The exit code is 1 if a method failed on a split, or all did: the table shows what is left.
     """
     check_run_options(out, backend, scheduler)
     from appellate.experiments.methods import read_methods
@@ -79,6 +87,11 @@ def compare(
             del given["header"]  # which is for tables alone
         columns = {name: value for name, value in given.items() if value is not None}
         problem = load_own(data, scale=not no_scaling, **columns)
+        if problem.candidates.shape[1] < 2:
+            raise UserError(
+                f"'{data}': all rows have the same label, so there is nothing to compare. Name "
+                "the column of labels with --candidates."
+            )
         tables = make_comparison(problem, chosen)
     numbers = range(seed, seed + splits)
     runs = plan([problem.name], (m for table in tables for m in table.methods()), numbers)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from appellate.deep.sources import RunData
 
 Record = dict[str, Any]
-DOCKET = "docket.csv"
 SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Its accuracy means nothing."
 
 _EPILOG = """\b
@@ -214,7 +213,7 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
     from appellate.deep.processes import opened_group
 
     with user_errors():
-        record = runs.read_record(folder)
+        record = runs.read_run(folder)
         if record["results"] is not None:
             click.echo(f"the run in '{folder}' is finished already.", err=True)
             click.echo(_describe(record))
@@ -332,10 +331,10 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
     truth = None if data.truth is None else data.class_names[data.truth]
     with user_errors():
         docket = model.docket(truth=truth, output="docket").columns()
-        write_table(None, folder / DOCKET, added=docket, digits=6)
+        write_table(None, folder / runs.DOCKET, added=docket, digits=6)
         runs.finish(record, model, data, folder)
     click.echo(_describe(record))
-    names = [runs.RECORD, runs.MODEL, DOCKET, LOG, CHECKPOINT]
+    names = [runs.RECORD, runs.MODEL, runs.DOCKET, LOG, CHECKPOINT]
     names += ["tensorboard"] if (folder / "tensorboard").exists() else []
     click.echo(f"written: {', '.join(names)} in '{folder}'", err=True)
     return 0

@@ -75,7 +75,7 @@ def reproduce(
     """Run TABLE of the paper on the data sets at hand, and show ours beside its own.
 
     B and B-PLCP run on the same splits with the same seeds. Data sets that are not there are
-    named with the reason and left out.
+    named with the reason and left out. The exit code is 1 if single runs failed.
     """
     check_run_options(out, backend, scheduler)
     from appellate.experiments.reproduction import file_names, request, write_reports

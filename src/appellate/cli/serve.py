@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -28,28 +29,37 @@ def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -
     """Serve the docket page of DIR; decisions are appended to DIR/decisions.csv.
 
     Whoever has the address, with its token, can read and decide; nobody else can. The page is
-    served on this machine only, unless --host says otherwise. Of other files only the pictures
+    served on this machine only, unless --host says otherwise. Requests that name another host or
+    port are refused: forward the same port if you work over SSH. Of other files only the pictures
     that the page names are served.
     """
     from appellate import review
-    from appellate._files import finish_folder
+    from appellate._files import WriteError, finish_folder
+    from appellate.review.decisions import DecisionFile, say_skipped
 
-    finish_folder(folder)
-    if not (folder / "docket.html").is_file():
+    with user_errors():
+        finish_folder(folder)
+    if not os.path.lexists(folder / "docket.html"):
         raise UserError(f"'{folder}' has no docket.html. Name a folder that rectify wrote.")
     if token is not None and len(token) < 16:
         raise UserError("--token must have 16 characters or more, so that it cannot be guessed.")
 
+    file = folder / "decisions.csv"
+
     def ready(address: str) -> None:
-        say(f"{address}\ndecisions are saved in '{folder / 'decisions.csv'}'; Ctrl-C ends")
+        say(f"{address}\ndecisions are saved in '{file}'; Ctrl-C ends")
+        if skipped := DecisionFile(file).read().skipped:
+            say(f"'{file}' has lines that are skipped. {say_skipped(skipped)}", err=True)
         if browse:
             click.launch(address)
 
     with user_errors():
         try:
             review.serve(folder, host=host, port=port, token=token, ready=ready)
+        except WriteError:
+            raise
         except OSError as error:
             raise UserError(
                 f"cannot serve '{folder}' on {host}:{port}: {error.strerror or error}. Choose "
-                "another --port, or a folder that can be written."
+                "another --host or --port."
             ) from error

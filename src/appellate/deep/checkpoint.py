@@ -21,7 +21,14 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from appellate._files import whole_file, write_file
+from appellate._files import (
+    MemberError,
+    check_member,
+    check_members,
+    parse_json,
+    whole_file,
+    write_file,
+)
 from appellate.deep.processes import n_processes, rank
 from appellate.deep.settings import Record
 
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.jsonl"
+_BOARD = "tensorboard"
 _TENSOR, _PAIRS = "__tensor__", "__pairs__"
 
 
@@ -63,18 +71,50 @@ def load_tree(path: Path) -> dict[str, Any]:
     CheckpointError
         If it is damaged, or no file of ours.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file '{path}'.")
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(check_member(path.parent, path.name), framework="pt") as file:
             skeleton = (file.metadata() or {})["tree"]
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        tree: dict[str, Any] = _put_back(json.loads(skeleton), tensors)
-    except (SafetensorError, KeyError, ValueError) as error:
-        raise CheckpointError(
-            f"'{path}' is damaged or was not written by appellate ({error})."
-        ) from error
+        tree = _put_back(parse_json(skeleton), tensors)
+        if not isinstance(tree, dict):
+            raise TypeError("it holds no names")
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(f"there is no file '{path}'.") from None
+    except MemberError as error:
+        raise CheckpointError(str(error)) from error
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        raise _damaged(path, error) from error
     return tree
+
+
+def _damaged(path: Path, error: Exception) -> CheckpointError:
+    said = str(error).partition("\n")[0][:200]
+    return CheckpointError(
+        f"'{path}' is damaged or was not written by appellate ({type(error).__name__}: {said}). "
+        "Remove it to begin again, or get the folder again."
+    )
+
+
+def _check_state(trainer: Trainer) -> None:
+    """Raise an error if what was loaded cannot be the state of a run."""
+    epoch, n = trainer.epoch, len(trainer.trained)
+    places = type(epoch) is int and type(trainer.batch) is int and trainer.batch >= 0
+    if not places or not 0 <= epoch <= trainer.n_epochs:
+        raise ValueError(f"epoch {epoch} of {trainer.n_epochs}")
+    json.dumps(trainer.history, allow_nan=False)
+    if len(trainer.history) != epoch or not all(isinstance(r, dict) for r in trainer.history):
+        raise ValueError("the log does not fit the epochs")
+    if trainer.labels.shape != (n,) or trainer.labels.dtype != torch.int64:
+        raise ValueError("the labels do not fit the rows")
+    if any(value.dim() for value in trainer.sums.values()):
+        raise ValueError("a sum is no number")
+    kept = trainer.held_out
+    if kept is not None and not (type(kept.best_epoch) is int and 0 <= kept.best_epoch <= epoch):
+        raise ValueError(f"the best epoch is {kept.best_epoch}")
+    if kept is not None and kept.best is not None:
+        shapes = {name: value.shape for name, value in trainer.method.state_dict().items()}
+        if shapes != {name: value.shape for name, value in kept.best.items()}:
+            raise ValueError("the best epoch is of another network")
 
 
 def _take_out(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
@@ -130,6 +170,10 @@ class RunFolder:
         """Take up the run, and defer Ctrl-C and SIGTERM to the end of a step."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / CHECKPOINT
+        try:  # nothing is written through a link
+            check_members(self.folder, {LOG: "a file", CHECKPOINT: "a file", _BOARD: "a folder"})
+        except MemberError as error:
+            raise CheckpointError(str(error)) from error
         if path.exists():
             if not self.resume:
                 raise FileExistsError(
@@ -142,14 +186,20 @@ class RunFolder:
                     f"'{path}' belongs to a run with other data or settings. Name another "
                     "folder, or use the data and settings of that run."
                 )
-            trainer.load_state(tree["trainer"])
+            try:
+                trainer.load_state(tree["trainer"])
+                _check_state(trainer)
+            except Exception as error:  # whatever a changed file leads to
+                if "out of memory" in str(error):
+                    raise
+                raise _damaged(path, error) from error
         if rank() == 0:  # more may have been logged after the checkpoint
             lines = (json.dumps(record, allow_nan=False) + "\n" for record in trainer.history)
             write_file(self.folder / LOG, "".join(lines))
             if find_spec("tensorboard") is not None:
                 from torch.utils.tensorboard import SummaryWriter
 
-                board, step = self.folder / "tensorboard", len(trainer.history) + 1
+                board, step = self.folder / _BOARD, len(trainer.history) + 1
                 self._board = SummaryWriter(board, purge_step=step)
         before: dict[signal.Signals, Any] = {}
         if n_processes() == 1 and threading.current_thread() is threading.main_thread():

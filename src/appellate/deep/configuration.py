@@ -211,6 +211,7 @@ def make_classifier(
     ConfigurationError
         If a parameter is unknown or has a wrong value.
     """
+    check_word(method, METHODS, "there is no method")
     kind = getattr(import_module("appellate.deep"), METHODS[method])
     classifier: DeepClassifier = kind(random_state=random_state, warm_start=warm_start)
     for name, group in kind._groups.items():
@@ -312,6 +313,8 @@ def _read(name: str) -> dict[str, Any]:
         content = tomllib.loads(place.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"'{name}' is not valid TOML: {error}.") from error
+    except RecursionError as error:
+        raise ConfigurationError(f"'{name}' is nested too deeply.") from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"cannot read '{name}': {reason}.") from error

@@ -14,9 +14,10 @@ that is left of the run. `appellate deep` is these functions with a terminal aro
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
@@ -25,11 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._files import write_file
+from appellate._files import MemberError, check_members, read_json, read_member, write_file
 from appellate.candidates import CandidateSets
 from appellate.datasets.home import get_data_home
 from appellate.deep import configuration as configurations
-from appellate.deep.checkpoint import CHECKPOINT, LOG, load_tree
+from appellate.deep.checkpoint import CHECKPOINT, LOG, CheckpointError, load_tree
 from appellate.deep.configuration import Configuration
 from appellate.deep.estimator import DeepClassifier
 from appellate.deep.methods import weights
@@ -41,7 +42,34 @@ from appellate.io import load_model, save_model
 from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
 FORMAT, FORMAT_VERSION = "appellate-deep-run", 2
-RECORD, MODEL = "run.json", "model"
+RECORD, MODEL, DOCKET = "run.json", "model", "docket.csv"
+_LARGEST = 64 << 20  # bytes of a record or a log
+_NUMBER = (int, float)
+_SCORES: Record = {"rows": int, "accuracy": {"*": _NUMBER}}
+_COVERED: Record = {"covering_rate": _NUMBER, "approximated_accuracy": _NUMBER}
+# What a record has to hold, as far as it is used: types, lists of a type, tables. A name with "?"
+# may be None, "*" stands for any name.
+_SHAPE: Record = {
+    "title": str, "configuration": str, "method": str, "device": str,
+    "settings": {"n_epochs": int}, "changes": [str], "smoke": bool, "seed": int,
+    "data": {
+        "source": str, "home": str, "flip?": _NUMBER, "bag_size?": int, "rows": int,
+        "test_rows": int, "row_shape": [int], "class_names": [(str, int, float, bool)],
+    },
+    "candidates": {"sha256": str, "mean_size": _NUMBER, "singleton_share": _NUMBER},
+    "paper?": {"mean": _NUMBER, "deviation": _NUMBER},
+    "sessions": [{}],
+    "results?": {
+        "epoch": int, "n_epochs": int, "selected_by?": str, "head": str, "test?": _SCORES,
+        "training?": {
+            **_SCORES,
+            "appeals": dict.fromkeys(
+                ("overturned", "corrected", "broken", "wrong_verdicts", "right_verdicts"), int
+            ),
+        },
+        "candidates": _COVERED, "held_out?": {},
+    },
+}  # fmt: skip
 
 
 class RunError(ValueError):
@@ -186,12 +214,12 @@ def load_data(record: Record, home: Path | None = None) -> RunData:
 
 def check_new(folder: Path) -> None:
     """Refuse a folder that has a run in it."""
-    if not (folder / RECORD).exists():
-        if (folder / CHECKPOINT).exists():
+    if not os.path.lexists(folder / RECORD):
+        if os.path.lexists(folder / CHECKPOINT):
             raise RunError(f"'{folder}' holds the checkpoint of another run. Name another folder.")
         return
     kind, command = "a run that is not finished. Go on with it", resume_command(folder)
-    if read_record(folder)["results"] is not None:
+    if read_record(folder).get("results") is not None:
         kind, command = "a finished run. See it", command.replace("resume", "evaluate", 1)
     raise RunError(f"'{folder}' holds {kind}: {command}. Or name another folder.")
 
@@ -200,19 +228,62 @@ def read_record(folder: Path) -> Record:
     """Read the record of a run."""
     path = folder / RECORD
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(folder, RECORD, _LARGEST)
+        check_members(
+            folder, {MODEL: "a folder"} | dict.fromkeys((LOG, CHECKPOINT, DOCKET), "a file")
+        )
     except (FileNotFoundError, NotADirectoryError):
         raise RunError(
             f"'{folder}' holds no run: there is no {RECORD} in it. Begin one with "
             "appellate deep train."
         ) from None
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot read '{path}': {error}") from error
+    except MemberError as error:
+        raise RunError(str(error)) from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise RunError(f"'{path}' is no record of a deep run of appellate.")
-    if record.get("format_version", 0) > FORMAT_VERSION:
+    written = record.get("format_version", 0)
+    if not isinstance(written, int) or written > FORMAT_VERSION:
         raise RunError(f"'{path}' was written by a newer appellate; use that.")
     return record
+
+
+def read_run(folder: Path) -> Record:
+    """Read the record of a run to go on with it; one that lacks something is refused."""
+    record = read_record(folder)
+    if wrong := _find_wrong(record, _SHAPE):
+        raise RunError(
+            f"'{folder / RECORD}' is damaged: {wrong}. Get the folder again, or begin a new run."
+        )
+    return record
+
+
+def _find_wrong(value: Any, shape: Any, name: str = "it") -> str:
+    """Say what of a record is not as it should be; empty if all is."""
+    return next(_wrongs(value, shape, name), "")
+
+
+def _wrongs(value: Any, shape: Any, name: str) -> Iterator[str]:
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            yield f"{name} is not a table"
+            return
+        for key, inner in shape.items():
+            known = key.removesuffix("?")
+            if known == "*":
+                for each, found in value.items():
+                    yield from _wrongs(found, inner, f"{name}, {each}")
+            elif known not in value:
+                yield f"{name} has no {known}"
+            elif known == key or value[known] is not None:
+                yield from _wrongs(value[known], inner, known)
+    elif isinstance(shape, list):
+        if not isinstance(value, list):
+            yield f"{name} is not a list"
+            return
+        for each in value:
+            yield from _wrongs(each, shape[0], f"an entry of {name}")
+    elif not isinstance(value, shape) or (isinstance(value, bool) and shape in (int, _NUMBER)):
+        yield f"{name} is {str(value)[:50]!r}"
 
 
 def write_record(record: Record, folder: Path) -> None:
@@ -228,8 +299,8 @@ def resume_command(folder: Path) -> str:
 def count_epochs(folder: Path) -> int:
     """Count the epochs in the log of a run."""
     try:
-        return len((folder / LOG).read_text(encoding="utf-8").splitlines())
-    except OSError:
+        return len(read_member(folder, LOG, _LARGEST).splitlines())
+    except (OSError, MemberError):
         return 0
 
 
@@ -242,7 +313,7 @@ def train(record: Record, data: RunData, folder: str | Path, **run: Any) -> Deep
     Parameters
     ----------
     record : dict
-        Of `make_record` or `read_record`.
+        Of `make_record` or `read_run`.
     data : RunData
         Its data.
     folder : path
@@ -258,6 +329,8 @@ def train(record: Record, data: RunData, folder: str | Path, **run: Any) -> Deep
     """
     folder = Path(folder)
     model = make_model(record, folder=folder, **run)
+    if run.get("resume"):  # its record may have changed since it was tried out
+        configurations.try_out(model, data.X, len(data.class_names))
     if rank() == 0:
         versions = {name: version(name) for name in ("appellate", "torch", "numpy")}
         record["sessions"].append(
@@ -279,11 +352,18 @@ def train(record: Record, data: RunData, folder: str | Path, **run: Any) -> Deep
             f"cannot write into '{folder}': {error.strerror or error}. Make room, then go on: "
             f"{resume_command(folder)}"
         ) from error
-    except RuntimeError as error:
-        if "out of memory" not in str(error):
+    except (ValueError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        if "out of memory" in str(error):
+            raise RunError(
+                "the device has not enough memory. Try batch_size=64 or another device."
+            ) from error
+        if not run.get("resume"):
             raise
         raise RunError(
-            "the device has not enough memory. Try batch_size=64 or another device."
+            f"the run in '{folder}' cannot go on ({type(error).__name__}: {str(error)[:200]}). If "
+            f"its checkpoint was changed, remove '{CHECKPOINT}' to begin again."
         ) from error
     return model
 
@@ -305,14 +385,23 @@ def evaluate(folder: Path, home: Path | None = None) -> Record:
     The model is that of the last epoch, or of the one that was selected without the truth;
     never of the best test epoch.
     """
-    record = read_record(folder)
+    record = read_run(folder)
     if record["results"] is None:
         done, total = count_epochs(folder), record["settings"]["n_epochs"]
         raise RunError(
             f"the run in '{folder}' is not finished ({done} of {total} epochs). Go on with it: "
             f"{resume_command(folder)}"
         )
-    record["results"] = measure(load_model(folder / MODEL), load_data(record, home), folder)
+    model, data = load_model(folder / MODEL), load_data(record, home)
+    try:
+        record["results"] = measure(model, data, folder)
+    except (RunError, CheckpointError, OSError, MemoryError):
+        raise
+    except Exception as error:  # whatever a changed model or checkpoint leads to
+        raise RunError(
+            f"the model in '{folder}' does not work on its data ({type(error).__name__}: "
+            f"{str(error)[:200]}). Its files are damaged: get the folder again."
+        ) from error
     return record
 
 

@@ -115,10 +115,11 @@ def read_run(folder: str, record: Record) -> DeepRun | None:
         settings = _effective(method, record["settings"])
         name = re.split(r"[\\/]", data["source"])[-1]  # a file may lie elsewhere now
         name += f", bags of {data['bag_size']}" if data.get("bag_size") else ""
-        key: tuple[Any, ...] = name, data["rows"], data["test_rows"]
+        key: tuple[Any, ...] = name, int(data["rows"]), int(data["test_rows"])
         key = key if data["source"] in NAMES else (*key, digest)
-        made = key, data["flip"], settings, int(record["seed"]), digest
-        chosen = results["head"], results["selected_by"]
+        flip = None if data["flip"] is None else float(data["flip"])
+        made = key, flip, settings, int(record["seed"]), str(digest)
+        chosen = str(results["head"]), results["selected_by"]
         run = DeepRun(folder, method, *made, *chosen, accuracies, bool(record["smoke"]))
     except KeyError as error:
         raise DeepTableError(f"the record of '{folder}' has no {error}: it is damaged.") from error

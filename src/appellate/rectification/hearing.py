@@ -33,7 +33,7 @@ from appellate.numerics.memory import represent
 from appellate.plcp import PLCPClassifier
 from appellate.rectification.case import LARGE, Case, Step, is_file, nobody
 from appellate.review import Decisions, page_data, read_decisions
-from appellate.review.decisions import as_file, check_kind
+from appellate.review.decisions import as_file, check_kind, say_skipped
 from appellate.tables import read_table
 from appellate.testimony import TestimonyClassifier, crowd_posterior
 from appellate.testimony.people import share_interval
@@ -454,6 +454,8 @@ def score(hearing: Hearing) -> dict[str, Any]:
             f"decisions on {review.decisions.unknown} other ids, which the table does not have, "
             "count for nothing."
         )
+    if review is not None and review.decisions.skipped:
+        notes.append(f"decisions were skipped: {say_skipped(review.decisions.skipped)}")
     for name in rivals if known else ():
         if accuracy[name] > accuracy["rectified"]:
             both = f"{accuracy[name]:.3f} right, against {accuracy['rectified']:.3f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import unicodedata
 import warnings
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from appellate._files import finish_folder
+from appellate._files import check_member, finish_folder, read_json
 from appellate.notes import NoteWarning, tell
 from appellate.rectification.case import LARGEST, Embedder, add_vectors, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
@@ -25,6 +24,7 @@ NO_MODEL = (
     "this run learned from people's answers alone: it has labels, but no model for new rows. Give "
     "rectify columns or embeddings to learn from."
 )
+_LARGEST_DOCUMENT = 1 << 30
 _OPTIONS = {"text": "text_model", "picture": "image_model"}
 
 
@@ -78,8 +78,8 @@ def predict(
 def read_document(folder: Path) -> dict[str, Any] | None:
     """Return what ``run.json`` of a folder holds; None if it is no run."""
     try:
-        document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        document = read_json(folder, "run.json", _LARGEST_DOCUMENT)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     ours = isinstance(document, dict) and {"settings", "scores"} <= document.keys()
     return document if ours else None
@@ -92,9 +92,9 @@ def open_model(folder: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     home = Path(folder)
     finish_folder(home)
     if read_document(home) is not None:
-        if not (home / "model").is_dir():
+        if not os.path.lexists(home / "model"):
             raise ValueError(NO_MODEL)
-        home = home / "model"
+        home = check_member(home, "model", "a folder")
     meta, model = read_meta(home), load_model(home)
     if "features" not in meta:
         raise ValueError(f"'{folder}' was not written by rectify; load it in Python.")

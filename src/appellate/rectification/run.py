@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from appellate._files import check_writable, finish_folder, whole_folder, write_file
+from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import tell
@@ -52,6 +52,9 @@ FILES = (
     "suggestions.jsonl", "docket.csv", "docket.parquet", "docket.html", "suggested.csv",
     "annotators.csv", "model", "run.json",
 )  # fmt: skip
+_READ = {"model": "a folder"} | dict.fromkeys(
+    ("rectified.parquet", "docket.parquet", "suggested.csv", "annotators.csv"), "a file"
+)
 DECISIONS = "decisions.csv"
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
@@ -522,7 +525,7 @@ class Rectification:
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
-        if hearing.review is not None and not (target / DECISIONS).exists():
+        if hearing.review is not None and not os.path.lexists(target / DECISIONS):
             write_file(target / DECISIONS, decisions_csv(hearing))
         return target
 
@@ -594,6 +597,7 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     document = read_document(home)
     if document is None:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
+    check_members(home, _READ)
     settings, model, people = document["settings"], home / "model", home / "annotators.csv"
     table, index = read_table(home / "rectified.parquet"), saved_index(home / "rectified.parquet")
     labels = _beside(table, settings, {})

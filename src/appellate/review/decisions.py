@@ -15,29 +15,35 @@ data        hash of the table, as the reviewer saw it
 key         names the decision, so that one that is sent twice is kept once
 ==========  =======================================================================
 
-The first three are needed, so that a file can be written by hand.
+The first three are needed, so that a file can be written by hand. A line that cannot be read is
+skipped and reported with its number; the other lines count, and the file keeps it as it is.
 """
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
-import json
 import os
 import re
+import stat
 import threading
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._files import write_file
-from appellate._text import neutralize, restore
+from appellate._files import (
+    MemberError,
+    check_members,
+    parse_json,
+    read_member,
+    write_file,
+)
+from appellate._text import SHOWN, neutralize, restore
 from appellate.candidates import CandidateSets
 from appellate.candidates.names import listing
 from appellate.docket import free_separator
@@ -54,6 +60,9 @@ _NEEDED = COLUMNS[:3]
 #: Accept the appeal, keep the verdict, choose another candidate, none of these, take back.
 KINDS = ("accept", "keep", "other", "none", "clear")
 _LONGEST = 1000  # characters of a label that a reviewer names
+_LARGEST_LINE = 16 << 20  # bytes of one decision
+_LARGEST = 1 << 30  # bytes of a file of decisions
+_BREAK = re.compile(rb"\r\n|\n|\r")
 
 Record = dict[str, str]
 
@@ -112,8 +121,8 @@ class Rows:
             )
         if kind == "none" and label in inside:
             return f"{label!r} is a candidate of {name!r}: decide 'other', not 'none'."
-        if len(label) > _LONGEST:
-            return f"the label of {name!r} has more than {_LONGEST} characters."
+        if kind == "none" and len(label) > _LONGEST:
+            return f"the new label of {name!r} has more than {_LONGEST} characters. Shorten it."
         if not self.named and record.get("data") and self.data not in ("", record["data"]):
             why = "it was made on another version of the table"
         elif not self.named and seen and seen != self.separator.join(inside):
@@ -125,9 +134,13 @@ class Rows:
             "mean another row. Name a column of row names (id), or use the table as it was."
         )
 
-    def check(self, records: Iterable[Record], source: str) -> Decisions:
+    def check(
+        self, records: Iterable[Record], source: str, skipped: Sequence[str] = ()
+    ) -> Decisions:
         """Return the latest decision on every row that has one, or raise a `DecisionError`."""
         latest = {record["id"]: record for record in records}
+        if not latest and skipped:
+            raise DecisionError(f"{source}: no line can be read. {say_skipped(skipped)}")
         if not latest:
             raise DecisionError(f"{source} has no decisions. Decide on some rows first.")
         for record in (known := [r for r in latest.values() if r["id"] in self.places]):
@@ -147,6 +160,7 @@ class Rows:
             np.array([codes.get(r["label"], -1) for r in kept], dtype=np.intp),
             [r["label"] for r in kept],
             len(latest) - len(known),
+            tuple(skipped),
         )
 
 
@@ -169,6 +183,8 @@ class Decisions:
         The label as a text; empty where a reviewer said none and named no other.
     unknown : int
         Decisions on ids that the table does not have.
+    skipped : tuple of str
+        Lines of the file that could not be read: the number of each, and why.
 
     Examples
     --------
@@ -185,6 +201,7 @@ class Decisions:
     labels: NDArray[np.intp]
     names: list[str]
     unknown: int = 0
+    skipped: tuple[str, ...] = ()
 
     def apply(self, sets: CandidateSets) -> tuple[CandidateSets, NDArray[np.bool_]]:
         """Return sets with one candidate for every decided row, and which rows to train on."""
@@ -234,7 +251,8 @@ def read_decisions(
     Raises
     ------
     DecisionError
-        If the file is none of decisions, or decides what cannot be.
+        If the file is none of decisions, has no line that can be read, or decides what cannot
+        be. Single lines that cannot be read are in `Decisions.skipped`.
 
     Examples
     --------
@@ -255,7 +273,13 @@ def read_decisions(
     rows = Rows(names, list(map(str, classes)), starts, labels.tolist(), data)
     if not isinstance(path, (str, os.PathLike)):
         return rows.check(path, "the decisions")
-    return rows.check(parse(_content(Path(path)), f"'{path}'"), f"'{path}'")
+    place = Path(path)
+    try:
+        content = read_member(place.parent, place.name, _LARGEST)
+    except MemberError as error:
+        raise DecisionError(str(error)) from error
+    found = read_records(content, f"'{path}'")
+    return rows.check(found.records, f"'{path}'", found.skipped)
 
 
 # -- the file -----------------------------------------------------------------------------
@@ -271,20 +295,48 @@ class DecisionFile:
 
     Notes
     -----
-    A decision that `append` took is on disk. One that could not be written whole leaves the
-    file as it was. A file that a spreadsheet saved in its own way is read as it is, and written
-    anew in ours, with every cell, before the first decision is added; one that cannot be read
-    is refused and never touched. Several threads and processes may append to one file.
+    A decision that `append` took is on disk and can be read again. One that could not be written
+    whole leaves the file as it was. Lines that cannot be read stay where they are. A file that a
+    spreadsheet saved in its own way is read as it is, and written again in our form, with every
+    cell, before the first decision is added; if not all of its lines can be read, it is not
+    touched. Several threads and processes may append to one file.
+
+    The file is parsed once. Later only the lines are parsed that were added, as long as the part
+    before them has not changed.
     """
+
+    _stamp: tuple[int, ...]
+    _records: list[Record]
+    _skipped: list[str]
+    _keys: set[str]
+    _head: list[str]
+    _ours: bool  # a line can be added to the file as it is
+    _whole: bool  # the last line has its end
+    # Up to `_end`, of the check sum `_sum`, all lines are good and are not parsed again: so many
+    # records (`_settled`) and line breaks.
+    _end: int
+    _sum: int
+    _settled: int
+    _breaks: int
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
+        self._forget()
 
     def records(self) -> list[Record]:
         """Return all decisions, the earliest first."""
+        return self.read().records
+
+    def read(self) -> Parsed:
+        """Return all decisions, and what lines had to be skipped."""
         with self._lock:
-            return self._read()[0]
+            try:
+                with self._open(os.O_RDONLY) as handle:
+                    self._refresh(handle)
+            except FileNotFoundError:
+                self._forget()
+            return Parsed(list(self._records), list(self._skipped))
 
     def append(self, record: Mapping[str, str]) -> bool:
         """Add a decision; False if it is there already, by its key.
@@ -292,133 +344,328 @@ class DecisionFile:
         Raises
         ------
         DecisionError
-            If the file cannot be read.
+            If the file cannot be read, or the decision could not be read again.
         OSError
             If the decision cannot be written.
         """
-        with self._lock, self._open() as handle:
-            records, ours = self._read()
+        with self._lock, self._open(os.O_RDWR | os.O_APPEND | os.O_CREAT) as handle:
+            self._refresh(handle)
             key = record.get("key")
-            if key and any(each.get("key") == key for each in records):
+            late = self._records[self._settled :]
+            if key and (key in self._keys or any(each.get("key") == key for each in late)):
                 return False
-            if not ours:  # written anew; further columns of the user's stay, at the end
-                write_file(self.path, as_file([*records, record]))
+            if not self._ours:  # written again; further columns of the user's stay, at the end
+                self._rewrite(record)
                 return True
             size = os.fstat(handle).st_size
-            rest = (as_line(record) if size else _HEAD + as_line(record)).encode()
-            try:
-                while rest:
-                    written = os.write(handle, rest)
-                    if not written:
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    rest = rest[written:]
-                os.fsync(handle)
-            except OSError:
-                os.ftruncate(handle, size)
-                raise
+            line = as_line(record, self._head[len(COLUMNS) :]).encode()
+            start = b"" if self._whole else b"\n"  # a killed server left half a line
+            start = start if size else _HEAD.encode()
+            again = self._read_back(record, line, size)
+            _write(handle, start + line, size)
+            if self._whole and self._end == size:
+                self._settle([again], start + line)
+                self._stamp = _stamp(os.fstat(handle))
         return True
 
-    def _read(self) -> tuple[list[Record], bool]:
-        """Return all decisions, and whether a line can be added to the file as it is."""
-        try:
-            content = _content(self.path)
-        except FileNotFoundError:
-            content = b""
-        records = parse(content, f"'{self.path.name}'") if content else []
-        ours = content.startswith(_HEAD.encode()) and content.endswith(b"\n")
-        return records, ours or not content
+    def _rewrite(self, record: Mapping[str, str]) -> None:
+        if self._skipped:
+            raise DecisionError(
+                f"'{self.path.name}' has lines that cannot be read and would be lost. "
+                f"{say_skipped(self._skipped)} Correct or remove these lines."
+            )
+        write_file(self.path, as_file([*self._records, record]))
+        self._forget()
+
+    def _read_back(self, record: Mapping[str, str], line: bytes, size: int) -> _Line:
+        """Read a line before it is written; refuse a decision that could not be read again."""
+        fits = len(line) <= _LARGEST_LINE and size + len(line) <= _LARGEST
+        found = list(_lines(_Form(line, self._head, b",", 0), 1)) if fits else []
+        meant = {name: str(record.get(name, "") or "") for name in COLUMNS}
+        again = found[0].record if len(found) == 1 else None
+        if again is not None and meant.items() <= again.items():
+            return found[0]
+        reason = "it could not be read again" if fits else f"it takes {len(line)} bytes, too many"
+        raise DecisionError(f"the decision on {meant['id'][:50]!r} was not saved: {reason}.")
+
+    # -- what is known of the file ------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Know nothing of the file: it is parsed from its start the next time."""
+        self._stamp, self._head = (), list(COLUMNS)
+        self._records, self._skipped, self._keys = [], [], set()
+        self._ours = self._whole = True
+        self._end = self._sum = self._settled = self._breaks = 0
+
+    def _refresh(self, handle: int) -> None:
+        """Parse what was added to the file since it was looked at; all of it if it changed."""
+        found = os.fstat(handle)
+        if _stamp(found) == self._stamp:
+            return
+        if found.st_size > _LARGEST:
+            raise DecisionError(
+                f"'{self.path.name}' is larger than {_LARGEST} bytes. Move it away, and keep it."
+            )
+        with open(os.dup(handle), "rb") as stream:
+            stream.seek(0)
+            content = stream.read()
+        if not (self._end and zlib.crc32(content[: self._end]) == self._sum):
+            self._forget()
+            form = _find_form(content, f"'{self.path.name}'") if content else None
+            self._ours = form is None or (form.content == content and form.is_ours)
+            if form is not None and not self._ours:
+                self._records, self._skipped = read_records(content, f"'{self.path.name}'")
+                self._stamp = _stamp(found)
+                return
+            if form is not None:
+                self._head, self._end = form.head, form.start
+                self._sum, self._breaks = zlib.crc32(content[: form.start]), 1
+        del self._records[self._settled :]
+        self._skipped = []
+        form = _Form(content, self._head, b",", self._end)
+        lines = list(_lines(form, self._breaks + 1))
+        good = next((i for i, line in enumerate(lines) if line.record is None), len(lines))
+        if lines and good == len(lines) and not content.endswith(b"\n"):
+            good -= 1  # it may be half a line
+        self._settle(lines[:good], content[self._end : lines[good - 1].end] if good else b"")
+        self._records += [line.record for line in lines[good:] if line.record is not None]
+        self._skipped = [line.reason for line in lines[good:] if line.record is None]
+        self._whole = not content or content.endswith(b"\n")
+        self._stamp = _stamp(found)
+
+    def _settle(self, lines: Sequence[_Line], content: bytes) -> None:
+        """Take lines for good: they are not parsed again."""
+        records = [line.record for line in lines if line.record is not None]
+        self._records[self._settled :] = records
+        self._keys.update(record["key"] for record in records if record.get("key"))
+        self._settled += len(records)
+        self._end += len(content)
+        self._sum = zlib.crc32(content, self._sum)
+        self._breaks += len(_BREAK.findall(content))
 
     @contextmanager
-    def _open(self) -> Iterator[int]:
-        """Open the file for appending, alone among the processes that do so."""
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    def _open(self, flags: int) -> Iterator[int]:
+        """Open the file, alone among the processes that append to it."""
+        careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        writing = flags != os.O_RDONLY
         while True:
-            handle = os.open(self.path, flags, 0o666)
             try:
+                check_members(self.path.parent, {self.path.name: "a file"})
+            except MemberError as error:
+                raise DecisionError(str(error)) from error
+            handle = os.open(self.path, flags | careful | getattr(os, "O_BINARY", 0), 0o666)
+            try:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    continue  # it was replaced, and is refused now
                 if fcntl is not None:
-                    fcntl.flock(handle, fcntl.LOCK_EX)
+                    fcntl.flock(handle, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
                 # Another process may have put a new file in the place of the one we waited for.
-                if os.path.samestat(os.fstat(handle), os.stat(self.path)):
+                if os.path.samestat(os.fstat(handle), os.lstat(self.path)):
                     yield handle
                     return
             finally:
                 os.close(handle)
 
 
-def parse(content: bytes, source: str) -> list[Record]:
-    """Read the records of a file of decisions, all of it or nothing.
+def _write(handle: int, content: bytes, size: int) -> None:
+    """Add to a file of a size, on disk at the end; all of it or nothing."""
+    rest = content
+    try:
+        while rest:
+            written = os.write(handle, rest)
+            if not written:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            rest = rest[written:]
+        os.fsync(handle)
+    except OSError:
+        os.ftruncate(handle, size)
+        raise
 
-    A last line without its end, in a file of ours, is left out if it cannot be read: a server
-    was killed while it wrote it, and never said that it had.
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+# -- lines ----------------------------------------------------------------------------------
+
+
+class Parsed(NamedTuple):
+    """The decisions of a file, and what lines had to be skipped: the number of each, and why."""
+
+    records: list[Record]
+    skipped: list[str]
+
+
+class _Form(NamedTuple):
+    """How a file is written: its text in UTF-8, columns, separator, where its lines begin."""
+
+    content: bytes
+    head: list[str]
+    mark: bytes  # empty for JSON lines
+    start: int
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a line can be added to the file as it is."""
+        return self.mark == b"," and self.head[: len(COLUMNS)] == list(COLUMNS)
+
+
+class _Line(NamedTuple):
+    """What a line of a file says; where it stands; why it says nothing."""
+
+    start: int
+    end: int
+    record: Record | None
+    reason: str = ""
+
+
+def say_skipped(skipped: Sequence[str]) -> str:
+    """Tell in one text which lines were skipped, and why."""
+    rest = len(skipped) - SHOWN
+    more = f" And {rest} more." if rest > 0 else ""
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in skipped[:SHOWN]) + more
+
+
+def parse(content: bytes, source: str) -> list[Record]:
+    """Return the decisions of a file; see `read_records`."""
+    return read_records(content, source).records
+
+
+def read_records(content: bytes, source: str) -> Parsed:
+    """Read a file of decisions; lines that cannot be read are skipped and told.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    source : str
+        What messages call it.
+
+    Returns
+    -------
+    Parsed
+        The decisions, the earliest first, and the skipped lines.
 
     Raises
     ------
     DecisionError
-        With the line that cannot be read.
+        If it is no file of decisions.
     """
-    try:
-        return _parse(content, source)
-    except DecisionError:
-        whole, end, torn = content.rpartition(b"\n")
-        if not torn or not content.startswith(_HEAD.encode()):
-            raise
-        return _parse(whole + end, source)
+    form = _find_form(content, source)
+    lines = list(_lines(form, 2) if form.mark else _json_lines(form.content))
+    return Parsed(
+        [line.record for line in lines if line.record is not None],
+        [line.reason for line in lines if line.record is None],
+    )
 
 
-def _parse(content: bytes, source: str) -> list[Record]:
-    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    try:
-        text = content.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError:
-        raise DecisionError(
-            f"{source} is not written in UTF-8. Save it as 'CSV UTF-8' and try again."
-        ) from None
-    # Old spreadsheets end lines by a carriage return alone.
-    text = text if "\n" in text else text.replace("\r", "\n")
-    records: list[Record] = []
-    if text.lstrip().startswith("{"):
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
-            where = f"{source}, line {number}"
+def _find_form(content: bytes, source: str) -> _Form:
+    """Find out how a file is written, by its first bytes and its first line."""
+    for start, encoding in _MARKS_OF_ENCODINGS.items():
+        if content.startswith(start):
             try:
-                found = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                content = content.decode(encoding).encode()
+            except UnicodeError:
                 raise DecisionError(
-                    f"{where} is no JSON: {error}. Mend the line, or remove it."
+                    f"{source} is not written in UTF-8. Save it as 'CSV UTF-8' and try again."
                 ) from None
-            if not isinstance(found, dict) or not set(_NEEDED) <= set(found):
-                raise DecisionError(f"{where} has no {', '.join(_NEEDED)}. Mend it, or remove it.")
-            texts = {str(name): "" if v is None else str(v) for name, v in found.items()}
-            records.append(check_kind(texts, where))
-        return records
-    first = text.partition("\n")[0].rstrip("\r").replace("\r", " ")
-    heads = {d: [name.strip().lower() for name in next(csv.reader([first], delimiter=d), [])]
-             for d in ",;\t"}  # fmt: skip
-    mark = next((d for d, head in heads.items() if set(_NEEDED) <= set(head)), None)
-    if mark is None:
-        raise DecisionError(
-            f"{source} is no file of decisions: its first line lacks the columns "
-            f"{', '.join(_NEEDED)}. Export one from the docket page."
-        )
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-    try:
-        head = [name.strip() for name in next(reader)]
+            break
+    if b"\n" not in content:  # old spreadsheets end lines by a carriage return alone
+        content = content.replace(b"\r", b"\n")
+    if content.lstrip().startswith(b"{"):
+        return _Form(content, [], b"", 0)
+    for mark in (b",", b";", b"\t"):
+        cells, end = _cells(content, 0, mark, _CELL) or ([], 0)
+        head = [cell.decode("utf-8", "replace").strip() for cell in cells]
         head = [name.lower() if name.lower() in COLUMNS else name for name in head]
-        for cells in filter(any, reader):
-            where = f"{source}, line {reader.line_num}"
-            if len(cells) != len(head):
-                raise DecisionError(
-                    f"{where} has {len(cells)} cells, but the head of the file has {len(head)}. "
-                    "Mend the line, or remove it."
-                )
-            record = dict(zip(head, map(restore, cells), strict=True))
-            records.append(check_kind(record, where))
-    except csv.Error as error:
-        raise DecisionError(
-            f"{source}, line {reader.line_num}: {error}. Mend the line, or remove it."
-        ) from error
-    return records
+        if set(_NEEDED) <= set(head):
+            return _Form(content, head, mark, end)
+    raise DecisionError(
+        f"{source} is no file of decisions: its first line lacks the columns "
+        f"{', '.join(_NEEDED)}. Export one from the docket page."
+    )
+
+
+_MARKS_OF_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+# A cell in quotation marks, or one without; ours has none within.
+_CELL, _OUR_CELL = (
+    {
+        mark: re.compile(
+            rb'(?:"([^"]*+(?:""[^"]*+)*+)"|((?!")[^%b%b\r\n]*+))(%b|\r\n|\n|\r|\Z)'
+            % (mark, within, mark)
+        )
+        for mark in (b",", b";", b"\t")
+    }
+    for within in (b"", b'"')
+)
+
+
+def _cells(
+    content: bytes, at: int, mark: bytes, pattern: Mapping[bytes, re.Pattern[bytes]]
+) -> tuple[list[bytes], int] | None:
+    """Return the cells of the line that begins at a place, and its end; None if it is torn."""
+    cells = []
+    while found := pattern[mark].match(content, at):
+        quoted, plain, end = found.groups()
+        cells.append(plain if quoted is None else quoted.replace(b'""', b'"'))
+        at = found.end()
+        if end != mark:
+            return cells, at
+    return None
+
+
+def _lines(form: _Form, number: int) -> Iterator[_Line]:
+    """Yield what every line of CSV says; after a bad one go on at the next line break."""
+    content, at = form.content, form.start
+    pattern = _OUR_CELL if form.is_ours else _CELL
+    while at < len(content):
+        cells, end = _cells(content, at, form.mark, pattern) or (None, at)
+        if cells is None or any(cells):
+            record, reason = _as_record(cells, form.head)
+            if record is None:
+                found = _BREAK.search(content, at)
+                end, reason = found.end() if found else len(content), f"line {number} {reason}"
+            yield _Line(at, end, record, reason)
+        number += len(_BREAK.findall(content, at, end))
+        at = end
+
+
+def _as_record(cells: list[bytes] | None, head: list[str]) -> tuple[Record | None, str]:
+    """Return the decision that cells make, or why they make none."""
+    if cells is None:
+        return None, "has a quotation mark that is not closed"
+    if len(cells) != len(head):
+        return None, f"has {len(cells)} cells, but the head of the file has {len(head)}"
+    try:
+        texts = [restore(cell.decode()) for cell in cells]
+    except UnicodeDecodeError:
+        return None, "is not written in UTF-8"
+    return _of_a_kind(dict(zip(head, texts, strict=True)))
+
+
+def _of_a_kind(record: Record) -> tuple[Record | None, str]:
+    kind = record["decision"]
+    if kind in KINDS:
+        return record, ""
+    return None, f"has the decision {kind[:50]!r}, which is none of {', '.join(KINDS)}"
+
+
+def _json_lines(content: bytes) -> Iterator[_Line]:
+    """Yield what every line of JSON says."""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found = parse_json(line)
+        except ValueError as error:
+            record, reason = None, f"is no JSON: {error}"
+        else:
+            if isinstance(found, dict) and set(_NEEDED) <= set(found):
+                texts = {str(name): "" if v is None else str(v) for name, v in found.items()}
+                record, reason = _of_a_kind(texts)
+            else:
+                record, reason = None, f"has no {', '.join(_NEEDED)}"
+        yield _Line(0, 0, record, f"line {number} {reason}" if reason else "")
 
 
 def check_kind(record: Record, where: str) -> Record:
@@ -428,16 +675,6 @@ def check_kind(record: Record, where: str) -> Record:
             f"{where}: the decision {record['decision']!r} is none of {', '.join(KINDS)}."
         )
     return record
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise DecisionError(f"'{path}' cannot be read: {error.strerror or error}.") from error
 
 
 # -- cells --------------------------------------------------------------------------------

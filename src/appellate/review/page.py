@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate._files import write_file
+from appellate._files import MemberError, parse_json, read_member, write_file
 from appellate._palette import DARK, LIGHT, as_css
 from appellate._text import import_extra
 from appellate.candidates.names import is_missing, scalars
@@ -34,6 +34,7 @@ OPTIONAL = (
 _ARRAYS = ("neighbors", "votes", "suspicion", "outside", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
 SUSPECT = 0.5  # a suspicion from here on makes a row suspected
+_LARGEST_PAGE = 1 << 30
 _N_BINS = 20
 _N_LISTED = 12  # labels and changes in the summary; the others are summed up in words
 _LEVELS, _ROUND_LEVELS = 10_000, 255  # of confidences in the page, and of those of the rounds
@@ -420,12 +421,14 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     PageError
-        If the file is no such page, or one of another version.
+        If the file is no such page, or one of another version; a link is not followed.
     """
-    finder = _Finder()
-    finder.feed(Path(path).read_text(encoding="utf-8"))
+    finder, place = _Finder(), Path(path)
     try:
-        data = json.loads("".join(finder.found))
+        finder.feed(read_member(place.parent, place.name, _LARGEST_PAGE).decode("utf-8"))
+        data = parse_json("".join(finder.found))
+    except MemberError as error:
+        raise PageError(str(error)) from error
     except ValueError:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:

@@ -9,8 +9,11 @@ import mimetypes
 import os
 import secrets
 import socket
+import stat
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
@@ -19,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
+from appellate._files import MemberError, WriteError, is_own, read_member
 from appellate.review.decisions import COLUMNS, KINDS, DecisionError, DecisionFile, Rows
 from appellate.review.page import PageError, read_page, render_page, unpack
 
@@ -27,6 +31,10 @@ __all__ = ["DocketServer", "serve"]
 PAGE, DECISIONS, _TOKEN = "docket.html", "decisions.csv", ".appellate-token"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
 _LARGEST_BODY = 1 << 20
+_LONGEST_KEY, _SHORTEST_TOKEN = 200, 16
+_MOST_CONNECTIONS = 64
+_SECONDS = 20.0  # within which a request has to arrive
+_BUSY = b"HTTP/1.0 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 def serve(
@@ -82,12 +90,14 @@ class DocketServer(ThreadingHTTPServer):
     def __init__(
         self, folder: Path, host: str = "127.0.0.1", port: int = 0, token: str | None = None
     ) -> None:
-        self.folder = folder.resolve(strict=True)
+        self.folder, self.host = folder.resolve(strict=True), host
         self.token = token or _kept_token(self.folder)
         self.decisions = DecisionFile(self.folder / DECISIONS)
         self._lock = threading.Lock()
         self._read: _Docket | None = None
-        self.decisions.records()
+        self._waiting: dict[Any, float] = {}  # connections whose request has not arrived, since
+        self._places = threading.Lock(), threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self.decisions.read()
         self.docket()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Handler)
@@ -102,17 +112,27 @@ class DocketServer(ThreadingHTTPServer):
         """Return the page, read again when it was written anew."""
         path = self.folder / PAGE
         with self._lock:
-            found = path.stat()
+            found = path.lstat()
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             if self._read is None or self._read.stamp != stamp:
                 data = read_page(path)
                 name = hashlib.sha256(str(self.folder).encode("utf-8", "surrogateescape"))
                 server = {"endpoint": "decisions", "token": self.token,
                           "folder": name.hexdigest()[:16]}  # fmt: skip
-                starts, labels = (unpack(data[key]).tolist() for key in ("starts", "labels"))
-                rows = Rows(data["ids"], data["classes"], starts, labels, data["table"])
-                images = frozenset(filter(None, data.get("images") or ()))
-                self._read = _Docket(stamp, render_page(data, server).encode(), rows, images)
+                try:
+                    rows, images = (
+                        _find_rows(data),
+                        frozenset(filter(None, data.get("images") or ())),
+                    )
+                    page = render_page(data, server).encode()
+                except ImportError:
+                    raise
+                except Exception as error:  # whatever a changed page leads to
+                    raise PageError(
+                        f"'{path}' is damaged ({type(error).__name__}: {error}). Write it again "
+                        "with rectify."
+                    ) from error
+                self._read = _Docket(stamp, page, rows, images)
             return self._read
 
     def decide(self, record: dict[str, str]) -> None:
@@ -143,8 +163,93 @@ class DocketServer(ThreadingHTTPServer):
             return None
         return file if file.is_file() and file.suffix.lower() in _PICTURES else None
 
+    # -- connections --------------------------------------------------------------------
+
+    def is_own_host(self, host: str, reached: str) -> bool:
+        """Tell whether a request names this server: `reached` is the address that it came to.
+
+        A page of another site whose name was made to point here names that site instead.
+        """
+        names = {"localhost", "127.0.0.1", "[::1]", self.host, socket.gethostname(), reached}
+        port = int(self.server_address[1])
+        allowed = {f"[{n}]" if ":" in n and n[0] != "[" else n for n in map(str.lower, names)}
+        exact = {f"{name}:{port}" for name in allowed} | (allowed if port == 80 else set())
+        return host.lower() in exact
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread; of too many connections those end whose request does not come."""
+        lock, places = self._places
+        if not places.acquire(blocking=False):
+            with lock:
+                oldest = min(self._waiting, key=self._waiting.__getitem__, default=None)
+            if oldest is not None:
+                self._hang_up([oldest])
+            if oldest is None or not places.acquire(timeout=1):
+                with suppress(OSError):
+                    request.settimeout(0)
+                    request.sendall(_BUSY)
+                self.shutdown_request(request)
+                return
+        with lock:
+            self._waiting[request] = time.monotonic()
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread could be started
+            self._leave(request)
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer one connection, and make room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._leave(request)
+
+    def has_arrived(self, request: Any) -> None:
+        """Note that a request is here: no deadline any more."""
+        with self._places[0]:
+            self._waiting.pop(request, None)
+
+    def _leave(self, request: Any) -> None:
+        self.has_arrived(request)
+        self._places[1].release()
+
+    def service_actions(self) -> None:
+        """End connections whose request does not arrive in time; called twice a second."""
+        now = time.monotonic()
+        with self._places[0]:
+            late = [each for each, since in self._waiting.items() if now - since > _SECONDS]
+        self._hang_up(late)
+
+    def _hang_up(self, requests: Iterable[Any]) -> None:
+        for each in requests:
+            self.has_arrived(each)
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing when a browser has gone away."""
+
+
+def _find_rows(data: Mapping[str, Any]) -> Rows:
+    """Return the rows of a page, or raise any error if it does not say them as it should."""
+    ids, classes, table = data["ids"], data["classes"], data["table"]
+    starts, labels = (unpack(data[key]) for key in ("starts", "labels"))
+    texts = [*(ids or ()), *classes, *filter(None, data.get("images") or ()), table]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("names are not texts")
+    n = len(starts) - 1
+    fits = (
+        n >= 0
+        and starts[0] == 0
+        and starts[-1] == len(labels)
+        and (starts[1:] >= starts[:-1]).all()
+    )
+    if not fits or (ids is not None and len(ids) != n):
+        raise ValueError("rows and candidates do not fit together")
+    if len(labels) and not 0 <= labels.min() <= labels.max() < len(classes):
+        raise ValueError("candidates are not among the labels")
+    return Rows(ids, classes, starts.tolist(), labels.tolist(), table)
 
 
 class _Refused(Exception):
@@ -184,8 +289,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
+    def _check_host(self) -> None:
+        """Refuse requests that another site has sent, or that were meant for another one."""
+        reached = str(self.connection.getsockname()[0])
+        hosts = self.headers.get_all("Host") or [""]
+        origin = self.headers.get("Origin")
+        named = [*hosts, *([] if origin is None else [origin.removeprefix("http://")])]
+        if len(hosts) > 1 or not all(self.server.is_own_host(each, reached) for each in named):
+            raise _Refused(
+                HTTPStatus.FORBIDDEN, "open the address that the server printed, with its port"
+            )
+
     def _route(self, split: SplitResult) -> None:
+        self._check_host()
         posted = self.command == "POST"
+        if not posted:
+            self.server.has_arrived(self.connection)
         given = parse_qs(split.query).get("token")
         if not posted and given and self._is_token(given[0]):
             self._enter()
@@ -194,7 +313,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif posted:
             if self.path != "/decisions":
                 raise _Refused(HTTPStatus.NOT_FOUND, "decisions are posted to /decisions")
-            self.server.decide(self._record())
+            record = self._record()
+            self.server.has_arrived(self.connection)
+            self.server.decide(record)
             self._answer(b"{}", "application/json")
         elif split.path in ("/", f"/{PAGE}"):
             self._answer(self.server.docket().page, "text/html; charset=utf-8")
@@ -224,6 +345,10 @@ class _Handler(BaseHTTPRequestHandler):
             if not isinstance(text, str) or "\0" in text:
                 raise _Refused(HTTPStatus.BAD_REQUEST, "a decision is made of texts")
             text.encode()  # a lone surrogate is none
+        if len(texts["key"]) > _LONGEST_KEY:
+            raise _Refused(
+                HTTPStatus.BAD_REQUEST, f"the key has more than {_LONGEST_KEY} characters"
+            )
         return texts | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
 
     # -- who may come in ----------------------------------------------------------------
@@ -286,12 +411,39 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _kept_token(folder: Path) -> str:
-    """Return the token of a folder, which only its owner can read; make it at the first time."""
-    path = folder / _TOKEN
+    """Return the token of a folder, which only its owner can read; make one if there is none.
+
+    A token that others could have read or chosen is replaced.
+    """
+    token, stage = secrets.token_urlsafe(24), folder / f"{_TOKEN}-{secrets.token_hex(4)}"
     try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(24))
-    except FileExistsError:
-        pass
-    kept = path.read_text(encoding="utf-8").strip()
-    return kept if len(kept) >= 16 else secrets.token_urlsafe(24)
+        while True:
+            if kept := _read_token(folder):
+                return kept
+            there = os.path.lexists(folder / _TOKEN)
+            with open(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(token)
+            if there or not hasattr(os, "link"):
+                os.replace(stage, folder / _TOKEN)  # a link in its place is not followed
+                return token
+            with suppress(FileExistsError):  # another server was faster: take its token
+                os.link(stage, folder / _TOKEN)
+            stage.unlink()
+    except OSError as error:
+        with suppress(OSError):
+            stage.unlink()
+        raise WriteError(
+            f"decisions cannot be saved in '{folder}': {error.strerror or error}. Copy the folder "
+            "to a place that you can write to, and serve the copy."
+        ) from error
+
+
+def _read_token(folder: Path) -> str:
+    """Return the token that was kept; empty if there is none that is secret."""
+    try:
+        found = os.lstat(folder / _TOKEN)
+        kept = read_member(folder, _TOKEN, 1000).decode("ascii").strip()
+    except (FileNotFoundError, MemberError, UnicodeDecodeError):
+        return ""
+    private = os.name == "nt" or (is_own(found) and not stat.S_IMODE(found.st_mode) & 0o077)
+    return kept if private and len(kept) >= _SHORTEST_TOKEN and kept.isprintable() else ""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         contributions,
         feature_kinds,
         features,
-        find_readings,
+        find_column_readings,
         make_encoder,
     )
     from appellate.tables.vectors import embed_pictures, embed_texts
@@ -50,7 +50,7 @@ __all__ = [
     "embed_texts",
     "feature_kinds",
     "features",
-    "find_readings",
+    "find_column_readings",
     "find_roles",
     "find_tool",
     "join",

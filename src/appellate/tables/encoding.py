@@ -197,8 +197,8 @@ def features(
     rows : ndarray of int, default=None
         Rows to take, such as `Labels.first` of a long table; all by default.
     readings : mapping of str to ColumnReading, default=None
-        How the columns were read when a model was fitted, see `find_column_readings`: every cell is
-        then read by itself, whatever the others are, and is missing if it cannot be read. By
+        How the columns were read when a model was fitted, see `find_column_readings`: every cell
+        is then read by itself, whatever the others are, and is missing if it cannot be read. By
         default this is found from the cells.
     largest : float, default=inf
         Numbers of this size and more are refused.
@@ -369,8 +369,8 @@ def make_encoder(
     random_state : int or None, default=0
         Of the reduction of texts.
     readings : mapping of str to ColumnReading, default=None
-        How cells were read, see `find_column_readings`. A frame whose cells are still texts is then
-        encoded as if `features` had read them in this way.
+        How cells were read, see `find_column_readings`. A frame whose cells are still texts is
+        then encoded as if `features` had read them in this way.
     missing : sequence of str, default=()
         Texts that stand for an empty cell, beside `readings`.
 

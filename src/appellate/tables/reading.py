@@ -36,6 +36,7 @@ from appellate._text import did_you_mean, install
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, is_text, name_rows, name_some, restore
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
+from appellate.tables.workbooks import look_through
 
 Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
 
@@ -893,6 +894,7 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None, header: s
         name = names[sheet or 0] if not isinstance(sheet, str) else sheet
         if name not in names:
             raise TableError(f"{table.source} has no sheet {name!r}. It has {name_some(names)}.")
+        odd = look_through(content, name, table.source)
         opened = book.get_sheet_by_name(name)
         first, rows = (opened.start or (0, 0))[0] + 1, opened.to_python()
     except (python_calamine.CalamineError, IndexError, OSError) as error:
@@ -911,7 +913,8 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None, header: s
         for column in zip(*rows[titled:], strict=True)
     ]
     others = [each for each in names if each != name]
-    notes = (f"sheet {name!r} is read; there are also {name_some(others)}.",) if others else ()
+    said = f"sheet {name!r} is read; there are also {name_some(others)}."
+    notes = (said, *odd) if others else odd
     numbered = dict(enumerate(columns or [[]] * len(titles)))  # titles may come twice
     data = _from_columns(table.source, numbered).rename_columns(titles)
     return replace(table, data=data, sheet=name, notes=notes, lines=lines)

@@ -14,6 +14,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from appellate._files import whole_file
+from appellate._text import defuse
 from appellate.tables.cells import TableError, as_text, neutralize
 from appellate.tables.reading import Table, read_table
 
@@ -251,7 +252,8 @@ def write_csv(
 ) -> list[str]:
     """Write a table as CSV to an open file or the standard output.
 
-    Texts that a spreadsheet would run get an apostrophe, which `read_table` takes away again.
+    Texts that a spreadsheet would run get an apostrophe, which `read_table` takes away again. A
+    formula within a text, behind a comma, semicolon, tab or line break, gets one that stays.
 
     Parameters
     ----------
@@ -282,12 +284,12 @@ def write_csv(
         if any("|" in as_text(each) for value in lists for each in value):
             values = [value and json.dumps(value, ensure_ascii=False) for value in values]
         is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        columns[name] = [as_text(v) if is_number else neutralize(as_text(v)) for v in values]
+        columns[name] = [as_text(v) if is_number else _safe(as_text(v)) for v in values]
     beside = _beside(table, added, digits)
     for name, values in beside.items():
         texts = map(as_text, values)
         comma = table.decimal == "," and all(isinstance(v, (float, int)) for v in values)
-        columns[name] = [t.replace(".", ",") if comma else neutralize(t) for t in texts]
+        columns[name] = [t.replace(".", ",") if comma else _safe(t) for t in texts]
     # Lines end with a line feed, yet csv quotes carriage returns: some Pythons would not. NUL,
     # which no text file may hold, is written as its picture.
     lines: Any = SimpleNamespace(
@@ -295,6 +297,10 @@ def write_csv(
     )
     mark = delimiter or table.delimiter
     writer = csv.writer(lines, delimiter=mark, lineterminator="\r\n")
-    writer.writerow([neutralize(name) for name in columns])
+    writer.writerow([_safe(name) for name in columns])
     writer.writerows(zip(*columns.values(), strict=True))
     return list(beside)
+
+
+def _safe(text: str) -> str:
+    return neutralize(defuse(text))
