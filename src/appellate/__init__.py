@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from appellate.candidates import as_answers as as_answers
     from appellate.candidates import as_candidates as as_candidates
     from appellate.jury import JuryClassifier as JuryClassifier
+    from appellate.notes import NoteWarning as NoteWarning
     from appellate.numerics.kernels import GaussianKernel as GaussianKernel
     from appellate.numerics.kernels import LinearKernel as LinearKernel
     from appellate.numerics.sources import ParquetRows as ParquetRows
@@ -48,6 +49,7 @@ _HOMES = {
     "JuryClassifier": "jury",
     "LALOClassifier": "bases.lalo",
     "LinearKernel": "numerics.kernels",
+    "NoteWarning": "notes",
     "PLCLClassifier": "bases.plcl",
     "PLCPClassifier": "plcp",
     "PLECOCClassifier": "bases.ecoc",
