@@ -249,13 +249,28 @@ def read_decisions(
     >>> found.by_row()
     {0: ('other', 'dog'), 1: ('none', 'cow')}
     """
+    rows = rows_of(classes, candidates, ids, data)
+    if not isinstance(path, (str, os.PathLike)):
+        return rows.check(path, "the decisions")
+    return rows.check(read_records(path), f"'{path}'")
+
+
+def rows_of(
+    classes: Sequence[Any],
+    candidates: NDArray[np.bool_],
+    ids: Sequence[Any] | None = None,
+    data: str = "",
+) -> Rows:
+    """Return the rows that can be decided on; see `read_decisions`."""
     owner, labels = np.nonzero(candidates)
     starts = np.searchsorted(owner, np.arange(len(candidates) + 1)).tolist()
     names = None if ids is None else list(map(str, ids))
-    rows = Rows(names, list(map(str, classes)), starts, labels.tolist(), data)
-    if not isinstance(path, (str, os.PathLike)):
-        return rows.check(path, "the decisions")
-    return rows.check(parse(_content(Path(path)), f"'{path}'"), f"'{path}'")
+    return Rows(names, list(map(str, classes)), starts, labels.tolist(), data)
+
+
+def read_records(path: str | os.PathLike[str]) -> list[Record]:
+    """Return the decisions of a file as they are written, the earliest first."""
+    return parse(_content(Path(path)), f"'{path}'")
 
 
 # -- the file -----------------------------------------------------------------------------
