@@ -12,6 +12,7 @@ import appellate
 from appellate.review.page import read_page, unpack
 from appellate.review.server import DocketServer
 from tests.cli.tables import read_rows
+from tests.review.dockets import shown
 from tests.test_rectification import NAMES, make_crowd, make_table
 
 pd = pytest.importorskip("pandas")
@@ -95,29 +96,6 @@ def saved(tmp_path_factory):
         return made[name]
 
     return make
-
-
-def shown(page):
-    """What a page says of its rows, by name: label, confidence in 1/10000, outcome."""
-    parts = ("starts", "labels", "after", "history", "outcome")
-    starts, labels, after, history, outcome = (unpack(page[part]) for part in parts)
-    blocks = [(starts, labels, after)]
-    if "outside" in page:
-        blocks.append(tuple(unpack(page["outside"][p]) for p in ("starts", "labels", "after")))
-    found = {}
-    for i, name in enumerate(page["ids"] or map(str, range(page["n"]))):
-        if str(i) in page["decisions"]:
-            _, label = page["decisions"][str(i)]
-            found[name] = (label, 10_000, "reviewed") if label else ("", None, "excluded")
-            continue
-        label = history[-1][i]
-        shares = {
-            int(block[1][e]): int(block[2][e])
-            for block in blocks
-            for e in range(block[0][i], block[0][i + 1])
-        }
-        found[name] = (page["classes"][label], shares[label], page["outcomes"][outcome[i]])
-    return found
 
 
 @pytest.mark.parametrize("name", RUNS)

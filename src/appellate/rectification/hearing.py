@@ -31,8 +31,8 @@ from appellate.numerics.kernels import GaussianKernel, read_kernel
 from appellate.numerics.memory import represent
 from appellate.plcp import PLCPClassifier
 from appellate.rectification.case import LARGE, Case, Step, is_file, nobody
-from appellate.review import Decisions, page_data
-from appellate.review.decisions import Record, as_file, check_kind, read_records, rows_of
+from appellate.review import Decisions, page_data, read_decisions
+from appellate.review.decisions import Record, as_file, check_kind
 from appellate.tables import Table, read_table
 from appellate.tables.cells import as_label, as_number, as_text, name_some
 from appellate.testimony import TestimonyClassifier, crowd_posterior
@@ -288,8 +288,8 @@ class Hearing:
     review : Review or None
         What reviewers decided.
     appealed : bool
-        Whether the labels were decided twice: there are none but the first labels where the
-        answers alone decide.
+        Whether the labels were decided twice. If the answers alone decide, the first labels are
+        the final ones.
     reviewed : dict of int to (str, str)
         Kind and label of every decision by item; the label is empty where none is true.
     neighbors : ndarray of int, shape (n, k), or None
@@ -317,7 +317,7 @@ class Hearing:
     def __post_init__(self) -> None:
         case, docket, rows = self.case, self.docket, self.rows
         self.reviewed = {} if self.review is None else self.review.decisions.by_row()
-        self.appealed = case.method != "testimony" or bool(self.signal)
+        self.appealed = case.method != "testimony" or case.X is not None
         self.neighbors: NDArray[Any] | None = None
         if rows is not None:
             if len(rows) > _MANY and rows.shape[1] > _COMPONENTS:
@@ -502,37 +502,38 @@ def take_decisions(
     These are a data frame of decisions, or labels by name. Also return what the user should know
     of how they were read.
     """
-    rows = rows_of(
-        case.classes.tolist(),
-        case.reviewable,
-        None if case.labels.ids is None else case.names,
-        case.data,
-    )
+    options: dict[str, Any] = {
+        "classes": case.classes.tolist(),
+        "candidates": case.reviewable,
+        "ids": None if case.labels.ids is None else case.names,
+        "data": case.data,
+    }
+    notes: list[str] = []
     if isinstance(decisions, (str, os.PathLike)):
         if not Path(decisions).exists():
             raise ValueError(
                 f"there is no file '{os.fspath(decisions)}'. Decide on some rows first."
             )
-        records, notes = _spell(case, read_records(decisions))
-        return rows.check(records, f"'{decisions}'"), notes
+        found = read_decisions(decisions, **options, spell=lambda them: _spell(case, them, notes))
+        return found, notes
     skipped: list[str] = []
     if isinstance(decisions, Mapping) and not {*_NEEDED} <= decisions.keys():
         written = _records_of(case, decisions, skipped)
     else:
         written = _records_in(read_table(decisions))
-    records, notes = _spell(case, written)
+    records = _spell(case, written, notes)
     if skipped:
         notes.append(
             f"decisions without a label are skipped: {name_some(skipped)}. {_HOW_TO_EXCLUDE}"
         )
-    found = rows.check(records, "the decisions")
+    found = read_decisions(records, **options)
     anew = {record["id"] for record in records}
     kept = [
         {"id": case.names[i], "decision": kind, "label": label}
         for i, (kind, label) in (before.reviewed if before else {}).items()
         if case.names[i] not in anew
     ]
-    return rows.check([*kept, *records], "the decisions") if kept else found, notes
+    return read_decisions([*kept, *records], **options) if kept else found, notes
 
 
 def _records_in(table: Table) -> list[Record]:
@@ -588,8 +589,8 @@ def _find_class(case: Case, label: str | None) -> str:
     return label
 
 
-def _spell(case: Case, records: Iterable[Record]) -> tuple[list[Record], list[str]]:
-    """Return decisions with their labels spelled as those of the table, and notes on them."""
+def _spell(case: Case, records: Iterable[Record], notes: list[str]) -> list[Record]:
+    """Return decisions with their labels spelled as those of the table; add notes on them."""
     spelled, known, rows = [], {*case.classes.tolist()}, {n: i for i, n in enumerate(case.names)}
     respelled: dict[str, str] = {}
     new: dict[str, int] = {}
@@ -603,17 +604,17 @@ def _spell(case: Case, records: Iterable[Record]) -> tuple[list[Record], list[st
         if label and label not in known and kind != "clear":
             new[label] = new.get(label, 0) + 1
         spelled.append({**record, "decision": kind, "label": label})
-    notes = [
-        f"decisions: the label {name_some([written])} is read as {name_some([label])}."
-        for written, label in respelled.items()
-    ]
+    for written, label in respelled.items():
+        notes.append(
+            f"decisions: the label {name_some([written])} is read as {name_some([label])}."
+        )
     for label, count in new.items():
         notes.append(
             f"decisions: the table has no label {name_some([label])}."
             f"{did_you_mean(label, case.classes.tolist())} It is taken as a new label of {count} "
             f"item{'' if count == 1 else 's'}."
         )
-    return spelled, notes
+    return spelled
 
 
 def find_integers(case: Case) -> tuple[str, ...]:

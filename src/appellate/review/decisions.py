@@ -27,7 +27,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,6 +208,7 @@ def read_decisions(
     candidates: NDArray[np.bool_],
     ids: Sequence[Any] | None = None,
     data: str = "",
+    spell: Callable[[list[Record]], list[Record]] | None = None,
 ) -> Decisions:
     r"""Read a file of decisions and check it against the rows that it decides.
 
@@ -225,6 +226,9 @@ def read_decisions(
         on another version of the table, or with other candidates, is refused.
     data : str, default=""
         Hash of the table.
+    spell : callable, default=None
+        Changes the decisions of a file before they are checked, so that their labels are spelled
+        as those of the table.
 
     Returns
     -------
@@ -249,28 +253,14 @@ def read_decisions(
     >>> found.by_row()
     {0: ('other', 'dog'), 1: ('none', 'cow')}
     """
-    rows = rows_of(classes, candidates, ids, data)
-    if not isinstance(path, (str, os.PathLike)):
-        return rows.check(path, "the decisions")
-    return rows.check(read_records(path), f"'{path}'")
-
-
-def rows_of(
-    classes: Sequence[Any],
-    candidates: NDArray[np.bool_],
-    ids: Sequence[Any] | None = None,
-    data: str = "",
-) -> Rows:
-    """Return the rows that can be decided on; see `read_decisions`."""
     owner, labels = np.nonzero(candidates)
     starts = np.searchsorted(owner, np.arange(len(candidates) + 1)).tolist()
     names = None if ids is None else list(map(str, ids))
-    return Rows(names, list(map(str, classes)), starts, labels.tolist(), data)
-
-
-def read_records(path: str | os.PathLike[str]) -> list[Record]:
-    """Return the decisions of a file as they are written, the earliest first."""
-    return parse(_content(Path(path)), f"'{path}'")
+    rows = Rows(names, list(map(str, classes)), starts, labels.tolist(), data)
+    if not isinstance(path, (str, os.PathLike)):
+        return rows.check(path, "the decisions")
+    records = parse(_content(Path(path)), f"'{path}'")
+    return rows.check(records if spell is None else spell(records), f"'{path}'")
 
 
 # -- the file -----------------------------------------------------------------------------
