@@ -29,6 +29,9 @@ WORDS = {
 KINDS = np.array(list(WORDS))
 
 
+quiet = pytest.mark.filterwarnings("ignore::appellate.NoteWarning")  # the notes do not matter
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("APPELLATE_CACHE_HOME", str(tmp_path / "cache"))
@@ -75,6 +78,7 @@ def read_sentences(n, seed):
     return texts[some], parts[some]
 
 
+@quiet
 @pytest.mark.parametrize("seed", [100, 101])
 def test_text_beats_three_lines_of_scikit_learn(seed):
     r = np.random.default_rng(seed)
@@ -93,6 +97,7 @@ def test_text_beats_three_lines_of_scikit_learn(seed):
     assert np.mean(labels == truth[new]) >= np.mean(rival.predict(texts[new]) == truth[new])
 
 
+@quiet
 def test_numbers_and_text_together_beat_either():
     r = np.random.default_rng(100)
     texts, truth = read_sentences(400, 100)
@@ -136,6 +141,7 @@ def make_passengers(n=200):
     )
 
 
+@quiet
 def test_a_table_of_passengers():
     frame = make_passengers()
     run = appellate.rectify(frame, truth="truth")
@@ -195,12 +201,14 @@ def test_features_that_say_nothing_are_not_believed(seed, tmp_path):
     truth = r.choice(KINDS, 200, p=[0.6, 0.3, 0.1])
     frame = pd.DataFrame(r.normal(size=(200, 4)), columns=list("abcd"))
     frame["maybe"] = draw_sets(r, truth)
-    run = appellate.rectify(frame, candidates="maybe")
+    with pytest.warns(appellate.NoteWarning, match="^the features"):
+        run = appellate.rectify(frame, candidates="maybe")
     assert run.scores["signal"] is False
     assert run.model is None
     assert run.scores["notes"][0].startswith("the features do not inform the labels")
     assert run.scores["notes"][0] in run.summary()
-    informed = appellate.rectify(frame, candidates="maybe", method="jury")
+    with pytest.warns(appellate.NoteWarning, match="^the features"):
+        informed = appellate.rectify(frame, candidates="maybe", method="jury")
     assert np.mean(run.labels["label"] == truth) >= np.mean(informed.labels["label"] == truth)
     folder = run.save(tmp_path / "run")
     assert json.loads((folder / "run.json").read_text())["scores"]["signal"] is False
@@ -209,12 +217,14 @@ def test_features_that_say_nothing_are_not_believed(seed, tmp_path):
     assert run.decide({"0": "praise"}).labels["label"][0] == "praise"
 
 
+@quiet
 def test_a_few_rows_are_no_reason_to_give_up():
     frame = pd.DataFrame({"a": range(20), "maybe": ["x|y", "x", "y", "y"] * 5})
     run = appellate.rectify(frame, candidates="maybe", features="a")
     assert run.model is not None
 
 
+@quiet
 def test_informative_features_are_believed():
     r = np.random.default_rng(4)
     truth = r.choice(KINDS, 200)
@@ -231,12 +241,14 @@ def test_answers_without_any_feature():
         for i in range(20)
         for j in range(3)
     ]
-    run = appellate.rectify(rows, long="task,label,worker")
+    with pytest.warns(appellate.NoteWarning, match="the answers alone decide"):
+        run = appellate.rectify(rows, long="task,label,worker")
     assert len(run.docket) == 20
     assert run.model is None
     assert run.importance() == {}
 
 
+@quiet
 def test_what_columns_contribute_is_in_the_run(tmp_path):
     folder = appellate.rectify(make_passengers(), truth="truth").save(tmp_path / "run")
     features = json.loads((folder / "run.json").read_text())["settings"]["features"]
@@ -265,6 +277,7 @@ class Means:
         return [np.asarray(picture).mean(axis=(0, 1)) for picture in pictures]
 
 
+@quiet
 def test_models_of_prose_and_pictures_beside_numbers(tmp_path):
     image = pytest.importorskip("PIL.Image")
     r = np.random.default_rng(5)
@@ -305,6 +318,7 @@ def test_models_of_prose_and_pictures_beside_numbers(tmp_path):
                 text_model=other)  # fmt: skip
 
 
+@quiet
 def test_a_picture_whose_name_is_too_long_is_not_there(tmp_path):
     image = pytest.importorskip("PIL.Image")
     for i in range(1, 30):
@@ -312,7 +326,8 @@ def test_a_picture_whose_name_is_too_long_is_not_there(tmp_path):
     names = ["n" * 300, *(f"{i}.png" for i in range(1, 30))]
     frame = pd.DataFrame({"photo": names, "maybe": ["a", "a|b", "b"] * 10})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", image="photo")
+    with pytest.warns(appellate.NoteWarning, match="1 of 30 pictures are not learned from"):
+        run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", image="photo")
     assert "1 of 30 picture files do not exist" in " ".join(run.settings["notes"])
 
 
@@ -339,9 +354,11 @@ def make_tasks(n=40):
     return tasks
 
 
+@quiet
 def test_from_label_studio_and_back(tmp_path):
     (tmp_path / "tasks.json").write_text(json.dumps(make_tasks()))
-    run = appellate.rectify(tmp_path / "tasks.json")
+    with pytest.warns(appellate.NoteWarning, match="read as an export of Label Studio"):
+        run = appellate.rectify(tmp_path / "tasks.json")
     assert run.settings["method"] == "testimony"
     folder = run.save(tmp_path / "run")
     made = json.loads((folder / "suggestions.json").read_text())

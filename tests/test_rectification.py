@@ -9,7 +9,7 @@ import pytest
 from sklearn.svm import SVC
 
 import appellate
-from appellate import SoftLabelClassifier
+from appellate import NoteWarning, SoftLabelClassifier
 from appellate.numerics.work import Work
 from appellate.rectification.case import Case
 from appellate.rectification.hearing import with_time
@@ -21,6 +21,12 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("skops")
 pytest.importorskip("jinja2")
 NAMES = np.array(["cat", "cow", "dog"])
+quiet = pytest.mark.filterwarnings("ignore::appellate.NoteWarning")  # the notes do not matter
+
+
+def exclude(*ids):
+    """Decisions that no label of these items is true."""
+    return pd.DataFrame({"id": ids, "decision": "none", "label": ""})
 
 
 def make_table(n=80, seed=0):
@@ -103,6 +109,7 @@ def test_every_kind_of_table_means_the_same(kind, plain, tmp_path):
         assert type(other.labels) is type(other.docket) is type(source)
 
 
+@quiet
 def test_a_run_that_is_saved_is_the_run(plain, tmp_path):
     table, _ = make_table()
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -115,13 +122,13 @@ def test_a_run_that_is_saved_is_the_run(plain, tmp_path):
     assert same.suggest(7)["id"].tolist() == run.suggest(7)["id"].tolist()
     again, first = (each.predict(table, proba=True) for each in (same, run))
     pd.testing.assert_frame_equal(again, first)
-    decided, expected = (each.decide({"i3": None}) for each in (same, run))
+    decided, expected = (each.decide(exclude("i3")) for each in (same, run))
     assert decided.labels["label"].tolist() == expected.labels["label"].tolist()
     with pytest.raises(ValueError, match="holds no run"):
         appellate.load(tmp_path)
     (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text().replace("i3,", "j3,"))
     with pytest.raises(ValueError, match="has changed since the run was made"):
-        same.decide({"i4": None})
+        same.decide(exclude("i4"))
 
 
 def test_decisions_are_certain_and_add_up(plain):
@@ -131,7 +138,8 @@ def test_decisions_are_certain_and_add_up(plain):
     assert decided.labels["label"].tolist()[:5] == list(named.values())
     assert decided.labels["confidence"].tolist()[:5] == [1.0] * 5
     assert set(decided.labels["outcome"][:5]) == {"reviewed"}
-    more = decided.decide({"i5": None, "i6": "owl"})
+    with pytest.warns(NoteWarning, match="no label 'owl'"):
+        more = decided.decide({"i6": "owl"}).decide(exclude("i5"))
     assert more.scores["outcomes"]["reviewed"] == 6
     assert more.scores["outcomes"]["excluded"] == 1
     assert more.labels["label"].isna().tolist()[:8] == [False] * 5 + [True, False, False]
@@ -140,17 +148,20 @@ def test_decisions_are_certain_and_add_up(plain):
     assert run.labels["outcome"].isin(["upheld", "overturned"]).all(), "the first run is as it was"
     with pytest.raises(ValueError, match="none of its 1 ids is in the table"):
         run.decide({"nobody": "cat"})
-    (note,) = run.decide({"i3": NAMES[truth[3]], "nobody": "cat"}).scores["notes"]
-    assert note.startswith("decisions on 1 other ids, which the table does not have")
+    with pytest.warns(
+        NoteWarning, match="decisions on 1 other ids, which the table does not have"
+    ):
+        (note,) = run.decide({"i3": NAMES[truth[3]], "nobody": "cat"}).scores["notes"]
+    assert note.startswith("decisions on 1 other ids")
     with pytest.raises(ValueError, match="nothing can be learned"):
-        run.decide(dict.fromkeys(table["name"]))
+        run.decide(exclude(*table["name"]))
 
 
 def test_decisions_on_a_table_that_has_changed_are_refused(tmp_path):
     table, _ = make_table()
     table = table.drop(columns="name")
     run = appellate.rectify(table, candidates="maybe")
-    run.decide({3: None, 7: None}).save(tmp_path / "o")
+    run.decide(exclude(3, 7)).save(tmp_path / "o")
     decisions = tmp_path / "o" / "decisions.csv"
     same = appellate.rectify(table, candidates="maybe", decisions=decisions)
     assert same.labels["outcome"].tolist().count("excluded") == 2
@@ -229,8 +240,12 @@ def test_layouts_of_answers_agree(crowd, tmp_path):
 
 def test_answers_alone_leave_labels_and_no_model(crowd, tmp_path):
     _, table = crowd
-    run = appellate.rectify(table.drop(columns=["x", "y"]), annotators="w*")
+    with pytest.warns(NoteWarning, match="the answers alone decide; no model is left"):
+        run = appellate.rectify(table.drop(columns=["x", "y"]), annotators="w*")
     assert run.model is None
+    assert run.scores["first"] is None, "there are none but the first labels"
+    assert "unchanged" not in repr(run)
+    assert f"{run.scores['differing']['majority vote']} differ from majority vote" in repr(run)
     assert run.scores["signal"] is None
     assert run.scores["accuracy"]["rectified"] == run.scores["accuracy"]["Dawid-Skene"]
     saved = appellate.load(run.save(tmp_path / "o"))
@@ -248,12 +263,14 @@ def test_worthless_features_are_said(layout):
     for name in [c for c in table if c in ("x", "y", "x0", "x1", "x2")]:
         table[name] = rng.normal(size=len(table))
     where = {"candidates": "maybe"} if layout == "sets" else {"annotators": "w*"}
-    run = appellate.rectify(table, **where)
+    with pytest.warns(NoteWarning, match="^the features"):
+        run = appellate.rectify(table, **where)
     assert run.scores["signal"] is False
     assert run.scores["notes"][0].startswith("the features")
     assert run.scores["notes"][0] in repr(run)
 
 
+@quiet
 def test_a_rival_that_is_better_is_named():
     table, truth = make_table(60)
     table["truth"] = NAMES[truth]
@@ -267,6 +284,7 @@ def test_a_rival_that_is_better_is_named():
     assert ("base alone is better" in repr(worse)) == (scores["base alone"] > scores["rectified"])
 
 
+@quiet
 def test_methods_bases_and_settings(plain):
     _, table, truth = plain
     table = table.assign(truth=NAMES[truth])
@@ -276,7 +294,8 @@ def test_methods_bases_and_settings(plain):
     assert classifier.max_rounds == 2
     assert classifier.kernel.bandwidth == 2.0
     assert "expected_wrong" not in run.scores, "its confidence is not calibrated"
-    chosen = appellate.rectify(table, candidates="maybe", base="auto")
+    with pytest.warns(NoteWarning, match="was chosen as base without the truth"):
+        chosen = appellate.rectify(table, candidates="maybe", base="auto")
     assert "was chosen as base without the truth" in " ".join(chosen.settings["notes"])
     light = appellate.rectify(table, candidates="maybe", method="jury", max_rounds=1)
     assert light.model[-1].max_rounds == 1
@@ -293,6 +312,7 @@ def test_methods_bases_and_settings(plain):
             appellate.rectify(table, candidates="maybe", **wrong)
 
 
+@quiet
 def test_embeddings_stand_alone_or_beside_columns(plain, tmp_path):
     _, table, truth = plain
     X = table[["x0", "x1", "x2"]].to_numpy()
@@ -318,7 +338,7 @@ def test_the_page_holds_what_the_run_knows(crowd, tmp_path):
     run, table = crowd
     shown = table.assign(note=[f"a text of many words, number {i}" for i in range(len(table))])
     run = appellate.rectify(shown, annotators="w*", text="note")
-    page = read_page(run.decide({3: None}).save(tmp_path / "o") / "docket.html")
+    page = read_page(run.decide(exclude(3)).save(tmp_path / "o") / "docket.html")
     assert page["answers"]["people"] == ["w0", "w1", "w2", "w3"]
     assert [each["name"] for each in page["annotators"]] == ["w0", "w1", "w2", "w3"]
     assert page["texts"][3] == "a text of many words, number 3"
@@ -344,6 +364,7 @@ def test_polluted_folders_are_left_alone(plain, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["docket.csv"]
 
 
+@quiet
 def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr("appellate.rectification.run.judge", None)
     table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
@@ -351,6 +372,7 @@ def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
         appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")
 
 
+@quiet
 def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
     _, table, _ = plain
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -358,7 +380,7 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
     run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", embeddings=vectors)
     loaded = appellate.load(run.save(tmp_path / "o"))
     with pytest.raises(ValueError, match=r"embeddings was a ndarray\. Call rectify"):
-        loaded.decide({"i0": None})
+        loaded.decide(exclude("i0"))
 
 
 @pytest.mark.parametrize("options", [{}, {"base": "knn"}])
@@ -422,6 +444,7 @@ def test_a_decision_of_a_frame_is_taken_back(plain):
     }
 
 
+@quiet
 def test_numbers_of_a_text_file_are_numbers_in_the_labels(tmp_path):
     sets = ["a|b" if i % 2 else "b" if i % 3 else "a" for i in range(40)]
     lines = {
@@ -436,6 +459,7 @@ def test_numbers_of_a_text_file_are_numbers_in_the_labels(tmp_path):
         pd.testing.assert_frame_equal(appellate.load(run.save(tmp_path / "o")).labels, run.labels)
 
 
+@quiet
 def test_a_feature_that_only_the_first_answer_of_an_item_has(tmp_path):
     lines = [f"q{i},{'ab'[(i + k) % 3 > 0]},w{k},{'?' if k else i % 5}"
              for i in range(30) for k in range(3)]  # fmt: skip
@@ -446,13 +470,14 @@ def test_a_feature_that_only_the_first_answer_of_an_item_has(tmp_path):
     assert appellate.load(run.save(tmp_path / "o")).labels["x"].tolist()[:2] == ["0", "?"]
 
 
+@quiet
 def test_items_of_groups_can_be_decided():
     rng = np.random.default_rng(0)
     pages = np.repeat(np.arange(20), 4)
     sets = np.array(["cat|dog", "cat|cow|dog"])[pages % 2]
     table = pd.DataFrame({"x": rng.normal(size=80), "page": pages, "maybe": sets})
     run = appellate.rectify(table, candidates="maybe", groups="page", method="jury")
-    decided = run.decide({0: "cat", 5: None, 9: "owl"})
+    decided = run.decide({0: "cat", 9: "owl"}).decide(exclude(5))
     assert decided.labels["label"][[0, 9]].tolist() == ["cat", "owl"]
     assert decided.scores["outcomes"]["reviewed"] == 2
     table["page"] = table["page"].where(table.index < 70)  # ten of no page, of different sets
@@ -464,7 +489,183 @@ def test_a_label_that_nobody_named_differs_from_every_rival(crowd):
     votes = table[["w0", "w1", "w2", "w3"]].mode(axis=1)
     dogs = [i for i in range(len(table)) if votes.loc[i].dropna().tolist() == ["dog"]]
     same = [i for i in dogs if run.labels["label"][i] == "dog"][:3]
-    decided = run.decide(dict.fromkeys(same, "owl"))
+    with pytest.warns(NoteWarning, match="no label 'owl'"):
+        decided = run.decide(dict.fromkeys(same, "owl"))
     labels = decided.labels["label"]
     differing = sum(labels[i] not in votes.loc[i].tolist() for i in range(len(table)))
     assert decided.scores["differing"]["majority vote"] == differing
+
+
+# -- what Python hears ------------------------------------------------------------------------
+
+
+def told(caught):
+    return [str(each.message) for each in caught]
+
+
+def test_python_hears_the_notes_once_and_repr_shows_the_columns():
+    table, _ = make_table(15)
+    with pytest.warns(NoteWarning) as caught:
+        run = appellate.rectify(table[["x0", "maybe"]], candidates="maybe", method="plcp")
+    assert told(caught) == [*run.settings["notes"], *run.scores["notes"]]
+    assert "15 items are few to learn from: look at every label." in told(caught)
+    assert {each.filename for each in caught} == {__file__}, "the line of the caller"
+    shown = repr(run)
+    assert "Read as\n  maybe  candidates  given\n  x0     feature     numbers\n" in shown
+
+
+def test_a_loaded_run_shows_the_columns(plain, tmp_path):
+    run, _, _ = plain
+    assert repr(appellate.load(run.save(tmp_path / "o"))) == repr(run)
+
+
+def test_predictions_tell_their_notes(plain):
+    run, table, _ = plain
+    with pytest.warns(NoteWarning, match="not used by the model: 'name'") as caught:
+        run.predict(table.drop(columns="maybe"))
+    assert caught[0].filename == __file__
+
+
+# -- how labels of decisions are read ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def numbered():
+    """Labels are 1 and 2, items have no names."""
+    table, _ = make_table()
+    table["maybe"] = table["maybe"].replace({"cat": "1", "cow": "2", "dog": "3"}, regex=True)
+    return appellate.rectify(table.drop(columns="name"), candidates="maybe")
+
+
+@pytest.mark.parametrize("label", [2, 2.0, " 2 ", "2", "2.0", np.float64(2)])
+def test_a_decision_on_a_number_is_read_as_in_the_table(label, numbered):
+    row = numbered.docket["candidates"].tolist().index("2|3")
+    if label == "2.0":
+        with pytest.warns(NoteWarning, match="the label '2.0' is read as '2'"):
+            decided = numbered.decide({row: label})
+    else:
+        decided = numbered.decide({float(row): label})
+    assert decided.labels["label"][row] == "2"
+    assert decided.labels["outcome"][row] == "reviewed"
+    assert decided.docket["review"][row] == "other"
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), "", " ", pd.NA])
+def test_missing_labels_of_a_mapping_are_skipped(missing, plain):
+    run, _, truth = plain
+    with pytest.warns(NoteWarning, match="decisions without a label are skipped: 'i3'"):
+        decided = run.decide({"i1": NAMES[truth[1]], "i3": missing})
+    assert decided.labels["outcome"].tolist().count("reviewed") == 1
+    assert decided.labels["label"][3] in NAMES
+    with pytest.raises(ValueError, match="no decision has a label: 'i3'"):
+        run.decide({"i3": missing})
+
+
+def write_decision(folder, kind, label):
+    path = folder / "d.csv"
+    path.write_text(f"id,decision,label\ni0,{kind},{label}\n")
+    return path
+
+
+@pytest.mark.parametrize("form", ["mapping", "frame", "file"])
+def test_a_label_in_other_letters_is_matched_and_noted(form, plain, tmp_path):
+    run, table, _ = plain
+    inside = table["maybe"][0].split("|")[0]
+    written = inside.title()
+    decisions = {
+        "mapping": {"i0": written},
+        "frame": pd.DataFrame({"id": ["i0"], "decision": "none", "label": written}),
+        "file": write_decision(tmp_path, "none", written),
+    }[form]
+    with pytest.warns(NoteWarning, match=f"the label '{written}' is read as '{inside}'"):
+        decided = run.decide(decisions)
+    assert decided.labels["label"][0] == inside
+    assert decided.docket["review"][0] == "other"
+
+
+@pytest.mark.parametrize("form", ["mapping", "file"])
+def test_an_unknown_label_is_reported_with_the_nearest(form, plain, tmp_path):
+    run, _, _ = plain
+    decisions = {"i0": "doge"} if form == "mapping" else write_decision(tmp_path, "none", "doge")
+    with pytest.warns(NoteWarning, match="no label 'doge'. Did you mean 'dog'") as caught:
+        decided = run.decide(decisions)
+    assert told(caught) == [n for n in decided.scores["notes"] if n not in run.scores["notes"]]
+    assert decided.labels["label"][0] == "doge"
+    with pytest.raises(ValueError, match="none of its 1 ids is in the table"):
+        run.decide({"nobody": "cat"})
+
+
+def test_marks_of_missing_labels_are_no_decision(crowd):
+    _, table = crowd
+    run = appellate.rectify(table.drop(columns="truth"), annotators="w*", missing="?")
+    with pytest.warns(NoteWarning, match="skipped: '2'"):
+        decided = run.decide({1: "cat", 2: "?"})
+    assert decided.scores["outcomes"]["reviewed"] == 1
+
+
+def test_a_table_of_decisions_that_lacks_a_column_is_refused(plain):
+    with pytest.raises(ValueError, match="lack the column 'decision'"):
+        plain[0].decide(pd.DataFrame({"id": ["i0"], "label": ["cat"]}))
+
+
+# -- the same rows for all ---------------------------------------------------------------------
+
+
+def test_baselines_are_scored_on_answered_rows_only(crowd):
+    _, table = crowd
+    table = table.copy()
+    people = [f"w{k}" for k in range(4)]
+    table.loc[:19, people] = None
+    run = appellate.rectify(table, annotators="w*")
+    rest = appellate.rectify(table[table[people].notna().any(axis=1)], annotators="w*")
+    bare = int(table[people].isna().all(axis=1).sum())
+    assert run.scores["accuracy"]["items with truth"] == len(table) - bare
+    for name in ("random candidate", "majority vote", "Dawid-Skene"):
+        same = rest.scores["accuracy"][name]
+        assert run.scores["accuracy"][name] == pytest.approx(same, abs=2e-4)
+    assert rest.scores["unanswered"] is None
+    labels, outcome = run.labels["label"], run.labels["outcome"]
+    right = (labels == table["truth"])[outcome == "unanswered"]
+    assert run.scores["unanswered"] == {
+        "items": bare,
+        "items with truth": bare,
+        "accuracy": pytest.approx(right.mean(), abs=1e-4),
+    }
+    assert f"unanswered  {bare} items have no answer; accuracy {right.mean():.3f}" in repr(run)
+    heard = (labels == table["truth"])[outcome != "unanswered"]
+    assert run.scores["accuracy"]["rectified"] == pytest.approx(heard.mean(), abs=1e-4)
+
+
+# -- merging with the user's table -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_labels_and_docket_merge_with_the_table_by_whole_numbers(kind, crowd, tmp_path):
+    _, table = crowd
+    wide = table.drop(columns="truth").assign(task=range(100, 100 + len(table)))
+    long = wide.melt(["task", "x", "y"], [f"w{k}" for k in range(4)], "who", "answer").dropna()
+    long.to_csv(tmp_path / "t.csv", index=False)
+    source = long if kind == "frame" else tmp_path / "t.csv"
+    run = appellate.rectify(source, long=["task", "answer", "who"])
+    assert len(run.labels) == len(long), "one row per answer"
+    assert len(run.docket) == long["task"].nunique(), "one row per item"
+    loaded = appellate.load(run.save(tmp_path / "o"))
+    for each in (run, loaded):
+        merged = long.merge(each.labels[["task", "who", "label"]], on=["task", "who"])
+        assert len(merged) == len(long)
+        items = long.merge(each.docket, left_on="task", right_on="id")
+        assert len(items) == len(long)
+        assert each.suggest(3)["id"].isin(long["task"]).all()
+
+
+def test_numbers_that_are_texts_stay_texts(tmp_path):
+    table, truth = make_table()
+    table["name"] = [f"{i:04}" for i in range(len(table))]
+    table["truth"] = truth + 1
+    table["maybe"] = table["maybe"].replace({"cat": "1", "cow": "2", "dog": "3"}, regex=True)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", truth="truth", id="name")
+    assert run.labels["name"].tolist() == table["name"].tolist()
+    assert run.docket["id"].tolist() == table["name"].tolist()
+    share = (run.labels["label"] == run.labels["truth"]).mean()
+    assert share == pytest.approx(run.scores["accuracy"]["rectified"], abs=1e-4)

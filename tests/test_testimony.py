@@ -721,3 +721,20 @@ def test_numbers_whose_deviation_overflows_are_refused():
     X = np.repeat([[-1e200], [1e200]], 4, axis=0)  # divided by an infinite deviation: all alike
     with pytest.raises(ValueError, match="too large for float64: scale the features"):
         TestimonyClassifier().fit(X, ["a"] * 4 + ["b"] * 4)
+
+
+def test_the_margin_is_the_lead_over_the_runner_up_among_all_labels():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=200)
+    X = np.c_[5.0 * truth + rng.normal(size=200), rng.normal(size=200)]
+    said = np.where(rng.random((200, 3)) < 0.8, truth[:, None], 1 - truth[:, None])
+    heard = rng.random((200, 3)) < 0.5
+    heard[~heard.any(axis=1), 0] = True
+    answers = np.where(heard, np.array(["cat", "dog"], dtype=object)[said], None).tolist()
+    for within in (False, True):
+        model = TestimonyClassifier(within_answers=within).fit(X, as_answers(answers))
+        docket = model.docket(output="dict")
+        lead = docket["appeal_confidence"] - docket["runner_up_confidence"]
+        np.testing.assert_allclose(docket["margin"], lead, atol=1e-12)
+        assert docket["margin"][docket["n_candidates"] == 1].max() < 1
+        assert (docket["margin"] < 0).any() == within, "the likeliest label may be nobody's answer"

@@ -135,6 +135,16 @@ class Docket:
         return self.verdict != self.appeal
 
     @cached_property
+    def contested(self) -> NDArray[np.bool_]:
+        """Whether more than one label was open to the sample, so that it could change, (n,)."""
+        return np.count_nonzero(self.candidates, axis=1) > 1
+
+    @cached_property
+    def outcome(self) -> NDArray[Any]:
+        """Outcome of every sample as in the table, (n,)."""
+        return np.where(self.overturned, "overturned", "upheld").astype(object)
+
+    @cached_property
     def margin(self) -> NDArray[Any]:
         """Confidence of the appeal minus that of the next candidate, (n,); or their costs."""
         merits, scale = self.appeal_confidence, 1.0
@@ -164,7 +174,7 @@ class Docket:
             "n_candidates": np.count_nonzero(self.candidates, axis=1),
             "verdict": names[self.verdict],
             "appeal": names[self.appeal],
-            "outcome": np.where(self.overturned, "overturned", "upheld").astype(object),
+            "outcome": self.outcome,
             "verdict_confidence": self.verdict_confidence[rows, self.verdict],
             "appeal_confidence": self.appeal_confidence[rows, self.appeal],
             "margin": self.margin,
@@ -235,6 +245,27 @@ class Docket:
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             + (f"<p>{n - _N_SHOWN} more rows</p>" if n > _N_SHOWN else "")
         )
+
+
+def find_runner_up(
+    confidence: NDArray[Any], labels: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return the likeliest label beside the given one of every row, and its confidence.
+
+    With a single class there is no other label: its confidence is NaN.
+
+    Examples
+    --------
+    >>> second, share = find_runner_up(np.array([[0.5, 0.2, 0.3]]), np.array([1]))
+    >>> second.tolist(), share.tolist()
+    ([0], [0.5])
+    """
+    rows, others = np.arange(len(confidence)), np.array(confidence)
+    if others.shape[1] < 2:
+        return labels, np.full(len(others), np.nan)
+    others[rows, labels] = -np.inf
+    second = others.argmax(axis=1)
+    return second, others[rows, second]
 
 
 def free_separator(labels: Iterable[Any], first: str = "|") -> str:

@@ -11,7 +11,9 @@ from appellate.cli.app import run
 from appellate.datasets import load_labelme
 from appellate.io import load_model
 from appellate.rectification.case import read_embeddings
+from appellate.review.page import read_page
 from tests.cli.tables import read_rows, write_rows
+from tests.review.dockets import shown
 
 pytestmark = pytest.mark.realdata
 pytest.importorskip("skops")
@@ -61,3 +63,18 @@ def test_figures_of_the_guide(base, files, tmp_path):
     found = alone.predict(pipeline[0].transform(read_embeddings(data.X_test, len(data.X_test))))
     figures = scores["base alone"], scores["rectified"], np.mean(found == data.y_test), coupled
     np.testing.assert_allclose(figures, GUIDE[base], atol=0.006)
+
+
+def test_the_page_shows_the_labels_of_the_files(files, tmp_path):
+    """The page once said .852 where the files said .875: it left out labels nobody gave."""
+    home, _ = files
+    arguments = [str(home / "train.csv"), "--annotators", "w*", "--truth", "truth"]
+    arguments += ["--embeddings", str(home / "train.npy"), "--out", str(tmp_path / "o")]
+    assert run(["rectify", *arguments]) == 0
+    page, rows = read_page(tmp_path / "o/docket.html"), read_rows(tmp_path / "o/docket.csv")
+    found = shown(page)
+    assert [found[row["id"]][::2] for row in rows] == [(r["appeal"], r["outcome"]) for r in rows]
+    scores = json.loads((tmp_path / "o/run.json").read_text())["scores"]
+    right = round(100 * scores["accuracy"]["rectified"], 1)
+    assert page["summary"]["truth"]["appeal"] == right
+    assert page["summary"]["outside"] == scores["outcomes"]["outside the answers"] > 0

@@ -29,7 +29,8 @@ def docket():
 def test_summary_counts(docket):
     summary = summarize(docket)
     json.dumps(summary)
-    assert summary["upheld"] + summary["overturned"] == summary["n"] == 200
+    assert summary["upheld"] + summary["overturned"] == summary["contested"]
+    assert summary["n"] == 200
     assert sum(count for _, count in summary["sizes"]) == 200
     assert sum(summary["histogram"]["after"]) == summary["contested"]
     changed = summary["overturned"]
@@ -48,22 +49,31 @@ def test_summary_counts(docket):
 
 def test_excluded_rows_are_counted_apart(docket):
     out = [0, 3, int(docket.overturned.argmax())]
-    whole, summary = summarize(docket), summarize(docket, out)
+    whole, summary = summarize(docket), summarize(docket, dict.fromkeys(out, ""))
     assert (whole["excluded"], summary["excluded"]) == (0, 3)
     gone = int(docket.overturned[out].sum())
+    single = int((~docket.contested)[out].sum())
     assert summary["overturned"] == whole["overturned"] - gone
     assert sum(row["lost"] for row in summary["classes"]["shown"]) == summary["overturned"]
-    assert summary["upheld"] == whole["upheld"] - 3 + gone
+    assert summary["upheld"] == whole["upheld"] - 3 + gone + single
     assert summary["truth"]["n"] == whole["truth"]["n"] - 3
 
 
 def test_reviewed_rows_are_counted_apart(docket):
     over = int(docket.overturned.argmax())
-    whole, summary = summarize(docket), summarize(docket, [], [over])
+    label = str(docket.class_names[docket.appeal[over]])
+    whole, summary = summarize(docket), summarize(docket, {over: label})
     assert (whole["reviewed"], summary["reviewed"]) == (0, 1)
     assert summary["overturned"] == whole["overturned"] - 1
     assert summary["upheld"] == whole["upheld"]
     assert summary["truth"] == whole["truth"], "they were heard"
+
+
+def test_reviewed_labels_are_compared_with_the_truth(docket):
+    wrong = int(np.flatnonzero(docket.appeal != 0)[0])
+    whole, summary = summarize(docket)["truth"], summarize(docket, {wrong: "class 0"})["truth"]
+    assert summary["appeal"] == pytest.approx(whole["appeal"] + 0.5, abs=0.06)
+    assert summary["verdict"] == whole["verdict"]
 
 
 def test_summary_of_many_classes_leaves_some_out():
@@ -137,7 +147,7 @@ def test_the_first_screen_says_what_changed_and_whether_to_trust_it(docket):
     said = sentences(render_page(page_data(plain, expected_wrong=51.6)))
     assert f"{changed} of {contested} contested labels changed" in said
     assert f"{200 - contested} of 200 rows have one candidate" in said
-    assert f"about 52 of the {contested} contested labels are still wrong" in said
+    assert "about 52 of the 200 labels are still wrong" in said
     assert "by less than 0.10" in sentences(render_page(page_data(plain)))
     rivals = [{"name": "majority vote", "accuracy": 0.912}, {"name": "any", "accuracy": 0.01}]
     suspicion = np.where(np.arange(200) < 7, 0.8, 0.1)
@@ -151,7 +161,10 @@ def test_the_first_screen_says_what_changed_and_whether_to_trust_it(docket):
     assert "Any is right" not in said
     assert "Please note: little signal" in said
     assert "Review the 3 suggested (1 at random)" in said
-    assert "7 suspected: none of these" in said
+    assert "7 suspected: none of the candidates" in said
+    assert "suspected" not in sentences(
+        render_page(page_data(docket, suspicion=suspicion, suspicion_orders=True))
+    )
 
 
 def contrast(first, second):

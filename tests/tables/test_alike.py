@@ -44,6 +44,7 @@ MEANINGS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::appellate.NoteWarning")  # of three rows, and of readings
 @pytest.mark.parametrize("who", MEANINGS)
 @pytest.mark.parametrize("name", TABLES)
 def test_classes_and_candidates(tmp_path, capsys, name, who):

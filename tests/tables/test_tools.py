@@ -443,11 +443,13 @@ def test_without_the_library_of_hugging_face_the_extra_is_named(tmp_path, capsys
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.filterwarnings("ignore::appellate.NoteWarning")  # but for the one that is expected
 def test_one_of_several_questions(tmp_path):
     tasks = label_studio()
     tasks[1]["annotations"] = [{"completed_by": 10, "result": [choice("long", "length")]}]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
-    run = appellate.rectify(tmp_path / "export.json", question="length")
+    with pytest.warns(appellate.NoteWarning, match="read as an export of Label Studio"):
+        run = appellate.rectify(tmp_path / "export.json", question="length")
     assert run.labels["label"].tolist() == ["short", "long"]
     run.export(tmp_path / "back.json")
     (result,) = json.loads((tmp_path / "back.json").read_text())[0]["predictions"][0]["result"]

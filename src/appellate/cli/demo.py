@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import struct
+import warnings
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,15 +60,19 @@ def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -
         check_writable(out / _TABLE)
         with progress(3) as shown:
             shown.step("writing the table and its pictures")
-            import appellate
+            from appellate.notes import NoteWarning
+            from appellate.rectification.case import Case
+            from appellate.rectification.run import hear
 
             truth = _write(out, flip_probability, random_state)
             shown.step("rectifying it")
-            columns = {"candidates": "labels", "truth": "truth", "image": "image"}
-            run = appellate.rectify(out / _TABLE, **columns, random_state=random_state)
+            columns: dict[str, Any] = {"candidates": "labels", "truth": "truth", "image": "image"}
+            run = hear(Case(out / _TABLE, **columns, random_state=random_state))
             shown.step("writing the result, labelling the other half")
             run.save(out)
-            labels = run.predict(out / _NEW)["label"].astype(str).tolist()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NoteWarning)  # of the column of pictures
+                labels = run.predict(out / _NEW)["label"].astype(str).tolist()
     right = sum(a == b for a, b in zip(labels, truth, strict=True)) / len(truth)
     if as_json:
         setting = {"random_state": random_state, "flip_probability": flip_probability}

@@ -7,7 +7,7 @@ decided, and the page that shows it. How long a fit takes is said before it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,12 +20,12 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from appellate._added import ADDED
-from appellate._text import import_extra
+from appellate._text import did_you_mean, import_extra
 from appellate.bases import make_base
 from appellate.bases.aggd import AGGDClassifier
 from appellate.bases.sure import SUREClassifier
-from appellate.candidates.names import number_groups
-from appellate.docket import Docket, free_separator
+from appellate.candidates.names import is_missing, number_groups
+from appellate.docket import Docket, find_runner_up, free_separator
 from appellate.jury import JuryClassifier
 from appellate.numerics import work
 from appellate.numerics.kernels import GaussianKernel, read_kernel
@@ -33,11 +33,16 @@ from appellate.numerics.memory import represent
 from appellate.plcp import PLCPClassifier
 from appellate.rectification.case import LARGE, Case, Step, is_file, nobody
 from appellate.review import Decisions, page_data, read_decisions
-from appellate.review.decisions import as_file, check_kind, say_skipped
-from appellate.tables import read_table
+from appellate.review.decisions import Record, as_file, check_kind, say_skipped
+from appellate.tables import Table, read_table
+from appellate.tables.cells import as_label, as_number, as_text, name_some
 from appellate.testimony import TestimonyClassifier, crowd_posterior
 from appellate.testimony.people import share_interval
 
+_NEEDED = ("id", "decision", "label")  # columns of a table of decisions
+_HOW_TO_EXCLUDE = (
+    "To say that no label is true, pass a data frame with id, decision ('none') and label (empty)."
+)
 SUGGESTED = 100  # items that a page and a folder suggest
 _AUDIT = 5  # every fifth of them is drawn at random
 _AUDITED = 20  # reviewed items drawn at random that make an honest accuracy
@@ -47,7 +52,8 @@ _CHUNK = 20_000  # rows of a block of a cluster
 _LONG = 20.0  # seconds that are worth a word
 _SHORTER = 0.5  # of the time, for another method to be named
 _SLOW = work.Work(1e9, 2e7)  # a second of a machine slower than any that is in use
-_FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene"}
+#: What gives the first labels, by method.
+FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene"}
 # Columns of the docket that say nothing of an item that a review decided, or excluded.
 _DOUBTS = {"runner_up", "runner_up_confidence", "suspicion"}
 _VERDICTS = {"verdict", "verdict_confidence", "verdict_correct"}
@@ -137,11 +143,14 @@ class Review:
         Which of these items were drawn at random.
     before : ndarray of str, shape (n,)
         The labels that the items had.
+    notes : sequence of str
+        How the decisions were read, as far as the user should know.
     """
 
     decisions: Decisions
     audited: NDArray[np.bool_]
     before: NDArray[Any]
+    notes: Sequence[str] = ()
 
 
 def judge(
@@ -277,12 +286,18 @@ class Hearing:
         more than if the sets were dealt at random, by two standard deviations.
     review : Review or None
         What reviewers decided.
+    appealed : bool
+        Whether the labels were decided twice. If the answers alone decide, the first labels are
+        the final ones.
     reviewed : dict of int to (str, str)
         Kind and label of every decision by item; the label is empty where none is true.
     neighbors : ndarray of int, shape (n, k), or None
         Nearest other items of every item, by the features as numbers.
+    integers : tuple of str
+        Columns of the user's table that hold whole numbers; see `find_integers`.
     columns : dict of str to list
-        The docket as a table, with what a review decided.
+        The docket as a table, with what a review decided. Names of items are whole numbers if
+        their column holds those.
     added : dict of str to list
         What the user's table gets: label, confidence and more, of every row.
     suggested : (list of int, list of str)
@@ -301,6 +316,7 @@ class Hearing:
     def __post_init__(self) -> None:
         case, docket, rows = self.case, self.docket, self.rows
         self.reviewed = {} if self.review is None else self.review.decisions.by_row()
+        self.appealed = case.method != "testimony" or case.X is not None
         self.neighbors: NDArray[Any] | None = None
         if rows is not None:
             if len(rows) > _MANY and rows.shape[1] > _COMPONENTS:
@@ -309,11 +325,7 @@ class Hearing:
             self.neighbors = np.asarray(search.kneighbors(return_distance=False))
         names, columns = docket.class_names, docket.columns()
         if "runner_up" not in columns:
-            others = docket.appeal_confidence.copy()
-            items = np.arange(len(others))
-            others[items, docket.appeal] = -1
-            second = others.argmax(axis=1)
-            share = others[items, second]
+            second, share = find_runner_up(docket.appeal_confidence, docket.appeal)
             columns["runner_up"] = np.where(share > 0, names[second].astype(object), np.nan)
             columns["runner_up_confidence"] = np.where(share > 0, share, np.nan)
         if self.suspicion is not None:
@@ -322,6 +334,9 @@ class Hearing:
             name: [None if value != value else value for value in column.tolist()]
             for name, column in columns.items()
         }
+        self.integers = find_integers(case)
+        if (case.roles.id or next(iter(case.roles.long), None)) in self.integers:
+            table["id"] = [int(name) for name in case.names]
         if case.has_answers and "votes" not in table:
             orders = np.argsort(-case.votes, axis=1, kind="stable")
             table["votes"] = [
@@ -393,8 +408,12 @@ def score(hearing: Hearing) -> dict[str, Any]:
     if case.method != "plcp":  # whose confidence is not calibrated
         sure = [1.0 if c is None else c for c in columns["appeal_confidence"]]
         scores["expected_wrong"] = round(n - float(np.sum(sure)), 1)
+    unchanged = np.array([outcome == "upheld" for outcome in columns["outcome"]])
+    scores["single"] = int((unchanged & ~docket.contested).sum())
+    scores["first"] = FIRST[case.method] if hearing.appealed else None
     # What everybody could do: labels of each item, and the chance to take them, (n, l + 1), the
-    # last that of labels beside all of the docket.
+    # last that of labels beside all of the docket. An item without an answer has no baseline.
+    answered: NDArray[np.bool_] = np.count_nonzero(case.votes, axis=1) > 0
     votes = np.where(case.votes.any(axis=1, keepdims=True), case.votes, 1.0)
     rivals: dict[str, NDArray[Any]] = {"random candidate": votes > 0}
     if case.has_answers:
@@ -402,25 +421,34 @@ def score(hearing: Hearing) -> dict[str, Any]:
         if case.method != "testimony":
             crowd = crowd_posterior(case.answers).argmax(axis=1)
             rivals["Dawid-Skene"] = np.eye(len(case.classes))[crowd]
-    rivals[_FIRST[case.method]] = np.eye(len(docket.class_names))[docket.verdict]
+    rivals[FIRST[case.method]] = np.eye(len(docket.class_names))[docket.verdict]
     for name, each in rivals.items():
         beyond = ((0, 0), (0, len(docket.class_names) + 1 - each.shape[1]))
         rivals[name] = np.pad(each / each.sum(axis=1, keepdims=True), beyond)
     scores["differing"] = {
-        name: int((chances[np.arange(n), docket.appeal] == 0).sum())
+        name: int((chances[np.arange(n), docket.appeal] == 0)[answered].sum())
         for name, chances in rivals.items()
         if name != "random candidate"
     }
     accuracy: dict[str, Any] = {}
     known = [i for i in range(n) if None not in (truth[i], labels[i])]
-    if known:
+    scored = [i for i in known if answered[i]]
+    if scored:
         place = {name: j for j, name in enumerate(docket.class_names.tolist())}
-        codes = [place.get(truth[i], -1) for i in known]
-        right = {name: chances[known, codes] for name, chances in rivals.items()}
-        right["rectified"] = np.array([labels[i] == truth[i] for i in known])
+        codes = [place.get(truth[i], -1) for i in scored]
+        right = {name: chances[scored, codes] for name, chances in rivals.items()}
+        right["rectified"] = np.array([labels[i] == truth[i] for i in scored])
         accuracy = {name: round(float(np.mean(each)), 4) for name, each in right.items()}
-        accuracy = {"items with truth": len(known)} | accuracy
+        accuracy = {"items with truth": len(scored)} | accuracy
     scores |= {"accuracy": accuracy or None, "signal": hearing.signal, "audit": None}
+    scores["unanswered"] = None
+    if not answered.all():
+        rest = [labels[i] == truth[i] for i in known if not answered[i]]
+        scores["unanswered"] = {
+            "items": int((~answered).sum()),
+            "items with truth": len(rest),
+            "accuracy": round(float(np.mean(rest)), 4) if rest else None,
+        }
     if review is not None:
         rows = np.flatnonzero(review.audited).tolist()
         if len(rows) >= _AUDITED:
@@ -456,7 +484,8 @@ def score(hearing: Hearing) -> dict[str, Any]:
         )
     if review is not None and review.decisions.skipped:
         notes.append(f"decisions were skipped: {say_skipped(review.decisions.skipped)}")
-    for name in rivals if known else ():
+    notes.extend(review.notes if review is not None else ())
+    for name in rivals if scored else ():
         if accuracy[name] > accuracy["rectified"]:
             both = f"{accuracy[name]:.3f} right, against {accuracy['rectified']:.3f}"
             notes.append(f"{name} is better here: {both}.")
@@ -466,10 +495,13 @@ def score(hearing: Hearing) -> dict[str, Any]:
 # -- what reviewers decide, and the page that asks them ------------------------------------
 
 
-def take_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisions:
+def take_decisions(
+    case: Case, before: Hearing | None, decisions: Any
+) -> tuple[Decisions, list[str]]:
     """Read a file of decisions, or add some to those that were made before.
 
-    These are a data frame of decisions, or labels by name.
+    These are a data frame of decisions, or labels by name. Also return what the user should know
+    of how they were read.
     """
     options: dict[str, Any] = {
         "classes": case.classes.tolist(),
@@ -477,26 +509,24 @@ def take_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisi
         "ids": None if case.labels.ids is None else case.names,
         "data": case.data,
     }
+    notes: list[str] = []
     if isinstance(decisions, (str, os.PathLike)):
         if not Path(decisions).exists():
             raise ValueError(
                 f"there is no file '{os.fspath(decisions)}'. Decide on some rows first."
             )
-        return read_decisions(decisions, **options)
-    needed = ("id", "decision", "label")
-    if not isinstance(decisions, Mapping) or {*needed} <= decisions.keys():
-        table = read_table(decisions)
-        cells = (table.texts(name).fill_null("").to_pylist() for name in needed)
-        records = [dict(zip(needed, row, strict=True)) for row in zip(*cells, strict=True)]
-        for record in records:
-            check_kind(record, "the decisions")
+        found = read_decisions(decisions, **options, spell=lambda them: _spell(case, them, notes))
+        return found, notes
+    skipped: list[str] = []
+    if isinstance(decisions, Mapping) and not {*_NEEDED} <= decisions.keys():
+        written = _records_of(case, decisions, skipped)
     else:
-        records, rows = [], {name: i for i, name in enumerate(case.names)}
-        for name, label in decisions.items():
-            i, text = rows.get(str(name)), "" if label is None else str(label)
-            inside = i is not None and text in case.classes[case.reviewable[i]]
-            kind = "other" if inside else "none"
-            records.append({"id": str(name), "decision": kind, "label": text})
+        written = _records_in(read_table(decisions))
+    records = _spell(case, written, notes)
+    if skipped:
+        notes.append(
+            f"decisions without a label are skipped: {name_some(skipped)}. {_HOW_TO_EXCLUDE}"
+        )
     found = read_decisions(records, **options)
     anew = {record["id"] for record in records}
     kept = [
@@ -504,7 +534,109 @@ def take_decisions(case: Case, before: Hearing | None, decisions: Any) -> Decisi
         for i, (kind, label) in (before.reviewed if before else {}).items()
         if case.names[i] not in anew
     ]
-    return read_decisions([*kept, *records], **options) if kept else found
+    return read_decisions([*kept, *records], **options) if kept else found, notes
+
+
+def _records_in(table: Table) -> list[Record]:
+    """Return the decisions of a table."""
+    lacking = [name for name in _NEEDED if name not in table.names]
+    if lacking:
+        raise ValueError(
+            f"the decisions lack the column {name_some(lacking)}. Pass a table with id, decision "
+            "and label, or a mapping from ids to labels."
+        )
+    cells = (table.texts(name).fill_null("").to_pylist() for name in _NEEDED)
+    records = [dict(zip(_NEEDED, row, strict=True)) for row in zip(*cells, strict=True)]
+    for record in records:
+        check_kind(record, "the decisions")
+    return records
+
+
+def _records_of(case: Case, labels: Mapping[Any, Any], skipped: list[str]) -> list[Record]:
+    """Return labels by name as decisions; names without a label are skipped."""
+    records, rows = [], {name: i for i, name in enumerate(case.names)}
+    for key, value in labels.items():
+        name = str(key) if str(key) in rows else as_text(key)
+        written = None if is_missing(value) else as_label(value)
+        label = _find_class(case, written)
+        if not label:
+            skipped.append(name)
+            continue
+        row = rows.get(name)
+        inside = row is not None and label in case.classes[case.reviewable[row]]
+        kind = "other" if inside else "none"
+        records.append({"id": name, "decision": kind, "label": written or ""})
+    if skipped and not records:
+        raise ValueError(f"no decision has a label: {name_some(skipped)}. {_HOW_TO_EXCLUDE}")
+    return records
+
+
+def _find_class(case: Case, label: str | None) -> str:
+    """Return the class that a label means, by its number or its letters; empty for none.
+
+    A label that means no class is returned as it is.
+    """
+    classes = case.classes.tolist()
+    if label is None or label in map(as_label, case.roles.missing):
+        return ""
+    number, folded = as_number(label), label.casefold()
+    for alike in (
+        [name for name in classes if name == label],
+        [name for name in classes if number is not None and as_number(name) == number],
+        [name for name in classes if name.casefold() == folded],
+    ):
+        if len(alike) == 1:
+            return str(alike[0])
+    return label
+
+
+def _spell(case: Case, records: Iterable[Record], notes: list[str]) -> list[Record]:
+    """Return decisions with their labels spelled as those of the table; add notes on them."""
+    spelled, known, rows = [], {*case.classes.tolist()}, {n: i for i, n in enumerate(case.names)}
+    respelled: dict[str, str] = {}
+    new: dict[str, int] = {}
+    for record in records:
+        written = as_label(record.get("label", ""))
+        label, kind, row = _find_class(case, written), record["decision"], rows.get(record["id"])
+        if label and label != written:
+            respelled[str(written)] = label
+            if kind == "none" and row is not None and label in case.classes[case.reviewable[row]]:
+                kind = "other"
+        if label and label not in known and kind != "clear":
+            new[label] = new.get(label, 0) + 1
+        spelled.append({**record, "decision": kind, "label": label})
+    for written, label in respelled.items():
+        notes.append(
+            f"decisions: the label {name_some([written])} is read as {name_some([label])}."
+        )
+    for label, count in new.items():
+        notes.append(
+            f"decisions: the table has no label {name_some([label])}."
+            f"{did_you_mean(label, case.classes.tolist())} It is taken as a new label of {count} "
+            f"item{'' if count == 1 else 's'}."
+        )
+    return spelled
+
+
+def find_integers(case: Case) -> tuple[str, ...]:
+    """Return the columns of the user's table that hold whole numbers, but for those of labels.
+
+    Cells of a text file are whole numbers if they are written as Python writes these, and none
+    is empty: ``01`` is a text.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table, roles, found = case.table, case.roles, []
+    labels = {roles.truth, *(roles.long[1:2] if roles.long else roles.labels)}
+    for name in table.names:
+        column = table.data.column(name)
+        whole = pa.types.is_integer(column.type)
+        if table.kind == "csv" and pa.types.is_string(column.type) and not column.null_count:
+            whole = pc.all(pc.match_substring_regex(column, r"^(0|-?[1-9][0-9]{0,17})$")).as_py()
+        if whole and name not in labels:
+            found.append(name)
+    return tuple(found)
 
 
 def decisions_csv(hearing: Hearing) -> str:
@@ -530,17 +662,12 @@ def collect_page(
 
     Paths of pictures become relative to the folder in which the page will be.
     """
-    case, (rows, why) = hearing.case, hearing.suggested
-    docket, outside = hearing.docket, None
-    matrix = np.zeros(docket.candidates.shape, dtype=bool)
-    matrix[:, : len(case.classes)] = case.reviewable
-    for i, (_, label) in hearing.reviewed.items():
-        matrix[i] |= docket.class_names == label
-    if case.method == "testimony":
-        docket, outside = _inside(docket, matrix)
-    else:
-        docket = replace(docket, candidates=matrix | docket.candidates)
+    case, docket, (rows, why) = hearing.case, hearing.docket, hearing.suggested
+    candidates = np.zeros(docket.candidates.shape, dtype=bool)
+    candidates[:, : len(case.classes)] = case.reviewable
     options: dict[str, Any] = {
+        "first": FIRST[case.method] if hearing.appealed else "",
+        "candidates": candidates,
         "title": Path(case.table.path or "table").name,
         "table": case.data,
         "neighbors": hearing.neighbors,
@@ -549,7 +676,8 @@ def collect_page(
         "decisions": hearing.reviewed,
         "groups": case.groups,
         "suspicion": None if hearing.suspicion is None else np.nan_to_num(hearing.suspicion),
-        "outside": outside,
+        "suspicion_orders": case.method == "jury",
+        "differing": scores["differing"].get("majority vote"),
         "features": settings["features"] or None,
         "expected_wrong": scores.get("expected_wrong"),
         "warnings": [*scores["notes"], *case.notes],
@@ -576,29 +704,13 @@ def collect_page(
     return page_data(docket, **options)
 
 
-def _inside(docket: Docket, matrix: NDArray[np.bool_]) -> tuple[Docket, NDArray[Any]]:
-    """Return a docket whose labels are all among the candidates, and the likeliest outside."""
-    beyond = np.where(matrix, -1.0, docket.appeal_confidence)
-    outside = np.where(beyond.max(axis=1) > 0, beyond.argmax(axis=1), -1)
-    shares: list[Any] = []
-    history = []
-    both = (docket.verdict_confidence, docket.appeal_confidence)
-    for confidence, labels in zip(both, docket.label_history, strict=True):
-        held = np.where(matrix, confidence, 0.0)
-        shares.append(held / np.maximum(held.sum(axis=1, keepdims=True), 1e-300))
-        best = np.where(matrix, shares[-1], -1.0).argmax(axis=1)
-        history.append(np.where(matrix[np.arange(len(matrix)), labels], labels, best))
-    names = docket.class_names
-    verdict, appeal = shares
-    known = Docket(matrix, names, verdict, appeal, np.stack(history), docket.ids, docket.truth)
-    return known, outside
-
-
 def _page_people(hearing: Hearing) -> dict[str, Any]:
     """Return who said what, and how far each is to be believed."""
     answers, votes = hearing.case.answers, hearing.case.votes
     names = hearing.docket.class_names
-    parts: dict[str, Any] = {"votes": np.where(votes.any(axis=1), votes.argmax(axis=1), -1)}
+    leading = votes == votes.max(axis=1, keepdims=True)
+    majority = np.where(np.count_nonzero(leading, axis=1) == 1, votes.argmax(axis=1), -1)
+    parts: dict[str, Any] = {"votes": majority}
     if answers.person_names is None:
         return parts
     who = getattr(hearing.classifier, "annotators_", None)

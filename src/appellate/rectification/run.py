@@ -24,9 +24,10 @@ from sklearn.pipeline import Pipeline
 from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
-from appellate.notes import tell
+from appellate.notes import NoteWarning, tell
 from appellate.rectification.case import NOT_KEPT, Case, Step, nobody
 from appellate.rectification.hearing import (
+    FIRST,
     SUGGESTED,
     Hearing,
     Review,
@@ -39,7 +40,7 @@ from appellate.rectification.hearing import (
 )
 from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
 from appellate.review.page import render_page
-from appellate.tables import Table, join, read_table, write_table
+from appellate.tables import Roles, Table, join, read_table, write_table
 from appellate.tables.cells import as_number, is_text, printable
 from appellate.tables.cells import numbers as cell_numbers
 from appellate.tables.encoding import column_places, contributions, encode
@@ -165,20 +166,31 @@ def rectify(
         If the table cannot be read or understood, or settings do not fit: what is wrong, where,
         and what to do.
 
+    Warns
+    -----
+    NoteWarning
+        Once per note: what you should know of the table and of the labels, as
+        ``settings["notes"]`` and ``scores["notes"]`` have it.
+
     Examples
     --------
     >>> import appellate
     >>> table = {
-    ...     "size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.2],
-    ...     "names": ["cat|dog", "cat", "cat", "dog", "dog", "cat|dog"],
+    ...     "size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.2] * 4,
+    ...     "weight": [3, 3, 4, 19, 20, 21] * 4,
+    ...     "names": ["cat|dog", "cat", "cat", "dog", "dog", "cat|dog"] * 4,
     ... }
     >>> run = appellate.rectify(table, candidates="names")
-    >>> run.labels["label"].tolist()
+    >>> run.labels["label"].tolist()[:6]
     ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     """
     given = dict(locals())
     decisions = given.pop("decisions")
-    return hear(Case(**given), decisions)
+    case = Case(**given)
+    tell(case.notes, stacklevel=2)
+    run = hear(case, decisions)
+    tell(run.scores["notes"], stacklevel=2)
+    return run
 
 
 def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
@@ -195,7 +207,7 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
     said, expected = with_time(judging, case, 0 if rows is None else rows.shape[1])
     step(said)
     run = _make_run(judge(case, encoder, rows, step), started, expected)
-    return run if decisions is None else run.decide(decisions, step=step)
+    return run if decisions is None else run._decide(decisions, step)
 
 
 def _make_run(hearing: Hearing, started: float, expected: float | None) -> Rectification:
@@ -226,6 +238,7 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
         "model": str(case.estimator),
         "call": case.call,
         "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
+        "integers": hearing.integers if case.table.native is None else (),
         "notes": case.notes,
         "seconds": round(seconds, 3),
         "estimated_seconds": expected,
@@ -243,14 +256,16 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
 
 
 def _beside(table: Table, settings: Mapping[str, Any], added: Mapping[str, list[Any]]) -> Any:
-    """Join what is added to a table; features of a text file become numbers where they are."""
+    """Join what is added to a table; numbers of a text file become numbers."""
     import pyarrow as pa
 
     data = table.data
     styles = {e["name"]: e.get("decimal") for e in settings["features"] if e["kind"] == "number"}
     words = [mark for mark in settings["roles"]["missing"] if as_number(mark) is None]
     for i, name in enumerate(table.names):
-        if table.native is None and name in styles and is_text(data.column(i).type):
+        if name in settings.get("integers", ()):
+            data = data.set_column(i, name, data.column(name).cast(pa.int64()))
+        elif table.native is None and name in styles and is_text(data.column(i).type):
             numbers = cell_numbers(data.column(i), styles[name] or ".", words)
             if numbers is not None:  # as where only the first answer on an item was looked at
                 data = data.set_column(i, name, pa.array(numbers, from_pandas=True))
@@ -268,9 +283,12 @@ class Rectification:
     labels : data frame
         The user's table with ``label``, ``confidence``, ``runner_up``, ``runner_up_confidence``,
         ``suspicion`` (that the truth is not among what was named), ``votes`` where people
-        answered, and ``outcome``. Of the kind that was given; pandas for a file.
+        answered, and ``outcome``. Of the kind that was given; pandas for a file. It has one row
+        per row of the table, so one per answer if every answer has its own row (``long``), and
+        its columns have the types of the table; merge it with the table by these columns.
     docket : data frame
-        One row an item: verdict, appeal, outcome and how surely, see `appellate.docket.Docket`.
+        One row per item: ``id``, verdict, appeal, outcome and how surely, see
+        `appellate.docket.Docket`. The suspicion of the jury is an order, not a probability.
     annotators : data frame or None
         One row a person: how many answers, and how far they can be believed.
     model : Pipeline or None
@@ -279,16 +297,23 @@ class Rectification:
         How the run was made, in JSON's types: columns and their roles, features, method,
         versions, hash of the data, what `rectify` was called with.
     scores : dict
-        What came out, in JSON's types: ``outcomes``, ``expected_wrong`` (labels, by calibrated
-        confidence), ``differing`` (labels that differ from those of each trivial rival),
-        ``accuracy`` of all of them where the truth is known, ``signal`` (whether features inform
-        the labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at
-        random), ``moved`` (by decisions), and ``notes``: what must be known of these.
+        What came out, in JSON's types: ``outcomes``, ``single`` (labels that could not change:
+        there was one candidate), ``expected_wrong`` (labels, by calibrated confidence),
+        ``first`` (what gave the first labels, the verdicts; None if the labels were decided
+        once), ``differing`` (labels that differ from those of each baseline), ``accuracy`` of all
+        of them, on the items with an answer and a true label, ``unanswered`` (the accuracy on
+        the other items; None if there are none), ``signal`` (whether features inform the
+        labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at random),
+        ``moved`` (by decisions), and ``notes``: what must be known of these.
 
     Examples
     --------
     >>> import appellate
-    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> table = {
+    ...     "size": [1.0, 1.1, 5.0, 5.1] * 5,
+    ...     "weight": [3, 4, 20, 21] * 5,
+    ...     "names": ["cat|dog", "cat", "dog", "dog"] * 5,
+    ... }
     >>> run = appellate.rectify(table, candidates="names")
     >>> run.docket["appeal"].tolist()[:4]
     ['cat', 'cat', 'dog', 'dog']
@@ -337,8 +362,10 @@ class Rectification:
         ----------
         decisions : path, mapping or data frame
             The file of all decisions that the docket page leaves; or further decisions: the
-            label of an item by its name (its number where the table has no names), None where
-            no label is true, or a data frame with ``id``, ``decision`` and ``label``.
+            label of an item by its name (its number if the table has no names), or a data frame
+            with ``id``, ``decision`` and ``label``, where ``none`` with an empty label says that
+            no label is true. Labels are read as those of the table: ``2.0`` is ``2``, ``Dog`` is
+            ``dog`` if there is no other such label. Missing labels of a mapping are skipped.
         step : callable, default=no-op
             Told what begins, ``step(text)``, and the rounds within, ``step(text, within=True)``.
 
@@ -351,18 +378,29 @@ class Rectification:
         ------
         ValueError
             If a decision does not fit the table, as after the table has changed.
+
+        Warns
+        -----
+        NoteWarning
+            If a label was read as another one, is not a label of the table, or is missing.
         """
+        run = self._decide(decisions, step)
+        tell([n for n in run.scores["notes"] if n not in self.scores["notes"]], stacklevel=2)
+        return run
+
+    def _decide(self, decisions: Any, step: Step) -> Rectification:
+        """Take reviewed items as certain, without warnings."""
         if self._hearing is None:
-            return _again(self).decide(decisions, step=step)
+            return _again(self)._decide(decisions, step)
         before, case, started = self._hearing, self._hearing.case, time.perf_counter()
-        found = take_decisions(case, before, decisions)
+        found, notes = take_decisions(case, before, decisions)
         drawn = {*self.settings["audit"]}  # at random, in this run or in that of the decisions
         if isinstance(decisions, (str, os.PathLike)):
             document = read_document(Path(decisions).parent)
             drawn |= {*(document["settings"].get("audit", []) if document else [])}
         audited = np.zeros(len(case.names), dtype=bool)
         audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
-        review = Review(found, audited, before.docket.class_names[before.docket.appeal])
+        review = Review(found, audited, before.docket.class_names[before.docket.appeal], notes)
         step("judging with the decisions")
         hearing = judge(case, before.encoder, before.rows, step, review)
         spent, expected = self.settings["seconds"], self.settings["estimated_seconds"]
@@ -520,6 +558,7 @@ class Rectification:
                     if base is None or type(base).__module__.startswith("appellate."):
                         raise
                     self.settings["notes"].append(f"the model is not saved: {error}")
+                    tell(self.settings["notes"][-1:], stacklevel=2)
             page = render_page(collect_page(hearing, self.settings, self.scores, target))
             (stage / "docket.html").write_text(page, encoding="utf-8", newline="\n")
             document = {"settings": self.settings, "scores": self.scores}
@@ -531,14 +570,27 @@ class Rectification:
 
     def summary(self) -> str:
         """Say what came out."""
-        scores, method = self.scores, self.settings["method"]
-        counts = ", ".join(f"{count} {name}" for name, count in scores["outcomes"].items())
-        lines = [f"labels      {scores['items']} items by {method}: {counts}"]
+        scores, outcomes = self.scores, dict(self.scores["outcomes"])
+        lines = [f"labels      {scores['items']} items by {self.settings['method']}"]
+        same, changed = (outcomes.pop(name, 0) for name in ("upheld", "overturned"))
+        single = scores.get("single", 0)
+        if scores.get("first"):
+            lines.append(
+                f"            {changed} changed, {same - single} unchanged compared with the "
+                f"first labels ({scores['first']})"
+            )
+        if single:
+            lines.append(f"            {single} with one candidate, which could not change")
+        lines += [f"            {count} {name}" for name, count in outcomes.items()]
         if "expected_wrong" in scores:
-            wrong = scores["expected_wrong"]
-            lines.append(f"            about {wrong:.0f} of them wrong, by their confidence")
+            labelled = scores["items"] - outcomes.get("excluded", 0)
+            lines.append(
+                f"            about {scores['expected_wrong']:.0f} of the {labelled} labels are "
+                "wrong, by their confidence"
+            )
         for name, count in scores["differing"].items():
-            lines.append(f"            {count} differ from: {name}")
+            if name != FIRST[self.settings["method"]]:
+                lines.append(f"            {count} differ from {name}")
         if "moved" in scores:
             lines.append(f"decisions   {scores['moved']} other labels moved because of them")
         if scores["audit"]:
@@ -551,13 +603,24 @@ class Rectification:
         for name, value in (scores["accuracy"] or {}).items():
             if name != "items with truth":
                 lines.append(f"accuracy    {value:.3f} {name}")
+        if scores.get("unanswered"):
+            rest = scores["unanswered"]
+            lines.append(f"unanswered  {rest['items']} items have no answer")
+            if rest["items with truth"]:
+                lines[-1] += f"; accuracy {rest['accuracy']:.3f} on {rest['items with truth']}"
         for note in scores["notes"]:
             lines.append(f"note        {note}")
         return "\n".join(map(printable, lines))
 
     def __repr__(self) -> str:
-        """Say what came out."""
-        return f"Rectification of {self.settings['source']}\n{self.summary()}"
+        """Say how the columns were read and what came out."""
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in self.settings["roles"].items()
+        }
+        read = "\n".join(f"  {line}" for line in str(Roles(**given)).splitlines())
+        source = self.settings["source"]
+        return f"Rectification of {source}\nRead as\n{read}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         """Show the summary and the first rows of the docket in a notebook."""
@@ -586,7 +649,11 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> import appellate
-    >>> table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
+    >>> table = {
+    ...     "size": [1.0, 1.1, 5.0, 5.1] * 5,
+    ...     "weight": [3, 4, 20, 21] * 5,
+    ...     "names": ["cat|dog", "cat", "dog", "dog"] * 5,
+    ... }
     >>> with TemporaryDirectory() as folder:
     ...     _ = appellate.rectify(table, candidates="names").save(f"{folder}/run")
     ...     appellate.load(f"{folder}/run").labels["label"].tolist()[:4]
@@ -631,7 +698,9 @@ def _again(run: Rectification) -> Rectification:
             f"this run was loaded, and not all that it was made with is in its folder: {kinds}. "
             f"Call rectify('{data}', ...) with the same arguments, and decide then."
         )
-    made = rectify(data, **call)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoteWarning)  # they were told when the run was made
+        made = rectify(data, **call)
     if made.settings["sha256"] != run.settings["sha256"]:
         raise ValueError(
             f"{made.settings['source']} has changed since the run was made. Call rectify on it."

@@ -27,7 +27,7 @@ import re
 import stat
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -225,6 +225,7 @@ def read_decisions(
     candidates: NDArray[np.bool_],
     ids: Sequence[Any] | None = None,
     data: str = "",
+    spell: Callable[[list[Record]], list[Record]] | None = None,
 ) -> Decisions:
     r"""Read a file of decisions and check it against the rows that it decides.
 
@@ -242,6 +243,9 @@ def read_decisions(
         on another version of the table, or with other candidates, is refused.
     data : str, default=""
         Hash of the table.
+    spell : callable, default=None
+        Changes the decisions of a file before they are checked, so that their labels are spelled
+        as those of the table.
 
     Returns
     -------
@@ -279,7 +283,8 @@ def read_decisions(
     except MemberError as error:
         raise DecisionError(str(error)) from error
     found = read_records(content, f"'{path}'")
-    return rows.check(found.records, f"'{path}'", found.skipped)
+    records = found.records if spell is None else spell(found.records)
+    return rows.check(records, f"'{path}'", found.skipped)
 
 
 # -- the file -----------------------------------------------------------------------------

@@ -25,14 +25,15 @@ from appellate.docket import Docket, free_separator
 
 __all__ = ["page_data", "read_page", "render_page", "summarize", "write_page"]
 
-FORMAT = 2  # of the dict; a page of another format is refused by the server
+FORMAT = 3  # of the dict; a page of another format is refused by the server
 #: Keys that a dict has only where there is something to show.
 OPTIONAL = (
-    "answers", "annotators", "audit", "features", "groups", "images", "neighbors", "outside",
-    "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings",
+    "answers", "annotators", "audit", "features", "first", "groups", "images", "neighbors",
+    "outside", "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings",
 )  # fmt: skip
-_ARRAYS = ("neighbors", "votes", "suspicion", "outside", "rounds")
+_ARRAYS = ("neighbors", "votes", "suspicion", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
+SHOWN = 0.05  # a label outside the candidates is shown from this confidence on
 SUSPECT = 0.5  # a suspicion from here on makes a row suspected
 _LARGEST_PAGE = 1 << 30
 _N_BINS = 20
@@ -46,6 +47,8 @@ def page_data(
     *,
     title: str = "",
     table: str = "",
+    first: str = "",
+    candidates: Any = None,
     neighbors: Any = None,
     texts: Sequence[str] | None = None,
     images: Sequence[str] | None = None,
@@ -56,8 +59,9 @@ def page_data(
     answers: Mapping[str, Any] | None = None,
     annotators: Sequence[Mapping[str, Any]] | None = None,
     votes: Any = None,
+    differing: int | None = None,
     suspicion: Any = None,
-    outside: Any = None,
+    suspicion_orders: bool = False,
     features: Sequence[Mapping[str, Any]] | None = None,
     scores: Sequence[Mapping[str, Any]] | None = None,
     expected_wrong: float | None = None,
@@ -76,6 +80,13 @@ def page_data(
     table : str, default=""
         Hash of the table, which every decision carries; by default a hash of names, labels and
         candidates.
+    first : str, default=""
+        What gave the first labels, such as ``"base alone"``. Empty if there is nothing to
+        compare the final labels with but the majority vote.
+    candidates : ndarray of bool, shape (n, l), default=None
+        Labels that a decision can name as a candidate of the row; by default the docket's. Other
+        labels are shown next to them: the first label, the final label, and all that have a
+        confidence of .05 or more.
     neighbors : ndarray of int, shape (n, k), default=None
         Nearest other rows of every row.
     texts, images, groups : sequence of str, default=None
@@ -93,17 +104,19 @@ def page_data(
         many), ``agreement`` (with the others) and ``reliability`` (estimated), both 0 to 1 or
         None, ``confusion``: (true label, what was said, how often) or None.
     votes : ndarray of int, shape (n,), default=None
-        Majority vote as class index; -1 for none.
+        Majority vote as class index; -1 for none and for a tie.
+    differing : int, default=None
+        How many final labels differ from the majority vote.
     suspicion : ndarray, shape (n,), default=None
-        Probability that the true label is outside the candidates.
-    outside : ndarray of int, shape (n,), default=None
-        The likeliest label outside; -1 for none.
+        How likely none of the candidates is true.
+    suspicion_orders : bool, default=False
+        Suspicion is an order, not a probability: the page shows ranks instead of shares.
     features : sequence of mappings, default=None
         What was learned from: ``name``, and where known ``kind``, ``importance`` (0 to 1).
     scores : sequence of mappings, default=None
         Trivial rivals, where the truth is known: ``name`` and ``accuracy`` (0 to 1).
     expected_wrong : float, default=None
-        How many labels of contested rows calibrated confidences expect to be wrong.
+        How many labels calibrated confidences expect to be wrong, of all that are not excluded.
     warnings : sequence of str, default=()
         What the reader must know before anything else.
 
@@ -123,8 +136,10 @@ def page_data(
     (['cat', 'cow', 'dog'], 4)
     """
     n = len(docket.candidates)
-    owner, labels = np.nonzero(docket.candidates)
+    named = docket.candidates if candidates is None else np.asarray(candidates)
+    owner, labels = np.nonzero(named)
     starts = np.searchsorted(owner, np.arange(n + 1))
+    outcomes, outcome = np.unique(docket.outcome.astype(np.str_), return_inverse=True)
     classes = [str(name) for name in scalars(docket.class_names)]
     ids = None
     if docket.ids is not None:  # names that occur more than once get the number of their row
@@ -137,8 +152,6 @@ def page_data(
             digest.update(np.ascontiguousarray(each, "<u4").tobytes())
         table = f"sha256:{digest.hexdigest()[:32]}"
     decided = {int(i): tuple(decision) for i, decision in (decisions or {}).items()}
-    excluded = [i for i, (_, label) in decided.items() if not label]
-    reviewed = [i for i, (_, label) in decided.items() if label]
     data: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
@@ -152,10 +165,13 @@ def page_data(
         "before": docket.verdict_confidence[owner, labels],
         "after": docket.appeal_confidence[owner, labels],
         "history": docket.label_history,
+        "outcomes": outcomes.tolist(),
+        "outcome": outcome,
+        "contested": docket.contested.astype(np.uint8),
         "margin": docket.margin,
         "suggested": [int(i) for i in suggested],
         "decisions": {str(i): list(decision) for i, decision in decided.items()},
-        "summary": summarize(docket, excluded, reviewed),
+        "summary": summarize(docket, {i: label for i, (_, label) in decided.items()}),
     }
     if answers is not None:  # sorted by row
         rows = np.asarray(answers["row"])
@@ -167,6 +183,8 @@ def page_data(
             "label": np.asarray(answers["label"])[order],
         }
     optional: dict[str, Any] = {
+        "first": first or None,
+        "outside": _outside(docket, named),
         "audit": [int(i) for i in audit] or None,
         "texts": texts,
         "images": images,
@@ -174,7 +192,6 @@ def page_data(
         "neighbors": neighbors,
         "votes": votes,
         "suspicion": suspicion,
-        "outside": outside,
         "answers": answers,
         "annotators": annotators,
         "features": features,
@@ -193,34 +210,55 @@ def page_data(
         optional["truth"] = [None if is_missing(t) else str(t) for t in truth]
     for name, value in optional.items():
         if value is not None:
-            kept = value if isinstance(value, dict) else list(value)
+            kept = value if isinstance(value, (dict, str)) else list(value)
             data[name] = np.asarray(value) if name in _ARRAYS else kept
-    if suspicion is not None:
+    data["suspicion_orders"] = suspicion_orders
+    if suspicion is not None and not suspicion_orders:
         data["summary"]["suspected"] = int((np.asarray(suspicion) >= SUSPECT).sum())
     if expected_wrong is not None:
         data["summary"]["expected_wrong"] = round(float(expected_wrong))
+    if differing is not None:
+        data["summary"]["differing"] = int(differing)
+    if votes is not None:
+        tied = (np.asarray(votes) < 0) & docket.candidates.any(axis=1)
+        data["summary"]["ties"] = int(tied.sum())
     return data
 
 
-def summarize(
-    docket: Docket, excluded: Sequence[int] = (), reviewed: Sequence[int] = ()
-) -> dict[str, Any]:
+def _outside(docket: Docket, named: NDArray[np.bool_]) -> dict[str, NDArray[Any]] | None:
+    """Return the labels to show that are not candidates, with their confidence."""
+    rows, shown = np.arange(len(named)), docket.appeal_confidence >= SHOWN
+    for labels in (docket.verdict, docket.appeal):
+        shown[rows, labels] = True
+    owner, labels = np.nonzero(shown & ~named)
+    if not len(owner):
+        return None
+    return {
+        "starts": np.searchsorted(owner, np.arange(len(named) + 1)),
+        "labels": labels,
+        "before": docket.verdict_confidence[owner, labels],
+        "after": docket.appeal_confidence[owner, labels],
+    }
+
+
+def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[str, Any]:
     """Count what happened: the numbers behind the sentences and plots of the page.
 
     Parameters
     ----------
     docket : Docket
         The table and its confidences.
-    excluded : sequence of int, default=()
-        Rows that a review excluded; they are counted as such and nowhere else.
-    reviewed : sequence of int, default=()
-        Rows whose label a review decided; they are neither upheld nor overturned.
+    decided : mapping of int to str, default=None
+        Labels that a review decided, by row: these rows are neither upheld nor overturned. The
+        label of a row that the review excluded is empty: it is counted as such and nowhere else.
 
     Returns
     -------
     dict
         In JSON's types: ``n``, ``n_classes``, ``sizes`` (rows by number of candidates),
-        ``contested`` (rows with several), ``close``, ``upheld``, ``overturned``, ``reviewed``,
+        ``contested`` (rows whose label could change), ``single`` (rows with one candidate that
+        could not), ``close``, ``upheld`` and ``overturned`` (of the contested rows), ``outside``
+        (rows with a label that is not among the answers), ``unanswered``, ``reviewed``,
         ``excluded``, ``histogram`` (confidence before and after), ``classes`` (gains and
         losses), ``changes`` (from, to, count), ``truth`` and ``reliability`` where known,
         ``cost`` by which the labels were decided.
@@ -229,19 +267,19 @@ def summarize(
     rows = np.arange(n)
     names = [str(name) for name in scalars(docket.class_names)]
     sizes = docket.candidates.sum(axis=1)
-    heard = np.ones(n, dtype=bool)
-    heard[list(excluded)] = False
-    open_ = heard.copy()
-    open_[list(reviewed)] = False
-    contested = (sizes > 1) & open_
-    changed = docket.overturned & open_
+    decided = decided or {}
+    heard, open_ = np.ones(n, dtype=bool), np.ones(n, dtype=bool)
+    heard[[i for i, label in decided.items() if not label]] = False
+    open_[list(decided)] = False
+    contested, outcome = docket.contested & open_, docket.outcome
+    changed = (outcome == "overturned") & open_
     before = docket.verdict_confidence[rows, docket.verdict]
     after = docket.appeal_confidence[rows, docket.appeal]
     edges = np.linspace(0, 1, _N_BINS + 1)
-    overturned, n_open, n_contested = (int(each.sum()) for each in (changed, open_, contested))
+    n_contested = int(contested.sum())
     truth = reliability = None
     if docket.truth is not None:
-        truth, reliability = _compare(docket, heard, contested, after)
+        truth, reliability = _compare(docket, heard, contested, decided)
     # Rows of each class before and after, the largest movers first.
     pairs = np.stack([docket.verdict[changed], docket.appeal[changed]], axis=1)
     lost, gained = (np.bincount(each, minlength=len(names)) for each in pairs.T)
@@ -255,13 +293,16 @@ def summarize(
         "n_classes": len(names),
         "contested": n_contested,
         "suspected": 0,
-        "single": int((sizes == 1).sum()),
+        "ties": 0,
+        "single": int(((sizes == 1) & ~docket.contested).sum()),
         "close": int((contested & (np.rint(docket.margin * _LEVELS) < CLOSE * _LEVELS)).sum()),
         "mean_candidates": round(float(sizes.mean()), 2),
         "sizes": [[int(s), int(c)] for s, c in enumerate(np.bincount(sizes)) if c],
-        "upheld": n_open - overturned,
-        "overturned": overturned,
-        "reviewed": int(heard.sum()) - n_open,
+        "upheld": int(((outcome == "upheld") & contested).sum()),
+        "overturned": int(changed.sum()),
+        "outside": int(((outcome == "outside the answers") & open_).sum()),
+        "unanswered": int(((outcome == "unanswered") & open_).sum()),
+        "reviewed": int((heard & ~open_).sum()),
         "excluded": n - int(heard.sum()),
         "mean_before": round(float(before[contested].mean()), 3) if n_contested else 1.0,
         "mean_after": round(float(after[contested].mean()), 3) if n_contested else 1.0,
@@ -293,32 +334,43 @@ def summarize(
 
 
 def _compare(
-    docket: Docket, heard: NDArray[np.bool_], contested: NDArray[np.bool_], after: NDArray[Any]
+    docket: Docket,
+    heard: NDArray[np.bool_],
+    contested: NDArray[np.bool_],
+    decided: Mapping[int, str],
 ) -> tuple[dict[str, Any] | None, list[Any] | None]:
     """Compare with the truth, where it is known.
 
-    Shares of right verdicts and appeals; and of ten equal bins of confidence the mean, the share
-    of right labels and the count.
+    Shares of right verdicts and appeals, of rows that have candidates; rows without any are
+    counted apart. And of ten equal bins of confidence the mean, the share of right labels and
+    the count.
     """
     truth = np.asarray(docket.truth, dtype=object)
     known = ~np.fromiter(map(is_missing, truth.tolist()), dtype=bool, count=len(truth))
-    names, shares, bins = docket.class_names.astype(object), None, None
+    known &= heard
+    after = docket.appeal_confidence[np.arange(len(truth)), docket.appeal]
     verdict, appeal = (
-        np.asarray(names[labels] == truth, dtype=bool)
-        for labels in (docket.verdict, docket.appeal)
+        docket.class_names.astype(object)[labels] for labels in (docket.verdict, docket.appeal)
     )
-    if (some := known & heard).any():
+    spelled = {str(name): name for name in scalars(docket.class_names)}
+    for i, label in decided.items():
+        appeal[i] = spelled.get(label, label)
+    before, right = (np.asarray(labels == truth, dtype=bool) for labels in (verdict, appeal))
+    answered, shares, bins = docket.candidates.any(axis=1), None, None
+    if (some := known & answered).any():
         shares = {
             "n": int(some.sum()),
-            "verdict": round(100 * float(verdict[some].mean()), 1),
-            "appeal": round(100 * float(appeal[some].mean()), 1),
-            "rectified": int((~verdict & appeal)[some].sum()),
-            "spoiled": int((verdict & ~appeal)[some].sum()),
+            "verdict": round(100 * float(before[some].mean()), 1),
+            "appeal": round(100 * float(right[some].mean()), 1),
+            "rectified": int((~before & right)[some].sum()),
+            "spoiled": int((before & ~right)[some].sum()),
+            "unanswered": int((known & ~answered).sum()),
+            "unanswered_right": int((known & ~answered & right).sum()),
         }
     if (some := known & contested).any():
         tenth = np.minimum((after[some] * 10).astype(int), 9)
         bins = [
-            [*(round(float(each[some][tenth == b].mean()), 3) for each in (after, appeal)),
+            [*(round(float(each[some][tenth == b].mean()), 3) for each in (after, right)),
              int((tenth == b).sum())]
             for b in np.unique(tenth)
         ]  # fmt: skip
@@ -482,7 +534,7 @@ def as_json(value: Any) -> str:
 def pack(data: Any, name: str = "") -> Any:
     """Write the arrays of a dict as base64 of the smallest whole numbers that hold them.
 
-    Numbers with a fraction lie between 0 and 1 and become whole numbers of 1/10000, those of
+    Numbers with a fraction lie between -1 and 1 and become whole numbers of 1/10000, those of
     the rounds of 1/255.
     """
     if isinstance(data, Mapping):
@@ -492,7 +544,7 @@ def pack(data: Any, name: str = "") -> Any:
     packed: dict[str, Any] = {"shape": list(data.shape)}
     if data.dtype.kind == "f":
         packed["levels"] = _ROUND_LEVELS if name == "rounds" else _LEVELS
-        data = np.rint(np.clip(np.nan_to_num(data), 0, 1) * packed["levels"])
+        data = np.rint(np.clip(np.nan_to_num(data), -1, 1) * packed["levels"])
     least, most = (int(f(initial=0)) for f in (data.min, data.max))
     kinds = ("u1", "u2", "u4") if least >= 0 else ("i4",)
     packed["type"] = next(k for k in kinds if most <= np.iinfo(k).max)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from appellate.candidates import Answers, as_answers, check_length
 from appellate.candidates.containers import row_index
 from appellate.candidates.names import encode, name_array, place_columns, scalars
 from appellate.costs import cost_matrix, expected_costs
-from appellate.docket import Docket, frame_backend, free_separator
+from appellate.docket import Docket, find_runner_up, frame_backend, free_separator
 from appellate.problem import Kernel
 from appellate.testimony.features import RIDGES, Regressions
 from appellate.testimony.people import EDGE, Matrix, describe_people, share_interval
@@ -260,32 +261,52 @@ class CrowdModel(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdDocket(Docket):
-    """The docket of answers: beside the usual columns votes, suspicion and the runner-up."""
+    """The docket of answers: next to the usual columns votes, suspicion and the runner-up.
+
+    All labels are open to every row that has an answer. The margin is the confidence of the
+    appeal minus that of the runner-up among all labels; it is negative if the answers, or a cost,
+    kept the likeliest label from being the appeal.
+    """
 
     votes: Matrix
     suspicion: Matrix
 
+    @cached_property
+    def contested(self) -> NDArray[np.bool_]:
+        """Whether more than one label was open to the row, (n,)."""
+        return self.candidates.any(axis=1) & (self.candidates.shape[1] > 1)
+
+    @cached_property
+    def outcome(self) -> NDArray[Any]:
+        """Outcome of every row as in the table, (n,)."""
+        rows, outcome = np.arange(len(self.candidates)), super().outcome.copy()
+        outcome[~self.candidates[rows, self.appeal]] = "outside the answers"
+        outcome[~self.candidates.any(axis=1)] = "unanswered"
+        return outcome
+
+    @cached_property
+    def margin(self) -> NDArray[Any]:
+        """Confidence of the appeal minus that of the runner-up among all labels, (n,)."""
+        rows = np.arange(len(self.candidates))
+        _, share = find_runner_up(self.appeal_confidence, self.appeal)
+        lead = self.appeal_confidence[rows, self.appeal] - share
+        return np.where(np.isnan(share), 1.0, lead).astype(self.appeal_confidence.dtype)
+
     def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
         """Return the table as a dict of arrays, one a column."""
         table = super().columns(separator)
-        rows, outcome = np.arange(len(self.candidates)), table["outcome"].copy()
-        outcome[~self.candidates[rows, self.appeal]] = "outside the answers"
-        outcome[~self.candidates.any(axis=1)] = "unanswered"
-        others = self.appeal_confidence.copy()
-        others[rows, self.appeal] = -1
-        second = others.argmax(axis=1)
-        names, confidence = self.class_names.astype(object), self.appeal_confidence
-        if self.appeal_confidence.shape[1] == 1:
-            names, confidence = np.array([None]), np.zeros_like(confidence)
+        second, share = find_runner_up(self.appeal_confidence, self.appeal)
+        names = self.class_names.astype(object)
+        if len(names) == 1:
+            names, share = np.array([None]), np.zeros_like(share)
         labels = [str(name) for name in self.class_names.tolist()]
-        glue, votes = free_separator(labels, separator), np.empty(len(rows), dtype=object)
+        glue, votes = free_separator(labels, separator), np.empty(len(second), dtype=object)
         for i, row in enumerate(self.votes):
             given = np.argsort(-row, kind="stable")[: np.count_nonzero(row)]
             votes[i] = glue.join(f"{labels[j]}:{row[j]:g}" for j in given)
         return table | {
-            "outcome": outcome,
             "runner_up": names[second],
-            "runner_up_confidence": confidence[rows, second],
+            "runner_up_confidence": share,
             "suspicion": self.suspicion,
             "votes": votes,
         }

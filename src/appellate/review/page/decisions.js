@@ -93,8 +93,8 @@ function decide(i, kind, label = "") {
   say(`${cut(nameOf(i), 60)}: ${kind === "none" && !label ? "none of these" : cut(label, 60)}.`);
   if (trail.length) goBack(); else moveOn(i);
 }
-const choose = (i, label) => decide(i,
-  label === appeal(i) ? "accept" : label === verdict(i) ? "keep" : "other", classes[label]);
+const choose = (i, label) => decide(i, !candidatesOf(i).includes(classes[label]) ? "none"
+  : label === appeal(i) ? "accept" : label === verdict(i) ? "keep" : "other", classes[label]);
 function takeBack(i) { // this row's decision, else the last one
   const last = decisions.has(i) ? i : made.findLast((row) => decisions.has(row));
   if (last === undefined) { say("Nothing to undo."); return; }

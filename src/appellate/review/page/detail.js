@@ -1,9 +1,7 @@
 // ---- one row ----------------------------------------------------------------------------
 const MOST = 60; // candidates shown
 function ranked(i) {
-  const list = [];
-  for (let e = starts[i]; e < starts[i + 1]; e++) list.push(e);
-  return list.sort((x, y) => after[y] - after[x] || before[y] - before[x]).slice(0, MOST);
+  return shownOf(i).sort((x, y) => y.after - x.after || y.before - x.before).slice(0, MOST);
 }
 function answersOf(i) {
   if (!answers) return [];
@@ -12,12 +10,13 @@ function answersOf(i) {
     list.push({ person: answers.person[k], label: answers.label[k] });
   return list;
 }
-function candidate(i, e, at) {
-  const j = labels[e], d = decisions.get(i), said_ = answersOf(i);
+function candidate(i, each, at) {
+  const j = each.label, d = decisions.get(i), said_ = answersOf(i);
   const people = said_.filter((answer) => answer.label === j).length;
   const tags = [j === verdict(i) && "verdict", j === appeal(i) && "appeal",
     data.truth && data.truth[i] === classes[j] && "truth",
-    votes && votes[i] === j && "majority", people && `${people} of ${said_.length} people`]
+    votes && votes[i] === j && "majority", people && `${people} of ${said_.length} people`,
+    each.e < 0 && (votes ? "nobody's answer" : "not a candidate")]
     .filter(Boolean).join(", ");
   const line = (share, cls, word) => h("span", { class: "share" }, bar(share / WHOLE, cls),
     h("span", { class: "quiet" }, word), percent(share));
@@ -26,15 +25,16 @@ function candidate(i, e, at) {
     at < 9 ? h("kbd", {}, String(at + 1)) : h("span", {}),
     h("span", { class: "what" }, said("span", "name", cut(classes[j])),
       tags ? h("span", { class: "tag" }, tags) : null),
-    h("span", { class: "shares" }, line(before[e], "f-verdict", " before "),
-      line(after[e], "f-appeal", " after "))));
+    h("span", { class: "shares" }, line(each.before, "f-verdict", " before "),
+      line(each.after, "f-appeal", " after "))));
 }
 function drawRounds(i) { // ends where the bars end, its lines are named
   const list = ranked(i).slice(0, 8), last = nRounds + 1;
   const x = (r) => 24 + (r * 216) / last, y = (value) => 112 - value * 100;
   const art = s("svg", { class: "rounds", viewBox: "0 0 360 132", role: "img",
     "aria-label": "Confidence in each candidate: by the base, after every round, and in the end: " +
-      list.map((e) => `${classes[labels[e]]} ${percent(before[e])} to ${percent(after[e])}`).join(", ") });
+      list.map((each) => `${classes[each.label]} ${percent(each.before)} to ${percent(each.after)}`)
+        .join(", ") });
   for (const value of [0, 0.5, 1]) art.append(
     s("line", { class: "grid-line", x1: 24, x2: 240, y1: y(value), y2: y(value) }),
     s("text", { class: "t end", x: 20, y: y(value) + 4 }, String(value)));
@@ -42,12 +42,13 @@ function drawRounds(i) { // ends where the bars end, its lines are named
     art.append(s("text", { class: "t mid", x: x(r), y: 128 },
       r === 0 ? "base" : r === last ? "end" : String(r)));
   const names = [];
-  for (const e of list.toReversed()) {
-    const j = labels[e], role = j === appeal(i) ? "appeal" : j === verdict(i) ? "verdict" : "rival";
-    let path = `M${x(0)} ${y(before[e] / WHOLE)}`;
-    for (let r = 0; r < nRounds; r++) path += `L${x(r + 1)} ${y(rounds[r * entries + e] / 255)}`;
-    art.append(s("path", { class: "s-" + role, d: path + `L${x(last)} ${y(after[e] / WHOLE)}` }));
-    names.push({ at: y(after[e] / WHOLE), role, name: classes[j] });
+  for (const { label: j, before: first, after: end, e } of list.toReversed()) {
+    const role = j === appeal(i) ? "appeal" : j === verdict(i) ? "verdict" : "rival";
+    let path = `M${x(0)} ${y(first / WHOLE)}`; // the rounds know candidates only
+    for (let r = 0; e >= 0 && r < nRounds; r++)
+      path += `L${x(r + 1)} ${y(rounds[r * entries + e] / 255)}`;
+    art.append(s("path", { class: "s-" + role, d: path + `L${x(last)} ${y(end / WHOLE)}` }));
+    names.push({ at: y(end / WHOLE), role, name: classes[j] });
   }
   names.sort((p, q) => p.at - q.at);
   names.forEach((each, k) => { if (k) each.at = Math.max(each.at, names[k - 1].at + 13); });
@@ -73,6 +74,10 @@ function sayOutcome(i) {
   const says = h("p", { class: "says" }), label = (cls, j) => said("b", cls, cut(classes[j]));
   if (excluded(i)) says.append("Excluded by review: it was not learned from. Of its candidates " +
     "the model would take ", label("a", appeal(i)), ".");
+  else if (outcomeOf(i) === UNANSWERED)
+    says.append("Nobody answered; the likeliest label is ", label("a", appeal(i)), ".");
+  else if (outcomeOf(i) === OUTSIDE)
+    says.append(label("a", appeal(i)), " is outside the answers: nobody gave it.");
   else if (overturned(i)) {
     let round = nRounds;
     while (round > 1 && history[(round - 1) * n + i] === appeal(i)) round--;
@@ -97,18 +102,33 @@ function sayAnswers(i) {
       said("b", "", cut(classes[each.label], 60)),
       trust ? h("span", { class: "tag" }, ` ${Math.round(100 * person.reliability)}% reliable`) : null);
   }))];
-  if (votes && votes[i] >= 0)
-    parts.push(h("p", { class: "note" }, "Majority: ", said("b", "", cut(classes[votes[i]])), "."));
+  if (votes) parts.push(votes[i] >= 0
+    ? h("p", { class: "note" }, "Majority: ", said("b", "", cut(classes[votes[i]])), ".")
+    : h("p", { class: "note" }, `No majority: tied ${tally(list)}.`));
   return parts;
 }
-function saySuspicion(i) {
-  if (!suspicion) return null;
-  const says = h("p", { class: suspected(i) ? "warning" : "note" },
-    `None of these: ${percent(suspicion[i])}`);
-  if (outside && outside[i] >= 0) says.append(", most likely ", said("b", "", cut(classes[outside[i]])));
-  says.append(".");
-  return says;
+function tally(list) { // of the labels that were given most often
+  const counts = new Map();
+  for (const { label } of list) counts.set(label, (counts.get(label) || 0) + 1);
+  return [...counts.values()].sort((x, y) => y - x).join(" : ");
 }
+let places = null; // of every row in the order of suspicion, the most suspected first
+function placeOf(i) {
+  if (!places) {
+    places = new Uint32Array(n);
+    inOrder("suspicion").forEach((row, at) => { places[row] = at + 1; });
+  }
+  return places[i];
+}
+function saySuspicion(i) {
+  if (!suspicion || outcomeOf(i) === UNANSWERED) return null;
+  const them = votes ? "answers" : "candidates";
+  if (data.suspicion_orders) return h("p", { class: "note" }, `Number ${count(placeOf(i))} of ` +
+    `${count(n)} rows in the order of suspicion that none of the ${them} is true.`);
+  return h("p", { class: suspected(i) ? "warning" : "note" },
+    `None of the ${them}: ${percent(suspicion[i])}.`);
+}
+const likelyOutside = (i) => ranked(i).find((each) => each.e < 0);
 function actions(i) {
   const d = decisions.get(i);
   const act = (key, word, more, go, pressed) => button({ "data-key": key,
@@ -116,12 +136,13 @@ function actions(i) {
   go, word, h("span", { class: "no".includes(key) ? "word soon" : "word" }, more), " ", h("kbd", {}, key));
   return h("div", { class: "review", role: "group", "aria-label": "Review" },
     act("a", overturned(i) ? "Accept" : "Confirm", overturned(i) ? " appeal" : "",
-      () => decide(i, "accept", classes[appeal(i)]), Boolean(d && d.kind === "accept")),
-    overturned(i) ? act("v", "Keep", " verdict", () => decide(i, "keep", classes[verdict(i)]),
-      Boolean(d && d.kind === "keep")) : null,
+      () => choose(i, appeal(i)), Boolean(d && d.label === classes[appeal(i)])),
+    overturned(i) ? act("v", "Keep", " verdict", () => choose(i, verdict(i)),
+      Boolean(d && d.label === classes[verdict(i)])) : null,
     act("n", "None", " of these", () => decide(i, "none"), Boolean(d && d.kind === "none" && !d.label)),
     act("o", "Other", " label",
-      () => askLabel(i), Boolean(d && d.kind === "none" && d.label)),
+      () => askLabel(i), Boolean(d && d.label &&
+        !ranked(i).some((each) => classes[each.label] === d.label))),
     d ? act("u", "Undo", "", () => takeBack(i)) : null);
 }
 function picture(i) {
@@ -137,7 +158,7 @@ function picture(i) {
 function renderDetail() {
   const i = current, box = $("detail");
   if (i < 0) { box.replaceChildren(h("p", { class: "note" }, "No row.")); return; }
-  const list = ranked(i), hidden = starts[i + 1] - starts[i] - list.length;
+  const list = ranked(i), hidden = shownOf(i).length - list.length;
   const text = data.texts && data.texts[i];
   const back = trail.length ? button({ class: "back", "data-key": "b" }, () => goBack(),
     "← Back to ", said("span", "", cut(nameOf(trail.at(-1)), 40)), " ", h("kbd", {}, "b")) : null;
@@ -151,7 +172,7 @@ function renderDetail() {
       text) : null,
     h("h3", {}, "Candidates, ", h("span", { class: "v" }, "before"), " and ",
       h("span", { class: "a" }, "after"), " the appeal"),
-    h("ul", { class: "cands" }, ...list.map((e, at) => candidate(i, e, at))),
+    h("ul", { class: "cands" }, ...list.map((each, at) => candidate(i, each, at))),
     hidden > 0 ? h("p", { class: "note" }, `and ${count(hidden)} less likely candidates`) : null,
     saySuspicion(i), actions(i),
     ...(rounds && contested(i) ? [h("h3", {}, "Over the rounds"), drawRounds(i)] : []),
@@ -168,7 +189,8 @@ function renderDetail() {
 let asked = -1;
 function askLabel(i) {
   asked = i;
-  $("other-name").value = outside && outside[i] >= 0 && suspected(i) ? classes[outside[i]] : "";
+  const likely = suspected(i) && likelyOutside(i);
+  $("other-name").value = likely ? classes[likely.label] : "";
   $("other-row").textContent = cut(nameOf(i));
   if (!$("names").children.length) for (const name of classes.slice(0, 5000))
     $("names").append(h("option", { value: name }));

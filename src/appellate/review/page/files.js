@@ -25,7 +25,7 @@ function labelRecords() {
     return { id: nameOf(i), label: d ? d.label : gone ? "" : classes[appeal(i)],
       confidence: d ? (d.label ? 1 : "") : gone ? "" : confidence[i] / WHOLE,
       outcome: d ? (d.label ? "reviewed" : "excluded") : outcomeOf(i),
-      ...(suspicion && { suspicion: suspicion[i] / WHOLE }) };
+      ...(suspicion && { suspicion: d || gone || outcomeOf(i) === UNANSWERED ? "" : suspicion[i] / WHOLE }) };
   });
 }
 function download(name, text) {

@@ -28,7 +28,10 @@ const shows = {
   "": ["all rows", () => true],
   suggested: ["suggested", (i) => rank.has(i)],
   overturned: ["overturned", changed],
-  upheld: ["upheld", (i) => outcomeOf(i) === "upheld"],
+  upheld: ["upheld", (i) => outcomeOf(i) === "upheld" && contested(i)],
+  outside: [OUTSIDE, (i) => outcomeOf(i) === OUTSIDE],
+  unanswered: [UNANSWERED, (i) => outcomeOf(i) === UNANSWERED],
+  single: ["one candidate", (i) => outcomeOf(i) === "upheld" && !contested(i)],
   close: ["closest calls", close],
   suspected: ["suspected: none of these", suspected],
   open: ["not reviewed", (i) => !decisions.has(i)],
@@ -62,7 +65,7 @@ function inOrder(order) {
 }
 const haystack = [];
 function hay(i) {
-  haystack[i] ??= [nameOf(i), ...candidatesOf(i), data.texts ? data.texts[i] : "",
+  haystack[i] ??= [nameOf(i), ...shownOf(i).map((each) => classes[each.label]), data.texts ? data.texts[i] : "",
     data.groups ? data.groups[i] : ""].join("\n").toLowerCase();
   return haystack[i];
 }
@@ -145,11 +148,16 @@ function chipOf(i) {
   const d = decisions.get(i);
   if (d) return [(d.label ? "done" : "none") + (awaited.has(nameOf(i)) ? " unsaved" : ""),
     d.label ? "✓ " + cut(d.label, 60) : "✗ none"];
-  const outcome = outcomeOf(i);
-  return [{ excluded: "none", reviewed: "done" }[outcome] || outcome, outcome];
+  const word = outcomeOf(i);
+  return [{ excluded: "none", reviewed: "done", [OUTSIDE]: "outside" }[word] || word, word];
+}
+function chip(i) { // its first word is in view, where there is no room for more
+  const [look, word] = chipOf(i), [first, ...rest] = look === "outside" ? word.split(" ") : [word];
+  return h("span", { class: "chip " + look, title: rest.length ? word : null }, first,
+    rest.length ? h("span", { class: "quiet" }, " " + rest.join(" ")) : null);
 }
 function makeRow(at) {
-  const i = view[at], heard = !excluded(i), over = overturned(i), [look, word] = chipOf(i);
+  const i = view[at], heard = !excluded(i), over = overturned(i);
   const cell = (cls, ...content) => h("span", { class: cls, role: "gridcell", dir: "auto" }, ...content);
   const name = cell("id", thumb(i), h("span", { class: "name" }, whole(nameOf(i)),
     data.texts && data.texts[i] ? said("span", "snippet", cut(data.texts[i])) : null));
@@ -162,18 +170,18 @@ function makeRow(at) {
   cell("meter", bar(heard ? confidence[i] / WHOLE : 0, "f-appeal"),
     heard ? (confidence[i] / WHOLE).toFixed(2) : "–"),
   cell("num", heard ? (margin[i] / WHOLE).toFixed(2) : "–"),
-  cell("outcome", h("span", { class: "chip " + look }, word)));
+  cell("outcome", chip(i)));
   row.addEventListener("click", () => open(i));
   return row;
 }
 function makeLine(line) { // of the gallery
   const row = h("div", { class: "cards", role: "row", "aria-rowindex": line + 2 });
   for (let at = line * shape.across; at < Math.min((line + 1) * shape.across, view.length); at++) {
-    const i = view[at], [look, word] = chipOf(i);
+    const i = view[at];
     const card = h("div", { class: "card", role: "gridcell", id: "r-" + i,
       "aria-selected": i === current ? "true" : "false" }, thumb(i),
     said("span", "name" + (changed(i) ? " a" : ""), cut(classes[appeal(i)], 60)),
-    h("span", { class: "chip " + look }, word), h("span", { class: "quiet" }, cut(nameOf(i))));
+    chip(i), h("span", { class: "quiet" }, cut(nameOf(i))));
     card.addEventListener("click", () => open(i));
     row.append(card);
   }

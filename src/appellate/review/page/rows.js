@@ -16,24 +16,28 @@ function unpack(packed) {
 const n = data.n, classes = data.classes, WHOLE = 10000;
 const [starts, labels, before, after, history, margin] =
   [data.starts, data.labels, data.before, data.after, data.history, data.margin].map(unpack);
-const [rounds, neighbors, votes, suspicion, outside] =
-  [data.rounds, data.neighbors, data.votes, data.suspicion, data.outside].map(unpack);
+const [rounds, neighbors, votes, suspicion, outcome, disputed] =
+  [data.rounds, data.neighbors, data.votes, data.suspicion, data.outcome, data.contested].map(unpack);
+const outside = data.outside && { starts: unpack(data.outside.starts), labels: unpack(data.outside.labels),
+  before: unpack(data.outside.before), after: unpack(data.outside.after) };
 const answers = data.answers && { people: data.answers.people, starts: unpack(data.answers.starts),
   person: unpack(data.answers.person), label: unpack(data.answers.label) };
 const nRounds = data.history.shape[0] - 1, entries = labels.length;
+const OUTSIDE = "outside the answers", UNANSWERED = "unanswered"; // outcomes of a crowd
 const nNear = data.neighbors ? data.neighbors.shape[1] : 0;
 const verdict = (i) => history[i];
 const appeal = (i) => history[nRounds * n + i];
 const overturned = (i) => verdict(i) !== appeal(i);
-const contested = (i) => starts[i + 1] - starts[i] > 1;
+const contested = (i) => disputed[i] === 1; // its label could change
 const settled = new Map(); // outcome by an earlier review; where it named no label, not heard
 for (const [i, [, label]] of Object.entries(data.decisions))
   settled.set(Number(i), label ? "reviewed" : "excluded");
 const excluded = (i) => settled.get(i) === "excluded";
-const outcomeOf = (i) => settled.get(i) || (overturned(i) ? "overturned" : "upheld");
-const changed = (i) => overturned(i) && !settled.has(i);
+const outcomeOf = (i) => settled.get(i) || data.outcomes[outcome[i]];
+const changed = (i) => outcomeOf(i) === "overturned";
 const close = (i) => contested(i) && !settled.has(i) && margin[i] < data.close * WHOLE;
-const suspected = (i) => suspicion !== null && suspicion[i] >= data.suspect * WHOLE;
+const suspected = (i) => suspicion !== null && !data.suspicion_orders &&
+  suspicion[i] >= data.suspect * WHOLE;
 const nameOf = (i) => (data.ids ? data.ids[i] : String(i));
 const rowOf = new Map();
 for (let i = 0; i < n; i++) rowOf.set(nameOf(i), i);
@@ -43,10 +47,18 @@ function candidatesOf(i) {
   for (let e = starts[i]; e < starts[i + 1]; e++) names.push(classes[labels[e]]);
   return names;
 }
+// Labels to show: the candidates, e in the arrays of entries, and others that are likely.
+function shownOf(i) {
+  const list = [];
+  for (let e = starts[i]; e < starts[i + 1]; e++)
+    list.push({ label: labels[e], before: before[e], after: after[e], e });
+  if (outside) for (let e = outside.starts[i]; e < outside.starts[i + 1]; e++)
+    list.push({ label: outside.labels[e], before: outside.before[e], after: outside.after[e], e: -1 });
+  return list;
+}
 const confidence = new Uint16Array(n); // of the appeal
 for (let i = 0; i < n; i++)
-  for (let e = starts[i]; e < starts[i + 1]; e++)
-    if (labels[e] === appeal(i)) confidence[i] = after[e];
+  for (const each of shownOf(i)) if (each.label === appeal(i)) confidence[i] = each.after;
 
 // ---- making elements; texts are only ever set as text -----------------------------------
 function make(space, tag, attributes, children) {

@@ -9,8 +9,8 @@ const moves = {
 };
 const keys = {
   j: () => step(1), k: () => step(-1),
-  a: () => decide(current, "accept", classes[appeal(current)]),
-  v: () => decide(current, overturned(current) ? "keep" : "accept", classes[verdict(current)]),
+  a: () => choose(current, appeal(current)),
+  v: () => choose(current, verdict(current)),
   n: () => decide(current, "none"),
   o: () => askLabel(current),
   u: () => takeBack(current),
@@ -39,8 +39,8 @@ document.addEventListener("keydown", (event) => {
   if (typing) return;
   const digit = /^[1-9]$/.test(event.key);
   const act = always[event.key] || (current >= 0 && (keys[event.key] || (digit && (() => {
-    const e = ranked(current)[Number(event.key) - 1];
-    if (e !== undefined) choose(current, labels[e]);
+    const each = ranked(current)[Number(event.key) - 1];
+    if (each !== undefined) choose(current, each.label);
   }))));
   const move = at === table || !at.closest("select, button, a, [tabindex]") ? moves[event.key] : null;
   if (!act && !move) return;

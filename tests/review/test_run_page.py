@@ -1,0 +1,259 @@
+"""The page of a run shows the run: labels, confidences, outcomes and exports agree."""
+
+from __future__ import annotations
+
+import csv
+import threading
+
+import numpy as np
+import pytest
+
+import appellate
+from appellate.review.page import read_page, unpack
+from appellate.review.server import DocketServer
+from tests.cli.tables import read_rows
+from tests.review.dockets import shown
+from tests.test_rectification import NAMES, make_crowd, make_table
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("jinja2")
+pytest.importorskip("skops")
+pytestmark = pytest.mark.filterwarnings("ignore::appellate.NoteWarning")
+
+
+def make_sets(**more):
+    table, truth = make_table()
+    return table.assign(truth=NAMES[truth], **more)
+
+
+def make_answers(empty=(), **more):
+    table, truth = make_crowd()
+    people = [c for c in table if c.startswith("w")]
+    table.loc[list(empty), people] = None
+    names = [f"p{i}" for i in range(len(table))]
+    return table.assign(name=names, truth=NAMES[truth], **more)
+
+
+def make_long():
+    wide = make_answers().drop(columns="truth")
+    people = [c for c in wide if c.startswith("w")]
+    return wide.melt(["name", "x", "y"], people, "who", "answer").dropna()
+
+
+CROWD = {"annotators": "w*", "id": "name", "truth": "truth"}
+SETS = {"candidates": "maybe", "id": "name", "truth": "truth"}
+RUNS = {
+    "jury": (make_sets, SETS, {}),
+    "jury by cost": (make_sets, SETS | {"cost": "absolute", "order": "cat,cow,dog"}, {}),
+    "jury of answers": (make_answers, CROWD | {"method": "jury"}, {}),
+    "plcp": (make_sets, SETS | {"method": "plcp"}, {}),
+    "plcp knn": (make_sets, SETS | {"base": "knn", "max_rounds": 2}, {}),
+    "testimony": (make_answers, CROWD, {}),
+    "testimony by cost": (make_answers, CROWD | {"cost": "absolute", "order": "cat,cow,dog"}, {}),
+    "testimony within the answers": (make_answers, CROWD | {"within_answers": True}, {}),
+    "testimony of answers alone": (
+        lambda: make_answers().drop(columns=["x", "y"]), CROWD, {},
+    ),
+    "testimony with unanswered rows": (lambda: make_answers(empty=[3, 7, 9]), CROWD, {}),
+    "testimony of a long table": (make_long, {"long": "name,answer,who"}, {}),
+    "reviewed jury": (make_sets, SETS, {"i1": "outside", "i2": "owl", "i3": "inside", "i4": ""}),
+    "reviewed plcp": (
+        make_sets, SETS | {"base": "sure"}, {"i1": "outside", "i2": "owl", "i3": "inside"},
+    ),
+    "reviewed testimony": (
+        make_answers, CROWD, {"p1": "outside", "p2": "owl", "p3": "inside", "p4": ""},
+    ),
+}  # fmt: skip
+
+
+def decide_some(run, wanted):
+    """Decide rows: on a candidate, on a class outside of them, on a new label, on none."""
+    frame = run.docket.set_index("id")
+    records = []
+    for name, what in wanted.items():
+        inside = frame["candidates"][name].split("|")
+        kind, label = "none", what
+        if what == "inside":
+            kind, label = "other", inside[0]
+        elif what == "outside":
+            others = [c for c in NAMES if c not in inside]
+            kind, label = ("none", others[0]) if others else ("other", inside[0])
+        records.append({"id": name, "decision": kind, "label": label})
+    return run.decide(pd.DataFrame(records))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Make a run once, and return its folder."""
+    made = {}
+
+    def make(name):
+        if name not in made:
+            table, options, wanted = RUNS[name]
+            run = appellate.rectify(table(), **options)
+            run = decide_some(run, wanted) if wanted else run
+            made[name] = run, run.save(tmp_path_factory.mktemp("run") / "o")
+        return made[name]
+
+    return make
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_page_equals_the_docket(name, saved):
+    _, folder = saved(name)
+    page = shown(read_page(folder / "docket.html"))
+    rows = read_rows(folder / "docket.csv")
+    assert list(page) == [row["id"] for row in rows]
+    for row in rows:
+        label, confidence, outcome = page[row["id"]]
+        assert (label, outcome) == (row["appeal"], row["outcome"])
+        if row["appeal_confidence"]:
+            assert confidence == pytest.approx(10_000 * float(row["appeal_confidence"]), abs=0.6)
+        else:
+            assert confidence is None
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_summary_equals_the_scores(name, saved):
+    run, folder = saved(name)
+    summary = read_page(folder / "docket.html")["summary"]
+    outcomes = dict.fromkeys(["upheld", "overturned", "reviewed", "excluded"], 0)
+    outcomes |= {"outside the answers": 0, "unanswered": 0} | run.scores["outcomes"]
+    assert summary["upheld"] + summary["single"] == outcomes["upheld"] + sum(
+        1 for i in read_page(folder / "docket.html")["decisions"] if single(run, int(i))
+    )
+    assert summary["overturned"] == outcomes["overturned"]
+    assert summary["outside"] == outcomes["outside the answers"]
+    assert summary["unanswered"] == outcomes["unanswered"]
+    assert (summary["reviewed"], summary["excluded"]) == (
+        outcomes["reviewed"],
+        outcomes["excluded"],
+    )
+    accuracy = run.scores["accuracy"]
+    if accuracy:
+        assert summary["truth"]["n"] == accuracy["items with truth"]
+        assert summary["truth"]["appeal"] == pytest.approx(100 * accuracy["rectified"], abs=0.06)
+
+
+def single(run, i):
+    """Whether a row has one candidate and cannot change."""
+    return run.settings["method"] != "testimony" and run.docket["n_candidates"][i] == 1
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.xdist_group("browser")
+def test_exported_labels_equal_the_rectified_table(name, saved, visit, tmp_path):
+    _, folder = saved(name)
+    page = visit((folder / "docket.html").as_uri())
+    page.keyboard.press("e")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="labels.csv").click()
+    download.value.save_as(tmp_path / "labels.csv")
+    exported = {row["id"]: row for row in read_rows(tmp_path / "labels.csv")}
+    with (folder / "rectified.csv").open(encoding="utf-8", newline="") as file:
+        rectified = list(csv.DictReader(file))
+    assert {row["name"] for row in rectified} == exported.keys()
+    for row in rectified:
+        other = exported[row["name"]]
+        assert (other["label"], other["outcome"]) == (row["label"], row["outcome"])
+        if row["confidence"]:
+            assert float(other["confidence"]) == pytest.approx(float(row["confidence"]), abs=6e-5)
+        if row.get("suspicion"):
+            assert float(other["suspicion"]) == pytest.approx(float(row["suspicion"]), abs=6e-5)
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_label_outside_the_answers_is_shown_and_accepted(saved, visit, tmp_path):
+    run, folder = saved("testimony")
+    rows = {row["id"]: row for row in read_rows(folder / "docket.csv")}
+    odd = {name for name, row in rows.items() if row["outcome"] == "outside the answers"}
+    assert odd, "the crowd must have some"
+    page = visit((folder / "docket.html").as_uri())
+    assert f"{len(odd)} labels are outside the answers" in page.locator("#top").inner_text()
+    page.locator("[data-show=outside]").click()
+    assert page.locator("#count").inner_text() == f"{len(odd)} of {len(rows)} rows"
+    name = page.locator("#detail h2").inner_text()
+    assert page.locator("#rows .chip.outside").count() == len(odd)
+    assert "nobody gave it" in page.locator("#detail .says").inner_text()
+    shown_labels = page.locator(".cands .name").all_inner_texts()
+    assert rows[name]["appeal"] in shown_labels
+    assert {*rows[name]["candidates"].split("|")} <= {*shown_labels}
+    page.keyboard.press("a")
+    page.keyboard.press("e")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="decisions.csv").click()
+    download.value.save_as(tmp_path / "d.csv")
+    (record,) = read_rows(tmp_path / "d.csv")
+    assert (record["id"], record["decision"], record["label"]) == (
+        name, "none", rows[name]["appeal"],
+    )  # fmt: skip
+    assert record["candidates"] == rows[name]["candidates"]
+    decided = run.decide(tmp_path / "d.csv")
+    place = decided.docket["id"].tolist().index(name)
+    assert decided.docket["appeal"][place] == rows[name]["appeal"]
+    assert decided.docket["outcome"][place] == "reviewed"
+
+
+@pytest.mark.xdist_group("browser")
+def test_the_server_takes_a_label_outside_the_answers(saved, visit):
+    _, folder = saved("testimony")
+    with DocketServer(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            page = visit(server.address())
+            page.locator("[data-show=outside]").click()
+            name = page.locator("#detail h2").inner_text()
+            page.keyboard.press("a")
+            page.get_by_text("All saved in decisions.csv.").wait_for()
+            (record,) = read_rows(folder / "decisions.csv")
+            assert (record["id"], record["decision"]) == (name, "none")
+        finally:
+            server.shutdown()
+            thread.join()
+            (folder / "decisions.csv").unlink(missing_ok=True)
+
+
+def test_ties_are_not_a_majority(saved):
+    _, folder = saved("testimony")
+    page = read_page(folder / "docket.html")
+    votes, tied = unpack(page["votes"]), 0
+    for row, vote in zip(read_rows(folder / "docket.csv"), votes, strict=True):
+        counts = sorted((int(v.rpartition(":")[2]) for v in row["votes"].split("|")), reverse=True)
+        tie = len(counts) > 1 and counts[0] == counts[1]
+        assert (vote < 0) == tie
+        tied += tie
+    assert page["summary"]["ties"] == tied > 0
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_tie_is_called_a_tie(saved, visit):
+    _, folder = saved("testimony")
+    page = visit((folder / "docket.html").as_uri())
+    votes = {row["id"]: row["votes"] for row in read_rows(folder / "docket.csv")}
+    name = next(n for n, text in votes.items() if text.count(":1|") == 2 and text.endswith(":1"))
+    page.locator("#search").fill(name)
+    page.locator("#detail h2", has_text=name).wait_for()
+    detail = page.locator("#detail").inner_text()
+    assert "tied 1 : 1 : 1" in detail
+    assert "Majority:" not in detail
+    assert "majority, " not in detail
+
+
+def test_suspicion_of_the_jury_is_an_order(saved):
+    _, folder = saved("jury")
+    page = read_page(folder / "docket.html")
+    assert page["suspicion_orders"]
+    assert page["summary"]["suspected"] == 0
+    assert not read_page(saved("testimony")[1] / "docket.html")["suspicion_orders"]
+
+
+@pytest.mark.xdist_group("browser")
+def test_ranks_of_suspicion_instead_of_shares(saved, visit):
+    run, folder = saved("jury")
+    order = np.argsort(-run.docket["suspicion"].to_numpy(), kind="stable")
+    page = visit((folder / "docket.html").as_uri())
+    page.select_option("#order", "suspicion")
+    assert page.locator("#detail h2").inner_text() == run.docket["id"][order[0]]
+    assert "Number 1 of 80 rows in the order of suspicion" in page.locator("#detail").inner_text()
+    assert page.locator("#show option[value=suspected]").count() == 0
