@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appellate import JuryClassifier
-from appellate.ambiguity import choose_tau, describe_resemblance, read_ambiguity
+from appellate.ambiguity import choose_tau, describe, read_ambiguity
 from appellate.datasets import make_partial_labels
 from appellate.order import label_places
 
@@ -37,7 +37,9 @@ def test_resemblance_is_none_without_label_first_rounds():
     sets = make_partial_labels(truth, flip_probability=0.4, random_state=0)
     jury = JuryClassifier("kernel", ambiguity="set-first", random_state=0).fit(X, sets)
     assert jury.resemblance_ is None
-    assert describe_resemblance(None) == ""
+    assert describe(jury.ambiguity_, None, 0) == [
+        "The sets came first: frequent labels are in more sets, and count less (tau 1)."
+    ]
 
 
 def test_tau_follows_the_rules_in_their_order():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -41,7 +42,7 @@ from appellate.jurors import (
 )
 from appellate.jury import KERNELS, ArrayOutputs
 from appellate.landmarks import LandmarkBench
-from appellate.numerics import blocks
+from appellate.numerics import blocks, memory
 from appellate.numerics.kernels import GaussianKernel, LaplacianKernel
 from appellate.order import order_matrix
 from appellate.problem import Problem
@@ -619,3 +620,22 @@ def test_degenerate_problems(n, l, kind, members, seed):
     np.testing.assert_allclose(jury.confidence_.sum(axis=1), 1)
     assert np.isfinite(jury.suspicion_).all()
     assert not jury.overturned_[candidates.sum(axis=1) == 1].any()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 1.1, 1.6, 2.5])
+def test_single_precision_fits_at_any_amount_of_free_memory(data, monkeypatch, share):
+    """The kernels are represented once: rows in double precision do not decide anew."""
+    X, candidates, _ = data
+    needed = 8 * 90 * 90 * JuryClassifier("kernel")._n_matrices()
+    monkeypatch.setattr(memory, "SMALL_ROWS", 10)
+    monkeypatch.setattr(memory, "DEFAULT_LANDMARKS", 40)
+    monkeypatch.setattr(memory, "FEWEST_LANDMARKS", 20)
+    monkeypatch.setattr(memory, "_WORKSPACE", 0)
+    monkeypatch.setattr(memory, "_THREAD_BYTES", 0)
+    monkeypatch.setattr(memory, "SAMPLE_ROWS", 10)
+    monkeypatch.setattr(memory, "free_memory", lambda: round(share * needed / 0.8) + 200_000)
+    jury = JuryClassifier("kernel", max_rounds=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        jury.fit(X.astype(np.float32), candidates)
+    assert np.isfinite(jury.predict_proba(X.astype(np.float32))).all()

@@ -304,7 +304,7 @@ def test_methods_bases_and_settings(plain):
         ({"base": "nope"}, "no base classifier 'nope'"),
         ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
         ({"colour": 3}, "Invalid parameter 'colour'"),
-        ({"order": "cat,dog"}, "order is for a cost"),
+        ({"order": "cat,dog", "method": "plcp"}, "uses order only with a cost"),
         ({"cost": "absolute"}, "needs an order"),
         ({"cost": "absolute", "order": "cat,dog"}, "lacks labels of the table: 'cow'"),
     ):
@@ -669,3 +669,30 @@ def test_numbers_that_are_texts_stay_texts(tmp_path):
     assert run.docket["id"].tolist() == table["name"].tolist()
     share = (run.labels["label"] == run.labels["truth"]).mean()
     assert share == pytest.approx(run.scores["accuracy"]["rectified"], abs=1e-4)
+
+
+@quiet
+def test_an_order_of_words_reaches_the_jury_and_is_reported():
+    rng = np.random.RandomState(0)
+    steps = ["dawn", "morning", "noon", "tea", "evening", "night", "late", "small hours"]
+    hour = rng.randint(8, size=160)
+    low, high = rng.randint(2, size=(2, 160))
+    table = {
+        "light": hour + 1.2 * rng.normal(size=160),
+        "noise": rng.normal(size=160),
+        "when": [
+            "|".join(steps[max(t - a, 0) : t + b + 1])
+            for t, a, b in zip(hour, low, high, strict=True)
+        ],
+    }
+    plain = appellate.rectify(table, candidates="when", method="jury")
+    told = appellate.rectify(table, candidates="when", method="jury", order=steps)
+    assert plain.model[-1].order_width_ == 0
+    assert told.model[-1].order_width_ > 0
+    assert any("Neighbouring labels look alike" in line for line in told.scores["found"])
+    assert "Neighbouring labels look alike" in told.summary()
+    errors = [
+        np.mean(np.abs(np.array([steps.index(v) for v in run.predict(table)["label"]]) - hour))
+        for run in (told, plain)
+    ]
+    assert errors[0] < errors[1]

@@ -163,18 +163,42 @@ def choose_tau(
     return min(tau for tau, value in best.items() if value >= top - _SAME)
 
 
-def describe_resemblance(value: float | None) -> str:
-    """Say in words what `resemblance` found; nothing where it found nothing.
+def describe(tau: float, resemblance: float | None, order_width: int) -> list[str]:
+    """Say in sentences what was found about the candidate sets.
+
+    Parameters
+    ----------
+    tau : float
+        How the sets arose.
+    resemblance : float or None
+        Of `resemblance`.
+    order_width : int
+        Width of the order among the labels; 0 without.
 
     Examples
     --------
-    >>> describe_resemblance(0.77)
-    'the false labels look like the true ones (resemblance .77)'
-    >>> describe_resemblance(0.49)
-    'the false labels do not look like the true ones (resemblance .49)'
+    >>> for line in describe(1.0, 0.49, 0):
+    ...     print(line)
+    The sets came first: frequent labels are in more sets, and count less (tau 1).
+    False candidates do not look like their row (resemblance .49).
+    >>> for line in describe(0.0, None, 8):
+    ...     print(line)
+    The labels came first: false labels were added to the true one (tau 0).
+    Neighbouring labels look alike: evidence reaches 8 labels along their order.
     """
-    if value is None:
-        return ""
-    verb = "look" if value > _RESEMBLING else "do not look"
-    number = f"{value:.2f}".lstrip("0")
-    return f"the false labels {verb} like the true ones (resemblance {number})"
+    if tau == 0:
+        lines = ["The labels came first: false labels were added to the true one (tau 0)."]
+    elif tau == 1:
+        lines = ["The sets came first: frequent labels are in more sets, and count less (tau 1)."]
+    else:
+        lines = [f"The sets are between label-first and set-first (tau {tau:g})."]
+    if resemblance is not None:
+        verb = "look" if resemblance > _RESEMBLING else "do not look"
+        number = f"{resemblance:.2f}".removeprefix("0")
+        lines.append(f"False candidates {verb} like their row (resemblance {number}).")
+    if order_width:
+        lines.append(
+            f"Neighbouring labels look alike: evidence reaches {order_width} labels along their "
+            "order."
+        )
+    return lines

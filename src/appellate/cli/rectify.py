@@ -62,7 +62,9 @@ Examples:
     help="What a near miss costs: absolute, within:3, ordinal:3, tree, or a FILE.csv of costs.",
 )
 @click.option(
-    "--order", metavar="A,B,...", help="All labels from first to last, for a cost that needs it."
+    "--order",
+    metavar="A,B,...",
+    help="All labels from first to last, if they are ordered and are not numbers.",
 )
 @click.option(
     "--tool",

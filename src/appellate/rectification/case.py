@@ -152,11 +152,6 @@ class Case:
         further = dict(settings or {})
         if method not in METHODS:
             raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
-        if order is not None and not is_ordered(cost):
-            raise ValueError(
-                "order is for a cost that needs one: give cost 'absolute', 'within:N' or "
-                "'ordinal:W'."
-            )
         table = self.table = read_table(data, **{name: call[name] for name in READING})
         self.data = f"sha256:{table.sha256[:32]}"
 
@@ -178,9 +173,17 @@ class Case:
             raise TableError(f"{table.source}: {problems[0]}")
         if not self.has_answers and labels.matrix.sum(axis=1).max() < 2:
             raise TableError(f"{table.source}: {_nothing_to_decide(roles)}")
-        self.classes = labels.class_names
+        if order is not None and method == "plcp" and not is_ordered(cost):
+            raise ValueError(
+                "method 'plcp' uses order only with a cost that needs one: give cost 'absolute', "
+                "'within:N' or 'ordinal:W', or use method 'jury'."
+            )
+        names: list[str] = labels.class_names.tolist()
+        if order is not None:
+            names = _read_order(order, names)
         if cost is not None:
-            self.classes, cost = _read_cost(cost, order, self.classes)
+            cost = _read_cost(cost, order, names)
+        self.classes = np.array(names, dtype=np.str_)
         items = range(labels.n_rows) if labels.ids is None else labels.ids.tolist()
         self.names = list(map(str, items))
         place = {name: j for j, name in enumerate(self.classes.tolist())}
@@ -311,31 +314,32 @@ def _nothing_to_decide(roles: Roles) -> str:
     )
 
 
-def _read_cost(cost: Any, order: Any, found: NDArray[Any]) -> tuple[NDArray[Any], Any]:
-    """Return the labels in the user's order, and what the classifiers take as `cost`, checked.
+def _read_order(order: Any, names: list[str]) -> list[str]:
+    """Return all labels in the user's order, checked; labels that no row has are added."""
+    text = isinstance(order, str)
+    given = next(csv.reader([order], skipinitialspace=True), []) if text else map(str, order)
+    same = {as_number(name): name for name in names} | {None: None}
+    ordered = [same.get(as_number(name.strip())) or name.strip() for name in given]
+    twice = [name for i, name in enumerate(ordered) if name in ordered[:i]]
+    lacking = [name for name in names if name not in ordered]
+    odd = [name for name in ordered if as_number(name) is None]
+    if twice:
+        raise ValueError(f"order: {name_some(twice[:1])} comes twice.")
+    if lacking:
+        raise ValueError(f"order: it lacks labels of the table: {name_some(lacking, 8)}.")
+    if len(ordered) < 2 or not all(ordered):
+        raise ValueError("order: name two labels or more, such as small,medium,large.")
+    if odd and as_numbers(names) is not None:
+        raise ValueError(f"order: {name_some(odd[:1])} is no number, but the labels are.")
+    return ordered
 
-    Labels that no row has are added. A file holds a table of costs, or of labels and their paths
-    in a tree.
+
+def _read_cost(cost: Any, order: Any, names: list[str]) -> Any:
+    """Return what the classifiers take as `cost`, checked.
+
+    A file holds a table of costs, or of labels and their paths in a tree.
     """
-    names = found.tolist()
-    if order is not None:
-        text = isinstance(order, str)
-        given = next(csv.reader([order], skipinitialspace=True), []) if text else map(str, order)
-        same = {as_number(name): name for name in names} | {None: None}
-        ordered = [same.get(as_number(name.strip())) or name.strip() for name in given]
-        twice = [name for i, name in enumerate(ordered) if name in ordered[:i]]
-        lacking = [name for name in names if name not in ordered]
-        odd = [name for name in ordered if as_number(name) is None]
-        if twice:
-            raise ValueError(f"order: {name_some(twice[:1])} comes twice.")
-        if lacking:
-            raise ValueError(f"order: it lacks labels of the table: {name_some(lacking, 8)}.")
-        if len(ordered) < 2 or not all(ordered):
-            raise ValueError("order: name two labels or more, such as small,medium,large.")
-        if odd and as_numbers(names) is not None:
-            raise ValueError(f"order: {name_some(odd[:1])} is no number, but the labels are.")
-        names = ordered
-    elif is_ordered(cost) and as_numbers(names) is None:
+    if order is None and is_ordered(cost) and as_numbers(names) is None:
         raise ValueError(
             f"cost {cost!r} needs an order, and not all labels are numbers. Name all labels from "
             f"first to last with order: {','.join(names[:4])}{',...' if len(names) > 4 else ''}"
@@ -345,7 +349,7 @@ def _read_cost(cost: Any, order: Any, found: NDArray[Any]) -> tuple[NDArray[Any]
         if path.partition(":")[0] not in WORDS and Path(path).suffix:
             cost = _read_costs(read_table(path), names)
     cost_matrix(cost, names)
-    return np.array(names, dtype=np.str_), cost
+    return cost
 
 
 def _read_costs(table: Table, names: list[str]) -> Any:
@@ -507,10 +511,14 @@ def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) 
     seed = case.call["random_state"]
     estimator: Any
     if case.method == "testimony":
-        estimator = TestimonyClassifier(cost=cost, ordered=is_ordered(cost))
+        ordered = is_ordered(cost) or case.call["order"] is not None
+        estimator = TestimonyClassifier(cost=cost, ordered=ordered)
     elif case.method == "jury":
         covering = "auto" if case.groups else False
-        estimator = JuryClassifier("kernel", covering=covering, cost=cost, random_state=seed)
+        order = "auto" if case.call["order"] is None else case.classes.tolist()
+        estimator = JuryClassifier(
+            "kernel", covering=covering, order=order, cost=cost, random_state=seed
+        )
     else:
         many = len(case.names) > LARGE or settings.get("approximation") == "nystroem"
         base = base or ("sure" if many else "aggd")

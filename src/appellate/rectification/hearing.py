@@ -21,6 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from appellate._added import ADDED
 from appellate._text import did_you_mean, import_extra
+from appellate.ambiguity import describe
 from appellate.bases import make_base
 from appellate.bases.aggd import AGGDClassifier
 from appellate.bases.sure import SUREClassifier
@@ -464,6 +465,9 @@ def score(hearing: Hearing) -> dict[str, Any]:
         others[list(hearing.reviewed)] = False
         after = docket.class_names[docket.appeal]
         scores["moved"] = int((review.before != after)[others].sum())
+    judge = hearing.classifier
+    if hasattr(judge, "ambiguity_"):  # a jury, or PLCP with one
+        scores["found"] = describe(judge.ambiguity_, judge.resemblance_, judge.order_width_)
     notes = scores["notes"] = []
     if hearing.signal is False:
         notes.append(
@@ -680,6 +684,7 @@ def collect_page(
         "differing": scores["differing"].get("majority vote"),
         "features": settings["features"] or None,
         "expected_wrong": scores.get("expected_wrong"),
+        "found": scores.get("found"),
         "warnings": [*scores["notes"], *case.notes],
     }
     if case.roles.text:

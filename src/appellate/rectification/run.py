@@ -148,7 +148,8 @@ def rectify(
         What a near miss costs: ``"absolute"``, ``"within:3"``, ``"ordinal:3"``, ``"tree"``, or a
         file with a table of costs, see `appellate.costs.cost_matrix`.
     order : sequence of str, default=None
-        All labels from first to last, for a cost that needs an order.
+        All labels from first to last, if they are ordered and are not numbers. The jury uses the
+        order if neighbouring labels look alike; a cost may need it.
     random_state : int or None, default=0
         Seed of everything random.
     **settings
@@ -591,6 +592,8 @@ class Rectification:
         for name, count in scores["differing"].items():
             if name != FIRST[self.settings["method"]]:
                 lines.append(f"            {count} differ from {name}")
+        for number, line in enumerate(scores.get("found", ())):
+            lines.append(f"{'' if number else 'found':12}{line}")
         if "moved" in scores:
             lines.append(f"decisions   {scores['moved']} other labels moved because of them")
         if scores["audit"]:

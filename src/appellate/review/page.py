@@ -28,8 +28,8 @@ __all__ = ["page_data", "read_page", "render_page", "summarize", "write_page"]
 FORMAT = 3  # of the dict; a page of another format is refused by the server
 #: Keys that a dict has only where there is something to show.
 OPTIONAL = (
-    "answers", "annotators", "audit", "features", "first", "groups", "images", "neighbors",
-    "outside", "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings",
+    "answers", "annotators", "audit", "features", "first", "found", "groups", "images",
+    "neighbors", "outside", "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings",
 )  # fmt: skip
 _ARRAYS = ("neighbors", "votes", "suspicion", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
@@ -65,6 +65,7 @@ def page_data(
     features: Sequence[Mapping[str, Any]] | None = None,
     scores: Sequence[Mapping[str, Any]] | None = None,
     expected_wrong: float | None = None,
+    found: Sequence[str] | None = None,
     warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Collect what the page of a docket shows.
@@ -117,6 +118,8 @@ def page_data(
         Trivial rivals, where the truth is known: ``name`` and ``accuracy`` (0 to 1).
     expected_wrong : float, default=None
         How many labels calibrated confidences expect to be wrong, of all that are not excluded.
+    found : sequence of str, default=None
+        Sentences about the candidate sets, such as those of `appellate.ambiguity.describe`.
     warnings : sequence of str, default=()
         What the reader must know before anything else.
 
@@ -196,6 +199,7 @@ def page_data(
         "annotators": annotators,
         "features": features,
         "scores": scores,
+        "found": found or None,
         "warnings": warnings or None,
     }
     if docket.rounds is not None:  # as shares of the row
