@@ -30,6 +30,7 @@ from appellate.numerics.smoothers import KernelSmoother, Regressor
 
 Scores = NDArray[np.float64]
 MakeModels = Callable[[], list[Any]]
+_DOUBLE_ROWS = 2_000  # up to here a member keeps its inverse in double precision
 _LEAST_SHARE = 1e-3  # of a label in the output of a forest, before its logarithm
 
 
@@ -125,8 +126,11 @@ class KernelJuror:
     ``Q - B Q / diag(B)``. With the fold's targets set to H both are read off one product. A
     replica of one row says nothing of it.
 
-    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 / 2K once. Memory: n^2 for
-    the inverse, n^2 / K for the folds.
+    Beyond 2,000 rows the inverse is kept in single precision, which changes outputs by some
+    1e-6 (measured) and halves the time of a round.
+
+    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 / 2K once. Memory: n^2 / 2
+    for the inverse, n^2 / K for the folds.
 
     Parameters
     ----------
@@ -140,9 +144,12 @@ class KernelJuror:
 
     def __init__(self, name: str, smoother: KernelSmoother, replicas: Replicas) -> None:
         self.name = name
-        self.smoother = smoother
         self.replicas = replicas
+        self.function = smoother.function
+        self.rows = smoother.rows
+        self.weights = smoother.weights
         matrix = smoother.matrix
+        self.matrix = matrix if len(matrix) <= _DOUBLE_ROWS else matrix.astype(np.float32)
         own = np.diag(matrix) if len(matrix) > 1 else np.array([np.inf])
         self.room = np.repeat(own[:, np.newaxis], replicas.shape[1], axis=1)
         self.factors: list[Scores] = []
@@ -162,16 +169,20 @@ class KernelJuror:
         """
         filled = targets.copy()
         for (k, _, fold), factor in zip(self.replicas.held_out(), self.factors, strict=True):
-            passed = self.smoother.matrix[fold] @ targets[:, k]  # B_fa Q_a
+            passed = self._times(targets[:, k], fold)  # B_fa Q_a
             filled[fold, k] = -la.cho_solve((factor, True), passed, check_finite=False)
-        product = self.smoother.matrix @ filled.reshape(len(filled), -1)
+        product = self._times(filled.reshape(len(filled), -1))
         filled -= product.reshape(filled.shape) / self.room[:, :, np.newaxis]
         filled[np.isinf(self.room)] = 0
         return filled, lambda: [self._regressor(targets[:, 0])]
 
+    def _times(self, values: Scores, lines: Any = slice(None)) -> Scores:
+        """``B values``, or some lines of it, in the precision of B."""
+        matrix = self.matrix[lines]
+        return np.asarray(matrix @ values.astype(matrix.dtype), dtype=np.float64)
+
     def _regressor(self, targets: Scores) -> Regressor:
-        own = self.smoother
-        return Regressor(own.function, own.rows, own.matrix @ targets, own.weights @ targets)
+        return Regressor(self.function, self.rows, self._times(targets), self.weights @ targets)
 
 
 # -- members that a user names ------------------------------------------------------------------

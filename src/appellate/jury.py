@@ -244,6 +244,8 @@ class Deliberation:
         What shares scores between neighbouring labels.
     resemblance : float or None
         Whether false labels look like the true ones.
+    latest : tuple of list and Outputs
+        Targets and outputs of the last round that was run.
     """
 
     rounds: dict[float, list[JuryRound]]
@@ -253,6 +255,7 @@ class Deliberation:
     width: int
     smooth: Scores | None
     resemblance: float | None
+    latest: tuple[list[Values], Outputs]
 
     @property
     def round(self) -> JuryRound:
@@ -266,7 +269,10 @@ class Deliberation:
         return best if above_chance(best.rows - self.round.rows, _DOUBT) else None
 
     def again(self, bench: Bench, done: JuryRound) -> Outputs:
-        """Let the kernel members learn once more from the targets of a round."""
+        """Return the outputs of the kernel members in a round; they learn once more if need be."""
+        targets, outputs = self.latest
+        if done.targets is targets:
+            return outputs
         return bench.learn(done.targets, smooth=self.smooth)
 
 
@@ -306,10 +312,13 @@ def deliberate(
     width, smooth = order
     rounds: dict[float, list[JuryRound]] = {tau: [] for tau in taus}
     first = bench.learn(start, smooth=smooth)
+    latest = start, first
 
     def run(tau: float) -> JuryRound:
+        nonlocal latest
         targets = rounds[tau][-1].posterior if rounds[tau] else start
         outputs = bench.learn(targets, smooth=smooth) if rounds[tau] else first
+        latest = targets, outputs
         done = judge(outputs, replicas, tau, targets)
         rounds[tau].append(done if tau == 0 else replace(done, held_out=None))
         if on_round is not None:
@@ -337,7 +346,7 @@ def deliberate(
         chosen = 0
     if chosen == 0:
         tau = min(taus)
-    return Deliberation(rounds, tau, chosen, replicas, width, smooth, resembling)
+    return Deliberation(rounds, tau, chosen, replicas, width, smooth, resembling, latest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -717,7 +726,7 @@ class JuryClassifier(AppealClassifier):
 
     def _n_matrices(self) -> float:
         """Matrices of n x n doubles: an inverse with its folds for every member, and a new one."""
-        return len(KERNELS) * (1 + 1 / self.n_folds) + 3
+        return len(KERNELS) * (0.5 + 1 / self.n_folds) + 3.5
 
     def _kernel(self, member: RadialKernel) -> RadialKernel:
         """The kernel of a member, with the user's representation and multiple of its width."""
@@ -808,10 +817,12 @@ class JuryClassifier(AppealClassifier):
             members = [(name, problem.basis(each), ridge) for name, (each, ridge) in parts]
             return LandmarkBench(members, replicas)
         exact = problem.as_double()
+        jurors = []
         with exact.keeping_distances():
-            smoothers: list[Any] = [exact.smoother(*each) for each in kernels]
-        pairs = zip(names, smoothers, strict=True)
-        return ArrayBench([KernelJuror(*each, replicas) for each in pairs], replicas)
+            for name, (kernel, ridge) in zip(names, kernels, strict=True):
+                smoother: Any = exact.smoother(kernel, ridge, keep=False)
+                jurors.append(KernelJuror(name, smoother, replicas))
+        return ArrayBench(jurors, replicas)
 
     def _further(self, problem: Problem, replicas: Replicas) -> list[ForestJuror | Expert]:
         """Members beside the kernels."""
