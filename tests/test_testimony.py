@@ -6,12 +6,14 @@ from math import lgamma
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from appellate import TestimonyClassifier, as_answers
+from appellate.candidates import Answers
 from appellate.datasets import make_ambiguous_classification, make_crowd
 from appellate.io import load_model, save_model
 from appellate.testimony import crowd_posterior, majority_vote
@@ -23,6 +25,7 @@ from appellate.testimony.people import (
     expected_confusions,
     incidence,
     log_likelihoods,
+    number_opinions,
     person_counts,
     sample_opinions,
     set_rates,
@@ -715,6 +718,72 @@ def test_shared_errors_by_answers_against_a_literal_computation():
     gaps = {s: best - each for s, each in explained.items()}
     assert found == max(s for s, g in gaps.items() if g.mean() <= 3 * g.std() / np.sqrt(200))
     assert found < 0.4
+
+
+def test_many_named_sets_keep_their_own_labels():
+    """300,000 sets of three: each sampled opinion speaks for the labels that were named."""
+    m, s, l = 300_000, 3, 6
+    named = np.sort(np.argsort(np.random.RandomState(0).rand(m, l), axis=1)[:, :s], axis=1)
+    rows = np.repeat(np.arange(m, dtype=np.int32), s)
+    sizes = np.full(m * s, s, dtype=np.int32)
+    flat = named.ravel().astype(np.int32)
+    answers = Answers(rows, 0 * rows, flat, m, np.arange(l), None, None, sizes)
+    opinions = sample_opinions(answers, np.full((1, l, l), 1 / l), np.array([0.8]))
+    expected = np.zeros((m, l), dtype=bool)
+    expected[np.arange(m)[:, None], named] = True
+    inside = np.isclose(opinions.evidence, np.log(0.8 / s))
+    assert np.array_equal(inside, expected[opinions.rows])
+    assert (np.diff(opinions.rows) > 0).all()
+
+
+def test_sets_of_unknown_annotators_to_one_row_are_numbered_apart():
+    lines = [
+        ("x", ["a", "b"]),
+        ("x", ["b", "c"]),
+        ("x", ["a"]),
+        ("y", ["a", "b", "c"]),
+        ("y", ["c"]),
+    ]
+    answers = as_answers(lines, layout="long")
+    sizes = answers.sizes.tolist()
+    numbers = number_opinions(answers).tolist()
+    assert numbers == sorted(numbers)
+    assert sorted(np.bincount(numbers)) == sorted([2, 2, 1, 3, 1])
+    for number in set(numbers):
+        own = {size for size, other in zip(sizes, numbers, strict=True) if other == number}
+        assert own == {numbers.count(number)}
+
+
+@pytest.mark.parametrize("l", [2, 3])
+def test_sparse_rows_of_a_linear_kernel_are_as_dense_ones(l):
+    truth, table = crowd(n=90, l=l)
+    X = np.hstack([features(truth, l), np.random.default_rng(2).normal(size=(90, 3))])
+    X[np.abs(X) < 0.7] = 0
+    table[80:] = -1
+    answers = read(table, l)
+    dense = TestimonyClassifier(kernel="linear").fit(X, answers)
+    assert dense.trust_ > 0
+    for form in (sp.csr_matrix, sp.coo_array):
+        sparse = TestimonyClassifier(kernel="linear").fit(form(X), answers)
+        np.testing.assert_allclose(sparse.confidence_, dense.confidence_, atol=1e-6)
+        np.testing.assert_allclose(
+            sparse.predict_proba(sp.csr_matrix(X[:9])), dense.predict_proba(X[:9]), atol=1e-6
+        )
+        assert np.array_equal(sparse.transduction_, dense.transduction_)
+
+
+def test_first_labels_changes_and_ties_are_left():
+    truth, table = crowd(n=200, accuracy=0.4, share=0.4)
+    model = TestimonyClassifier().fit(features(truth, 3), read(table, 3))
+    docket = model.docket(output="dict")
+    np.testing.assert_array_equal(model.verdict_, docket["verdict"])
+    np.testing.assert_array_equal(model.overturned_, model.verdict_ != model.transduction_)
+    assert model.overturned_.any()
+    assert model.n_ties_ == 0
+    tied = TestimonyClassifier().fit(
+        None, as_answers([["a", "b"], ["b", "a"], ["a", "a"], ["b", "b"]])
+    )
+    assert tied.n_ties_ == 2
 
 
 def test_numbers_whose_deviation_overflows_are_refused():

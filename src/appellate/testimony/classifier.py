@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
@@ -57,8 +58,14 @@ class TestimonyClassifier(AppealClassifier):
         Posterior of every training row over **all** labels.
     transduction_ : ndarray, shape (n,)
         Label of every training row.
+    verdict_ : ndarray, shape (n,)
+        Label of every training row by the answers alone, without features.
     verdict_confidence_ : ndarray, shape (n, l)
-        Posterior of the crowd alone, without features.
+        Posterior by the answers alone.
+    overturned_ : ndarray of bool, shape (n,)
+        Where the features changed the label.
+    n_ties_ : int
+        Number of training rows with more than one best label.
     suspicion_ : ndarray, shape (n,)
         Posterior mass outside the row's answers; NaN where there are none.
     candidates_ : ndarray of bool, shape (n, l)
@@ -159,8 +166,10 @@ class TestimonyClassifier(AppealClassifier):
         heard, certainly = answers[known], decided[known]
         rows = regressions = None
         if X is not None:
-            rows = np.asarray(self._check_rows(X, reset=True))
-            check_length(answers, len(rows))
+            rows = self._check_rows(X, reset=True)
+            if not sp.issparse(rows):
+                rows = np.asarray(rows)
+            check_length(answers, rows.shape[0])
             ridges = RIDGES if isinstance(self.regularization, str) else (self.regularization,)
             regressions = Regressions(rows[known], len(self.classes_), self.kernel, ridges)
         self.temperature_ = 1.0
@@ -201,7 +210,11 @@ class TestimonyClassifier(AppealClassifier):
         self.label_history_ = np.stack(
             [self._choose(p, allowed) for p in (self.verdict_confidence_, self.confidence_)]
         )
-        self.transduction_ = self.classes_[self.label_history_[-1]]
+        first, last = self.label_history_
+        self.verdict_, self.transduction_ = self.classes_[first], self.classes_[last]
+        self.overturned_ = first != last
+        best = self._merits(self.confidence_, allowed)
+        self.n_ties_ = int(np.sum(np.sum(best == best.max(axis=1, keepdims=True), axis=1) > 1))
         return self
 
     def _tabulate(self, **parts: Any) -> Docket:
@@ -241,9 +254,16 @@ class TestimonyClassifier(AppealClassifier):
 
     def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
         """Label of every row: the likeliest, or the one of the smallest expected cost."""
+        return np.argmax(self._merits(posterior, allowed), axis=1)
+
+    def _merits(self, posterior: Matrix, allowed: NDArray[Any]) -> Matrix:
+        """Posterior, or minus the expected cost, of the allowed labels; minus infinity elsewhere.
+
+        All labels of a row are allowed if none is marked.
+        """
         scores = posterior if self.cost_ is None else -expected_costs(posterior, self.cost_)
         shut = (allowed == 0) & (allowed > 0).any(axis=1, keepdims=True)
-        return np.argmax(np.where(shut, -np.inf, scores), axis=1)
+        return np.where(shut, -np.inf, scores)
 
 
 @dataclass(frozen=True)

@@ -162,8 +162,7 @@ def log_likelihoods(answers: Answers, said: sp.csr_array, theta: Matrix, rates: 
     table = np.log(theta).transpose(0, 2, 1).reshape(-1, l)  # [(j, k), c]
     L = np.asarray(said.T @ table)
     if answers.sizes is not None:
-        weights, sizes = counted(answers)
-        gains = _set_gains(answers, rates, l) * (weights / sizes) * sizes
+        gains = _set_gains(answers, rates, l) * counted(answers)[0]
         np.add.at(L, (answers.rows, answers.labels), gains)
     return L
 
@@ -198,11 +197,26 @@ class Opinions:
     evidence: Matrix
 
 
+def number_opinions(answers: Answers) -> NDArray[np.intp]:
+    """Number of the opinion that every answer belongs to, (A,): a named set is one opinion.
+
+    The labels of a set follow one another; an unknown annotator may stand for several sets of
+    one row.
+    """
+    sizes = np.asarray(counted(answers)[1], dtype=np.intp)
+    entry = np.arange(len(sizes))
+    new_run = np.ones(len(sizes), dtype=bool)
+    for column in (answers.rows, answers.people, sizes):
+        new_run[1:] &= column[1:] == column[:-1]
+    new_run[1:] = ~new_run[1:]
+    place = entry - np.maximum.accumulate(np.where(new_run, entry, 0))
+    return np.cumsum(place % sizes == 0) - 1
+
+
 def sample_opinions(answers: Answers, theta: Matrix, rates: Matrix) -> Opinions:
     """Take at most 50,000 opinions, evenly over all."""
-    # The labels of a set follow one another.
-    number = np.ceil(np.cumsum(1 / counted(answers)[1]) - 1e-6).astype(int) - 1
-    step = max(1, -(-len(np.unique(number)) // _SAMPLE))
+    number = number_opinions(answers)
+    step = max(1, -(-(int(number[-1]) + 1) // _SAMPLE)) if len(number) else 1
     entries = np.flatnonzero(number % step == 0)
     part, l = answers._take(entries), theta.shape[1]
     weights, sizes = counted(part)
