@@ -27,6 +27,7 @@ from appellate.testimony.people import (
 )
 
 RIDGES = (0.05, 0.5, 5.0)
+CHANCE_GAIN = 5.0  # nats that features without any use may gain by chance
 MODEL_RIDGES = (0.05, 0.5, 1.5, 5.0)  # of the regression for new rows
 _TRIED_ROWS = 4_000  # that the ridge is chosen on
 
