@@ -7,13 +7,16 @@ train the same kernel ridge for the test rows, except for testimony, which has a
 
 Printed, over the rows that have an answer and a known true label: accuracy, log loss
 (probabilities floored at .001), ECE, how many wrong labels the confidences expect divided by how
-many are wrong, test accuracy, AUROC and average precision of "the label is wrong" by
-1 - confidence and of "the true label is not among the answers" by the mass outside the answers,
-and seconds without the kernel. Tied labels share one row: "majority" is the expected accuracy of
-a vote that breaks ties at random. Counts without names are given to the other packages as if the
-k-th vote came from annotator k. Generated crowds are drawn several times: means over the draws,
-and how far testimony is above each method in accuracy and test accuracy, draw by draw, with the
-standard error of the difference.
+many are wrong, AUROC and average precision of "the label is wrong" by 1 - confidence, of "the
+true label is not among the answers" by the mass outside the answers and of "the label that most
+answers gave is wrong" by 1 - its probability (label_quality_), test accuracy, and seconds
+without the kernel. Tied labels share one row: "majority" is the expected accuracy of a vote that
+breaks ties at random. On single labels "cleanlab" is find_label_issues with an out-of-fold
+logistic regression; its labels are the likeliest ones where it finds an issue, else those given.
+Counts without names are given to the other packages as if the k-th vote came from annotator k.
+Generated crowds are drawn several times: means over the draws, and how far testimony is above
+each method in accuracy and test accuracy, draw by draw, with the standard error of the
+difference.
 
 --panel tuning or --panel confirm runs the sets that constants were chosen on, or confirmed on.
 """
@@ -34,7 +37,7 @@ import numpy as np
 
 PACKAGES = ["crowd-kit==1.4.*", "cleanlab==2.9.*", "scikit-learn", "pandas"]
 RIVALS = ["MajorityVote", "DawidSkene", "OneCoinDawidSkene", "MACE", "GLAD", "CROWDLAB"]
-FURTHER = ["Snorkel"]  # needs torch: pip install snorkel in the environment first
+FURTHER = ["Snorkel", "cleanlab"]  # Snorkel needs torch: install it in the environment first
 SECONDS = 300  # after which a method is given up
 
 
@@ -65,24 +68,24 @@ def describe_pictures(images):
 def load(name, draw):
     """Features, answers, truth, and features and truth to test on."""
     from appellate import datasets
-    from appellate.candidates import as_answers
 
     if name.startswith("labelme"):
         data = datasets.load_labelme()
         X, answers = data.X, data.answers
         if name == "labelme-shuffled":
             X = np.random.default_rng(0).permutation(X)
-        if name == "labelme-single":  # ordinary noisy labels: one answer a row
-            rng = np.random.default_rng(0)
-            one = [rng.choice(row[row >= 0]) for row in answers.table()]
-            answers = as_answers(np.array(one), layout="labels", classes=range(8))
+        if name == "labelme-single":
+            answers = one_answer(answers)
         return X, answers, data.y_true, data.X_test, data.y_test
-    if name == "cifar10n":
+    if name.startswith("cifar10n"):
         data = datasets.load_cifar10n()
         train, test = slice(3000), slice(10_000, 13_000)
         pictures = (describe_pictures(data.images[part]) for part in (train, test))
         X, X_test = pictures
-        return X, data.answers[train], data.y_true[train], X_test, data.y_true[test]
+        answers = data.answers[train]
+        if name == "cifar10n-single":
+            answers = one_answer(answers)
+        return X, answers, data.y_true[train], X_test, data.y_true[test]
     if name == "cifar10h":
         data = datasets.load_cifar10h()
         X, X_test = (describe_pictures(data.images[p]) for p in (slice(1000), slice(7000, 10_000)))
@@ -96,6 +99,15 @@ def load(name, draw):
     answers = datasets.make_crowd(data.y_true[:1000], random_state=draw + 1, **options).answers
     X, y = data.X, data.y_true
     return X[:1000], answers, y[:1000], X[1000:], y[1000:]
+
+
+def one_answer(answers):
+    """Ordinary noisy labels: one answer per row, drawn at random."""
+    from appellate.candidates import as_answers
+
+    rng, votes = np.random.default_rng(0), answers.votes()
+    one = [rng.choice(len(row), p=row / row.sum()) for row in votes]
+    return as_answers(np.array(one), layout="labels", classes=range(votes.shape[1]))
 
 
 def load_stored(name):
@@ -124,7 +136,8 @@ GENERATED = {
     "many-answers": {"accuracy": 0.4, "n_answers": 10},
 }
 SETS = [
-    *("labelme", "labelme-shuffled", "labelme-single", "cifar10n", "cifar10h"),
+    *("labelme", "labelme-shuffled", "labelme-single"),
+    *("cifar10n", "cifar10n-single", "cifar10h"),
     *STORED,
     *GENERATED,
 ]
@@ -182,12 +195,13 @@ class Labelling:
     tested: np.ndarray | None = None
 
 
-def measures(p, labels, answered, truth):
+def measures(p, labels, votes, truth):
     """Scores of the rows that were answered and whose true label is known."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    kept = answered.any(axis=1) & (truth >= 0)
-    p, answered, truth = p[kept], answered[kept], truth[kept]
+    kept = (votes > 0).any(axis=1) & (truth >= 0)
+    p, votes, truth = p[kept], votes[kept], truth[kept]
+    answered, given = votes > 0, votes.argmax(axis=1)
     rows = np.arange(len(truth))
     top = p == p.max(axis=1, keepdims=True)
     right = top[rows, truth] / top.sum(axis=1)
@@ -204,7 +218,11 @@ def measures(p, labels, answered, truth):
     }
     outside = ~answered[rows, truth]
     beyond = 1 - (p * answered).sum(axis=1)
-    for word, event, score in (("wrong", right < 0.5, 1 - sure), ("outside", outside, beyond)):
+    for word, event, score in (
+        ("wrong", right < 0.5, 1 - sure),
+        ("outside", outside, beyond),
+        ("given", given != truth, 1 - p[rows, given]),
+    ):
         some = 0 < event.sum() < len(event)
         found[f"{word} AUROC"] = roc_auc_score(event, score) if some else np.nan
         found[f"{word} AP"] = average_precision_score(event, score) if some else np.nan
@@ -219,10 +237,10 @@ def compare(name, rivals, draw):
     results = ours(X, answers, X_test)
     results["majority"] = Labelling(majority_vote(answers))
     results |= rivals(name, draw, X, answers)
-    answered = answers.votes() > 0
+    votes = answers.votes()
     regressions = None if X is None else Regressions(X, answers.shape[1])
     for method, said in results.items():
-        found = measures(said.p, said.labels, answered, truth)
+        found = measures(said.p, said.labels, votes, truth)
         if regressions is not None:
             if said.tested is None:
                 labels = np.eye(said.p.shape[1])[said.p.argmax(axis=1)]
@@ -257,7 +275,10 @@ def run_rivals(python, rivals, keep):
                 subprocess.run(list(map(str, command)), check=True)
             with np.load(found) as out:
                 seconds = json.loads(str(out["seconds"]))
-                return {rival: Labelling(out[rival], took) for rival, took in seconds.items()}
+                return {
+                    rival: Labelling(out[rival], took, out.get(f"{rival} labels"))
+                    for rival, took in seconds.items()
+                }
 
     return call
 
@@ -269,7 +290,7 @@ def worker(given, found, rivals):
         votes, n, l = data["votes"], int(data["n"]), int(data["l"])
     out, seconds = {}, {}
     for rival in rivals:
-        if rival == "CROWDLAB" and X is None:
+        if rival in ("CROWDLAB", "cleanlab") and X is None:
             continue
         signal.signal(signal.SIGALRM, give_up)
         signal.alarm(SECONDS)
@@ -277,6 +298,8 @@ def worker(given, found, rivals):
             start = time.perf_counter()
             if rival == "CROWDLAB":
                 out[rival] = crowdlab(X, votes, n, l)
+            elif rival == "cleanlab":
+                out[rival], out["cleanlab labels"] = label_issues(X, votes, n, l)
             else:
                 out[rival] = (snorkel if rival == "Snorkel" else kit)(rival, votes, n, l)
             seconds[rival] = time.perf_counter() - start
@@ -313,13 +336,36 @@ def snorkel(_, votes, n, l):
     return model.predict_proba(table)
 
 
-def crowdlab(X, votes, n, l):
-    """Out-of-fold logistic regression on the majority vote, then CROWDLAB's posterior."""
-    from cleanlab import multiannotator
+def label_issues(X, votes, n, l):
+    """Out-of-fold logistic regression on one label per row, and the labels after the issues."""
+    from cleanlab.filter import find_label_issues
+
+    rows, _, given = votes
+    if len(rows) != n or len(np.unique(rows)) != n:
+        raise ValueError("only sets of one label per row")
+    p = out_of_fold(X, given, l)
+    issues = find_label_issues(given, p)
+    return p, np.where(issues, p.argmax(axis=1), given)
+
+
+def out_of_fold(X, labels, l):
+    """Probabilities of a logistic regression on z-scores, five folds, (n, l)."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_predict
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=1000))
+    outside = np.full((len(X), l), 1e-6)
+    outside[:, np.unique(labels)] = cross_val_predict(
+        model, X, labels, cv=5, method="predict_proba"
+    )
+    return outside / outside.sum(axis=1, keepdims=True)
+
+
+def crowdlab(X, votes, n, l):
+    """Out-of-fold logistic regression on the majority vote, then CROWDLAB's posterior."""
+    from cleanlab import multiannotator
 
     rows, people, labels = votes
     table = np.full((n, people.max() + 1), np.nan)
@@ -328,10 +374,7 @@ def crowdlab(X, votes, n, l):
     given = ~np.isnan(table).all(axis=1)  # CROWDLAB refuses rows without answers
     X, table, whole = X[given], table[given], np.full((n, l), 1 / l)
     vote = multiannotator.get_majority_vote_label(table, verbose=False)
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=1000))
-    part = cross_val_predict(model, X, vote, cv=5, method="predict_proba")
-    outside = np.full((len(table), l), 1e-6)
-    outside[:, np.unique(vote)] = part
+    outside = out_of_fold(X, vote, l)
     kept = {}
     original = multiannotator._get_post_pred_probs_and_weights
 
@@ -340,9 +383,7 @@ def crowdlab(X, votes, n, l):
         return kept["answer"]
 
     multiannotator._get_post_pred_probs_and_weights = keep
-    multiannotator.get_label_quality_multiannotator(
-        table, outside / outside.sum(axis=1, keepdims=True), verbose=False
-    )
+    multiannotator.get_label_quality_multiannotator(table, outside, verbose=False)
     whole[given] = kept["answer"][0]
     return whole
 

@@ -21,6 +21,7 @@ from appellate.testimony.features import Regressions, answer_likelihood, choose_
 from appellate.testimony.functions import find_functions, one_sided_labels
 from appellate.testimony.people import (
     confusions,
+    count_votes,
     credit,
     expected_confusions,
     incidence,
@@ -29,7 +30,6 @@ from appellate.testimony.people import (
     person_counts,
     sample_opinions,
     set_rates,
-    vote_shares,
 )
 from appellate.testimony.rounds import (
     audit_temperature,
@@ -59,6 +59,12 @@ def features(truth, l, signal=2.0, seed=1):
 
 def read(table, l):
     return as_answers(table, missing=-1, classes=range(l))
+
+
+def vote_shares(answers):
+    """Smoothed shares of the votes, and how many there are."""
+    votes, total = count_votes(answers)
+    return (votes + 0.5 / votes.shape[1]) / (total[:, None] + 0.5), total
 
 
 def people(answers, q, *, ordered=False):
@@ -269,7 +275,9 @@ def test_the_ridge_is_that_which_predicts_the_answers_best():
     truth, table = crowd(n=150, accuracy=0.5)
     X = np.hstack([features(truth, 3, signal=1.5), np.random.default_rng(0).normal(size=(150, 8))])
     answers = read(table, 3)
-    chosen = choose_ridge(Regressions(X, 3), answers, vote_shares(answers)[0])
+    votes, total = count_votes(answers)
+    shares = (votes + 0.1 / 3) / (total[:, None] + 0.1)
+    chosen = choose_ridge(Regressions(X, 3), answers, shares)
     assert chosen > 0.05
     model = TestimonyClassifier().fit(X, answers)
     assert model.regularization_ == chosen
@@ -476,6 +484,17 @@ def test_noisy_labels_are_one_answer_a_row():
     noisy = np.where(rng.random(300) < 0.3, rng.integers(3, size=300), truth)
     model = TestimonyClassifier().fit(features(truth, 3, signal=4), noisy)
     assert (model.transduction_ == truth).mean() > (noisy == truth).mean() + 0.1
+
+
+def test_weak_features_do_not_ruin_single_labels():
+    """Features that predict little leave labels that are mostly right nearly as they are."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(8, size=800)
+        noisy = np.where(rng.random(800) < 0.2, rng.integers(8, size=800), truth)
+        X = rng.normal(size=(800, 3)) + rng.normal(size=(8, 3))[truth]
+        model = TestimonyClassifier().fit(X, noisy)
+        assert np.mean(model.transduction_ == truth) > np.mean(noisy == truth) - 0.05
 
 
 def test_rows_without_answers_are_new_rows():

@@ -28,16 +28,14 @@ def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
     return weights, once if answers.sizes is None else answers.sizes
 
 
-def vote_shares(answers: Answers) -> tuple[Matrix, Matrix]:
-    """Smoothed shares of the votes, (n, l), and the number of answers, (n,).
+def count_votes(answers: Answers) -> tuple[Matrix, Matrix]:
+    """Votes for every label of every row, (n, l), and their number, (n,).
 
-    ``V = (C + .5 / l) / (m + .5)`` for counts C and m answers; uniform where there are none. A
-    set that a person named counts once, not each of its labels.
+    A set that a person named counts once, not each of its labels.
     """
     weights, sizes = counted(answers)
-    counts = replace(answers, weights=weights / sizes).votes()
-    total, l = counts.sum(axis=1), counts.shape[1]
-    return (counts + 0.5 / l) / (total[:, None] + 0.5), total
+    votes = replace(answers, weights=weights / sizes).votes()
+    return votes, votes.sum(axis=1)
 
 
 def incidence(answers: Answers) -> sp.csr_array:

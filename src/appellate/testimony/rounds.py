@@ -20,14 +20,17 @@ from appellate.testimony.people import (
     EDGE,
     Matrix,
     Opinions,
+    count_votes,
     credit,
     incidence,
     know_people,
     sample_opinions,
-    vote_shares,
 )
 
 ROUNDS = 8
+DOUBT = 0.5  # votes that are spread evenly over the labels of every row at the start
+# With features less: a start in doubt of single labels would believe weak features instead.
+DOUBT_WITH_FEATURES = 0.1
 SHARED_ERRORS = 0.4  # share of a further answer that repeats the errors of the others, at most
 SHARED_ALONE = 0.5  # the same without features
 _PER_CORRELATION = 7.0  # shared errors for each unit of correlation that the answers show
@@ -79,9 +82,8 @@ class Table:
         Labelling functions.
     models : sequence of ModelAnswers
         Probabilities, each as one more answer.
-    shares : ndarray, shape (n, l)
-        Smoothed shares of all votes, a model's probabilities as parts of one vote; certain where
-        it was decided.
+    votes : ndarray, shape (n, l)
+        All votes, a named set as one, a model's probabilities as parts of one.
     total : ndarray, shape (n,)
         Number of answers, functions and models included.
     decided : ndarray of int, shape (n,), or None
@@ -93,10 +95,15 @@ class Table:
     people: Answers
     functions: Functions | None
     models: Sequence[ModelAnswers]
-    shares: Matrix
+    votes: Matrix
     total: Matrix
     decided: NDArray[np.intp] | None
     ordered: bool
+
+    def shares(self, doubt: float = DOUBT) -> Matrix:
+        """Shares of the votes with so many more spread evenly, (n, l); certain where decided."""
+        smoothed = (self.votes + doubt / self.votes.shape[1]) / (self.total + doubt)[:, None]
+        return certain(smoothed, self.decided)
 
 
 def hear(
@@ -126,15 +133,14 @@ def hear(
         Models that gave probabilities.
     """
     said, members = incidence(answers), find_functions(answers, functions)
-    shares, total = vote_shares(answers)
-    votes = shares * (total + 0.5)[:, None]
+    votes, total = count_votes(answers)
     for model in models:
         votes, total = votes + model.shares(), total + model.spoke
     table = Table(
         people=answers._take(~members[answers.people]),
         functions=Functions.of(answers, said, members) if members.any() else None,
         models=models,
-        shares=certain(votes / (total + 0.5)[:, None], decided),
+        votes=votes,
         total=total,
         decided=decided,
         ordered=ordered,
@@ -150,7 +156,8 @@ def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
 
     Functions next to people add their evidence in every round.
     """
-    people, said, q = table.people, incidence(table.people), table.shares
+    people, said = table.people, incidence(table.people)
+    q = table.shares(DOUBT if regressions is None else DOUBT_WITH_FEATURES)
     output, ridge, beta, gain = None, None, 0.0, 0.0
     trusts = {model.name: 1.0 for model in table.models}
     if regressions is not None:
@@ -160,11 +167,14 @@ def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
         if regressions is not None and ridge is not None and step == ROUNDS:  # more would echo
             output = regressions.leave_one_out(q, ridge)
         theta, rates, told = know_people(people, said, q, table.ordered)
-        opinions, frequency = sample_opinions(people, theta, rates), class_shares(q)
+        frequency = class_shares(q)
         prior = np.log(frequency)
         if table.functions is not None:
             told = told + table.functions.evidence(q, frequency)
-        trusts, told = _weigh_models(table.models, trusts, told, prior, opinions)
+        if output is not None or table.models:
+            opinions = sample_opinions(people, theta, rates)
+        if table.models:
+            trusts, told = _weigh_models(table.models, trusts, told, prior, opinions)
         if output is not None:  # the regression has learned how frequent labels are
             beta, gain = find_beta(output, told, opinions, prior)
         looks = prior if output is None else beta * output
@@ -177,7 +187,7 @@ def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
     believed = np.log(with_chance(softmax(told / repeats, axis=1), share))
     posterior = softmax(believed + (looks if alone else looks / repeats), axis=1)
     if alone:  # the votes keep a part: the model of the people may be wrong
-        posterior = (1 - shared) * posterior + shared * with_chance(table.shares, share)
+        posterior = (1 - shared) * posterior + shared * with_chance(table.shares(), share)
     return Hearing(certain(posterior, table.decided), theta, beta, gain, ridge, shared, trusts)
 
 
@@ -213,7 +223,7 @@ def _hear_functions(table: Table, regressions: Regressions | None) -> Hearing:
     count as one more answer.
     """
     assert table.functions is not None
-    q, shares = table.shares, table.shares
+    q = shares = table.shares()
     spoken = np.asarray(table.functions.spoke.sum(axis=0)).ravel() > 0
     trusts = {model.name: model.match(shares, spoken) for model in table.models}
     told = sum((m.evidence(trusts[m.name]) for m in table.models), np.zeros_like(q))
@@ -271,7 +281,7 @@ def find_shared_errors(answers: Answers, q: Matrix, most: float = SHARED_ALONE) 
     of five answers or more are likeliest. Rows of fewer answers cannot show it: with fewer than
     50 such rows the result is `most`. At most 5,000 rows are asked, evenly over all.
     """
-    votes, total = _counts(answers)
+    votes, total = count_votes(answers)
     rows = np.flatnonzero(total >= _MANY)
     if len(rows) < _ENOUGH or q.shape[1] == 1:
         return most
@@ -293,12 +303,6 @@ def find_shared_errors(answers: Answers, q: Matrix, most: float = SHARED_ALONE) 
     bounds = (np.log(1e-3), np.log(0.5))
     rho = float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
     return min(most, _PER_CORRELATION * rho)
-
-
-def _counts(answers: Answers) -> tuple[Matrix, Matrix]:
-    """Votes of every row, (n, l), a named set as one vote, and their number, (n,)."""
-    shares, total = vote_shares(answers)
-    return shares * (total + 0.5)[:, None] - 0.5 / shares.shape[1], total
 
 
 def audit_temperature(posterior: Matrix, truth: NDArray[np.intp]) -> float:
