@@ -18,6 +18,8 @@ Generated crowds are drawn several times: means over the draws, and how far test
 each method in accuracy and test accuracy, draw by draw, with the standard error of the
 difference.
 
+Of annotators next to functions, testimony is tried with functions=True, False and "auto".
+
 --panel tuning or --panel confirm runs the sets that constants were chosen on, or confirmed on.
 """
 
@@ -69,7 +71,7 @@ def load(name, draw):
     """Features, answers, truth, and features and truth to test on."""
     from appellate import datasets
 
-    if name.startswith("labelme"):
+    if name in ("labelme", "labelme-shuffled", "labelme-single"):
         data = datasets.load_labelme()
         X, answers = data.X, data.answers
         if name == "labelme-shuffled":
@@ -92,6 +94,8 @@ def load(name, draw):
         return X, data.answers[:1000], data.y_true[:1000], X_test, data.y_true[7000:]
     if name in STORED:
         return load_stored(name)
+    if name in MIXED:
+        return load_mixed(name)
     options = GENERATED[name]
     data = datasets.make_ambiguous_classification(
         2000, 20, 8, class_sep=2.0, strategy="uniform", random_state=draw
@@ -127,6 +131,51 @@ def load_stored(name):
     return part.get("X"), answers, part["truth"], part.get("X_test"), part.get("y_test")
 
 
+def load_mixed(name):
+    """Annotators next to labelling functions, one of the two kinds generated."""
+    from appellate.datasets import make_crowd
+
+    if name == "semeval-annotators":  # two answers of accuracy .6 per row, to 39 % functions
+        X, answers, truth, X_test, y_test = load_stored("semeval")
+        more = make_crowd(truth, accuracy=0.6, n_answers=2, n_people=20, random_state=100).answers
+        return X, join(answers, more), truth, X_test, y_test
+    X, answers, truth, X_test, y_test = load("labelme", 0)
+    return X, join(answers, threshold_rules(X, truth)), truth, X_test, y_test
+
+
+def join(answers, more):
+    """Answers of two groups of sources to the same rows."""
+    from appellate.candidates import as_answers
+
+    parts = ((answers, "a"), (more, "b"))
+    lines = [
+        (row, label, f"{group}{person}")
+        for part, group in parts
+        for row, label, person in zip(part.rows, part.labels, part.people, strict=True)
+    ]
+    n, l = answers.shape
+    return as_answers(lines, layout="long", classes=range(l), items=range(n))
+
+
+def threshold_rules(X, truth, n_rules=8, seed=100):
+    """Rules that say one label if one feature is large or small, about .5 to .95 precise."""
+    from appellate.candidates import as_answers
+
+    rng, n = np.random.default_rng(seed), len(truth)
+    table = np.full((n, n_rules), -1)
+    for j in range(n_rules):
+        k, wanted, best = rng.integers(truth.max() + 1), rng.uniform(0.5, 0.95), np.inf
+        for _ in range(60):
+            feature = rng.choice([-1, 1]) * X[:, rng.integers(X.shape[1])]
+            speaks = feature > np.quantile(feature, 1 - rng.uniform(0.02, 0.15))
+            gap = abs(np.mean(truth[speaks] == k) - wanted) if speaks.any() else np.inf
+            if gap < best:
+                best = gap
+                table[:, j] = np.where(speaks, k, -1)
+    return as_answers(table, classes=range(truth.max() + 1))
+
+
+MIXED = ["labelme-functions", "semeval-annotators"]
 STORED = ["semeval", "web", "weather_amt", "youtube", "dog", "zencrowd_us"]
 GENERATED = {
     "workers": {"accuracy": 0.6},
@@ -139,6 +188,7 @@ SETS = [
     *("labelme", "labelme-shuffled", "labelme-single"),
     *("cifar10n", "cifar10n-single", "cifar10h"),
     *STORED,
+    *MIXED,
     *GENERATED,
 ]
 PANELS = {  # generated crowds of the tuning panel: --first 100
@@ -164,8 +214,16 @@ def spread_out(answers):
 # -- ours -------------------------------------------------------------------------------------
 
 
-def ours(X, answers, X_test):
+def ours(X, answers, X_test, mixed):
     from appellate import TestimonyClassifier
+
+    if mixed:
+        ways = {"functions": True, "as annotators": False, "auto": "auto"}
+        models = {way: TestimonyClassifier(functions=f).fit(X, answers) for way, f in ways.items()}
+        return {
+            way: Labelling(m.confidence_, None, places(m, m.transduction_))
+            for way, m in models.items()
+        }
 
     start = time.perf_counter()
     model = TestimonyClassifier().fit(X, answers)
@@ -234,7 +292,7 @@ def compare(name, rivals, draw):
     from appellate.testimony.features import Regressions
 
     X, answers, truth, X_test, y_test = load(name, draw)
-    results = ours(X, answers, X_test)
+    results = ours(X, answers, X_test, name in MIXED)
     results["majority"] = Labelling(majority_vote(answers))
     results |= rivals(name, draw, X, answers)
     votes = answers.votes()

@@ -81,9 +81,9 @@ def test_figures_of_the_guide(labelme):
     data, model = labelme
     outcome = model.docket(output="dict")["outcome"]
     counts = [np.sum(outcome == word) for word in ("upheld", "overturned", "outside the answers")]
-    assert np.abs(np.subtract(counts, [878, 91, 31])).max() <= 5
+    assert np.abs(np.subtract(counts, [877, 93, 30])).max() <= 5
     right = model.transduction_ == data.y_true
-    assert right[outcome == "overturned"].mean() == pytest.approx(0.82, abs=0.02)
+    assert right[outcome == "overturned"].mean() == pytest.approx(0.81, abs=0.02)
     assert right[outcome == "outside the answers"].mean() == pytest.approx(0.87, abs=0.04)
     people, table = model.annotators_, data.answers.table()
     busy = np.flatnonzero(people["answers"] >= 10)
@@ -93,7 +93,7 @@ def test_figures_of_the_guide(labelme):
         assert np.corrcoef(people[key][busy], true)[0, 1] == pytest.approx(figure, abs=0.02)
     outside = ~data.candidates[np.arange(1000), data.y_true]
     order = np.argsort(-model.suspicion_)
-    assert [outside[order[:k]].sum() for k in (20, 50)] == pytest.approx([18, 39], abs=1)
+    assert [outside[order[:k]].sum() for k in (20, 50)] == pytest.approx([18, 40], abs=1)
     audited, rng = np.zeros(1000, dtype=bool), np.random.default_rng(0)
     audited[rng.choice(1000, 30, replace=False)] = True
     reviewed = audited.copy()
@@ -104,7 +104,7 @@ def test_figures_of_the_guide(labelme):
     assert found == pytest.approx([0.80, 0.63, 0.91], abs=0.01)
     assert again.temperature_ == pytest.approx(2.3, abs=0.1)
     after = np.mean((again.transduction_ == data.y_true)[~reviewed])
-    assert [right[~reviewed].mean(), after] == pytest.approx([0.879, 0.881], abs=0.004)
+    assert [right[~reviewed].mean(), after] == pytest.approx([0.879, 0.882], abs=0.004)
     assert again.score(data.X_test, data.y_test) == pytest.approx(0.865, abs=0.004)
 
 
