@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import lgamma
 
 import numpy as np
@@ -795,6 +796,34 @@ def test_rows_that_only_a_model_answered():
     functions = labelling_functions(n=100)[1]
     both = TestimonyClassifier().fit(features(truth, 3), read(functions, 3), probabilities=p)
     np.testing.assert_allclose(both.confidence_.sum(axis=1), 1)
+
+
+def test_a_model_alone_and_a_class_that_it_does_not_know():
+    truth, table = crowd(n=60)
+    p = model_probabilities(truth, 3)
+    nobody = as_answers(np.zeros((60, 3)), layout="counts")
+    alone = TestimonyClassifier().fit(None, nobody, probabilities=p)
+    assert np.array_equal(alone.transduction_, p.argmax(axis=1))
+    assert alone.model_temperatures_ == {"model": 1.0}
+    decisions = np.full(60, None)
+    decisions[0] = "new"
+    answers = as_answers(table.astype(object), missing=-1, classes=[0, 1, 2])
+    model = TestimonyClassifier().fit(None, answers, probabilities=p, decisions=decisions)
+    assert model.classes_.tolist() == [0, 1, 2, "new"]
+    assert model.transduction_[0] == "new"
+    assert np.isfinite(model.confidence_).all()
+
+
+def test_thousands_of_answers_to_a_row_leave_finite_probabilities():
+    counts = np.array([[5000, 10, 0], [3, 4000, 2], [0, 0, 9000]] * 20)
+    answers = as_answers(counts, layout="counts")
+    for X in (None, np.repeat(np.eye(3), 20, axis=0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = TestimonyClassifier().fit(X, answers)
+        np.testing.assert_allclose(model.confidence_.sum(axis=1), 1)
+    alone = TestimonyClassifier().fit(None, answers)
+    assert np.array_equal(alone.transduction_, counts.argmax(axis=1))
 
 
 @pytest.mark.parametrize(

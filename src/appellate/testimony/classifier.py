@@ -189,12 +189,18 @@ class TestimonyClassifier(AppealClassifier):
         -------
         self
         """
-        answers, decided, drawn = self._open_answers(X, y, decisions, audited)
-        models = self._open_models(probabilities, answers)
+        answers, n_named, decided, drawn = self._open_answers(X, y, decisions, audited)
+        models = read_models(probabilities, answers.shape, n_named)
+        for model in models:  # its likeliest label counts among the answers to a row
+            said = np.flatnonzero(model.spoke)
+            self.candidates_[said, model.log[said].argmax(axis=1)] = True
         answered = self.candidates_.any(axis=1)
         known = answered | (decided >= 0)
         if not known.any():
-            raise ValueError("no row has an answer or a decision; there is nothing to learn from.")
+            raise ValueError(
+                "no row has an answer, a decision or a model's probabilities; there is nothing to "
+                "learn from."
+            )
         heard, certainly = answers[known], decided[known]
         rows = regressions = None
         if X is not None:
@@ -298,8 +304,11 @@ class TestimonyClassifier(AppealClassifier):
 
     def _open_answers(
         self, X: Any, y: Any, decisions: Any, audited: Any
-    ) -> tuple[Answers, NDArray[np.intp], NDArray[np.bool_]]:
-        """Answers, classes of the reviewed rows (-1 elsewhere), and which were drawn at random."""
+    ) -> tuple[Answers, int, NDArray[np.intp], NDArray[np.bool_]]:
+        """Answers and the number of their classes, before reviewers named further ones.
+
+        Then the class of every reviewed row (-1 elsewhere), and which were drawn at random.
+        """
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
@@ -307,7 +316,7 @@ class TestimonyClassifier(AppealClassifier):
             )
         self.__dict__.pop("_model", None)
         answers = as_answers(ravel_column(y), layout="auto")
-        n = len(answers)
+        n, n_named = answers.shape
         for name, given in (("decisions", decisions), ("audited", audited)):
             if given is not None and len(given) != n:
                 raise ValueError(f"{name} has {len(given)} values, but y has {n} rows.")
@@ -325,15 +334,7 @@ class TestimonyClassifier(AppealClassifier):
         self.candidates_ = answers.votes() > 0
         self.cost_, self._cost_followed = cost_matrix(self.cost, self.classes_), self.cost
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
-        return answers, decided, drawn & (decided >= 0)
-
-    def _open_models(self, probabilities: Any, answers: Answers) -> list[ModelAnswers]:
-        """Read the models; their likeliest label counts among the answers to a row."""
-        models = read_models(probabilities, answers.shape)
-        for model in models:
-            said = np.flatnonzero(model.spoke)
-            self.candidates_[said, model.log[said].argmax(axis=1)] = True
-        return models
+        return answers, n_named, decided, drawn & (decided >= 0)
 
     def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
         """Label of every row: the likeliest, or the one of the smallest expected cost."""

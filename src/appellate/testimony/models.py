@@ -75,19 +75,23 @@ class ModelAnswers:
         return scale_of(self.log[rows], shares[rows])[0] if rows.any() else 1.0
 
 
-def read_models(probabilities: Any, shape: tuple[int, int]) -> list[ModelAnswers]:
+def read_models(
+    probabilities: Any, shape: tuple[int, int], n_named: int | None = None
+) -> list[ModelAnswers]:
     """Check the probabilities of one model, (n, l), or of several by name.
 
-    A row of NaN is a row that the model has no probabilities for.
+    A row of NaN is a row that the model has no probabilities for. With `n_named` the classes
+    after so many are new to the model.
     """
     if probabilities is None:
         return []
     several = isinstance(probabilities, Mapping)
     named = dict(probabilities) if several else {"model": probabilities}
-    return [_read(name, values, shape) for name, values in named.items()]
+    columns = shape[1] if n_named is None else n_named
+    return [_read(name, values, (shape[0], columns), shape[1]) for name, values in named.items()]
 
 
-def _read(name: Any, values: Any, shape: tuple[int, int]) -> ModelAnswers:
+def _read(name: Any, values: Any, shape: tuple[int, int], n_labels: int) -> ModelAnswers:
     try:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -112,5 +116,6 @@ def _read(name: Any, values: Any, shape: tuple[int, int]) -> ModelAnswers:
             f"probabilities of {name!r}: row {row} sums to {total[row]:.4g}, not to 1. Give "
             "probabilities, not scores: softmax(scores)."
         )
+    table = np.pad(table, ((0, 0), (0, n_labels - shape[1])))
     log = np.log(np.maximum(np.where(spoke[:, None], table, 1.0), EDGE))
     return ModelAnswers(name, spoke, np.where(spoke[:, None], log, 0.0))

@@ -184,7 +184,9 @@ def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
     # The features may repeat the errors of a single answer.
     repeats = repeated(table.total if alone else np.maximum(table.total, 2), shared)
     share = credit(people, softmax(told / repeats + prior, axis=1))
-    believed = np.log(with_chance(softmax(told / repeats, axis=1), share))
+    believed = told / repeats
+    if share < 1:
+        believed = np.log(with_chance(softmax(believed, axis=1), share))
     posterior = softmax(believed + (looks if alone else looks / repeats), axis=1)
     if alone:  # the votes keep a part: the model of the people may be wrong
         posterior = (1 - shared) * posterior + shared * with_chance(table.shares(), share)
