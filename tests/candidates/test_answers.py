@@ -103,6 +103,29 @@ def test_a_label_a_row_may_be_missing():
     assert as_answers(np.array([1.0, np.nan]), layout="labels").class_names.tolist() == [1]
 
 
+L = np.array([[0, -1, 0], [-1, -1, 1], [-1, 2, -1], [-1, -1, -1]])
+
+
+@pytest.mark.parametrize("form", ["array", "int8", "lists", "frame"])
+def test_minus_one_of_a_label_matrix_is_an_abstention(form):
+    table = {"array": L, "int8": L.astype(np.int8), "lists": L.tolist()}.get(form)
+    if form == "frame":
+        table = pytest.importorskip("pandas").DataFrame(L, columns=["lf0", "lf1", "lf2"])
+    answers = as_answers(table)
+    assert answers.class_names.tolist() == [0, 1, 2]
+    assert len(answers.rows) == 4
+    np.testing.assert_array_equal(answers.table(), L)
+
+
+def test_minus_one_may_be_a_label():
+    assert as_answers(L, classes=[-1, 0, 1, 2]).votes().sum() == L.size
+    assert as_answers(L, classes=[0, 1, 2, 3]).votes().sum() == 4
+    assert as_answers(np.array([[1, -1], [-1, -1]])).class_names.tolist() == [-1, 1]
+    assert as_answers(L - 1).class_names.tolist() == [-2, -1, 0, 1]
+    texts = as_answers([["-1", "0"], ["1", "0"]])
+    assert texts.votes().sum() == 4
+
+
 def test_candidate_sets_are_what_one_person_named():
     answers = as_answers(["a|b", "b"], layout="auto")
     assert answers.sizes.tolist() == [2, 2, 1]

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -33,6 +34,7 @@ from appellate.model_selection import (
     CandidateStratifiedKFold,
     get_scorer,
     get_scorer_names,
+    scorers,
     with_truth,
 )
 from appellate.numerics.simplex import project_rows
@@ -141,6 +143,45 @@ def test_scores_that_are_probabilities_are_taken_as_such(n_classes):
     heats = {tau: fit_temperature(log, sets, tau) for tau in TAUS}
     best = max(criterion(soften(log, heat), sets, tau) for tau, heat in heats.items())
     np.testing.assert_allclose(get_scorer("evidence")(model, noisy, candidates), best, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["candidate_likelihood", "evidence"])
+def test_one_score_for_all_ridges_of_one_classifier(name, monkeypatch):
+    """Scores of a ridge sum to one; with a large ridge none is negative, yet they stay scores."""
+    X, truth = make_blobs(300, centers=4, cluster_std=3.0, random_state=1)
+    candidates = np.eye(4, dtype=bool)[truth] | (np.random.RandomState(0).rand(300, 4) < 0.3)
+    kinds = set()
+    original = scorers._held_out
+
+    def spy(estimator, rows):
+        found = original(estimator, rows)
+        kinds.add(found[1])
+        return found
+
+    monkeypatch.setattr(scorers, "_held_out", spy)
+    for ridge in (0.05, 1.0, 25.0, 1000.0):
+        model = SUREClassifier(regularization=ridge).fit(X[:150], candidates[:150])
+        piped = make_pipeline(StandardScaler(), SUREClassifier(regularization=ridge))
+        piped.fit(X[:150], candidates[:150])
+        for each in (model, piped):
+            get_scorer(name)(each, X[150:], candidates[150:])
+    assert (model.decision_function(X[150:]) >= 0).all()  # else the ridge shows nothing
+    assert kinds == {False}
+
+
+def test_scorer_asks_the_classifier_inside_and_its_cost():
+    X, candidates, _ = make_clusters(n_classes=3, random_state=3)
+    plain = SoftLabelClassifier(GaussianNB())
+    assert scorers._held_out(plain.fit(X, candidates), X)[1]
+    assert scorers._held_out(make_pipeline(StandardScaler(), plain).fit(X, candidates), X)[1]
+    costly = SoftLabelClassifier(GaussianNB(), cost="absolute").fit(X, candidates)
+    scores, probable = scorers._held_out(costly, X)
+    assert not probable  # minus expected costs
+    np.testing.assert_array_equal(scores, costly.decision_function(X))
+    foreign = GaussianNB().fit(X, candidates.argmax(axis=1))
+    scores, probable = scorers._held_out(foreign, X)
+    assert probable
+    np.testing.assert_array_equal(scores, foreign.predict_proba(X))
 
 
 @pytest.mark.parametrize("name", [*HELD_OUT, "oracle_accuracy"])

@@ -238,7 +238,9 @@ def as_answers(
         A table of answers, see `layout`; or anything that `as_candidates` reads: a label a
         row is the answer of an unknown person, a candidate set is what one named.
     layout : str, default="annotators"
-        One column per person; ``"long"``: one answer a row, a column ``weight`` may say how
+        One column per person, model or labelling function. In a table of whole numbers from -1
+        on, such as Snorkel's label matrix L, -1 is an abstention; give ``classes=[-1, 0, 1]``
+        if it is a label. ``"long"``: one answer a row, a column ``weight`` may say how
         often it was given; ``"counts"``: one column a label, of whole numbers or weights,
         scipy sparse matrices too; ``"labels"``: one label a row, which may be missing.
         ``"auto"`` finds out: frames with columns item and label are long, those of text are
@@ -263,6 +265,8 @@ def as_answers(
            [0., 0., 0.]])
     >>> as_answers([["cat|dog", "cat"], ["dog", None]], separator="|").sizes
     array([2, 2, 1, 1], dtype=int32)
+    >>> as_answers([[0, -1, 0], [-1, -1, 1], [-1, 1, -1]])  # Snorkel's L
+    Answers(3 rows, 4 answers of 3 people, 2 classes)
     """
     names = _check_options(layout, separator, items, classes)
     if not isinstance(y, CandidateSets):

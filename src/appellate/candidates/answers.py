@@ -260,6 +260,8 @@ def read_answers(
         lines, several = unpack(cells.tolist(), separator, NAMED_SETS)
         labels = object_array(several)
     extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
+    if layout == "annotators" and missing is None and _abstains(cells, classes):
+        extra = [-1]
     codes, names = encode(labels, classes, where[lines], extra)
     if not len(names):
         raise ValueError("the table holds no label: every cell is missing.")
@@ -273,6 +275,20 @@ def read_answers(
     weights = None if weights is None else weights[lines]
     said = _join(Answers(row, person, label, n, names, people, weights, ids=ids), lines)
     return replace(said, person_names=None) if layout == "labels" else said
+
+
+def _abstains(cells: NDArray[Any], classes: Names) -> bool:
+    """Tell whether -1 is an abstention: a label matrix of Snorkel has whole numbers from -1 on.
+
+    It is a label if it is among the classes, or if -1 and 1 are all that was said.
+    """
+    if cells.dtype == object and all(type(cell) is int for cell in cells.tolist()):
+        cells = np.array(cells.tolist())
+    if cells.dtype.kind != "i" or not len(cells) or cells.min() != -1:
+        return False
+    if classes is not None:
+        return -1 not in scalars(classes)
+    return not np.isin(cells, (-1, 1)).all()
 
 
 def _read_counts(source: Any, classes: Names, ids: Names) -> Answers:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appellate import metrics
 from appellate.ambiguity import TAUS
-from appellate.base import read_sets
+from appellate.base import PartialLabelClassifier, ProbabilityModel, read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
 from appellate.candidates.names import label_vector
 from appellate.evidence import Evidence, criterion, fit_temperature, soften
@@ -73,7 +73,8 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
           of the candidates, on held-out rows.
         - ``"candidate_likelihood"``: mean log-probability of the candidate sets of held-out
           rows, at the best temperature (`appellate.metrics.candidate_likelihood`); of a
-          classifier whose scores are probabilities, such as a network, by their logarithms.
+          classifier that says its scores are probabilities, such as a network, by their
+          logarithms.
         - ``"evidence"``: how much held-out probabilities prove about the sets
           (`appellate.evidence.criterion`), at the best temperature and the best of three ways in
           which sets arise. It conditions on the sets, so that mass on just any candidate is
@@ -203,11 +204,30 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
 
 
 def _held_out(estimator: Any, X: Any) -> tuple[NDArray[Any], bool]:
-    """Scores of new rows, or where a classifier scores by its probabilities these; which it is."""
-    scores, chances = estimator.decision_function(X), estimator.predict_proba(X)
-    shown = chances[:, 1] - chances[:, 0] if scores.ndim == 1 else chances  # of two classes
-    probable = np.allclose(scores, shown, rtol=0, atol=1e-6)
-    return chances if probable else scores, probable
+    """Probabilities of new rows if the classifier scores by them, else scores; and which."""
+    probable = _scores_by_probabilities(estimator)
+    return (estimator.predict_proba if probable else estimator.decision_function)(X), probable
+
+
+def _scores_by_probabilities(estimator: Any) -> bool:
+    """Ask the classifier inside; its values cannot tell, since ridge scores sum to one too.
+
+    With a cost the scores are minus expected costs. A third party's classifier is asked for
+    its scores, and for its probabilities if it has no scores.
+    """
+    model = estimator
+    while not isinstance(model, PartialLabelClassifier):
+        if (inside := _inside(model)) is None:
+            return not hasattr(estimator, "decision_function")
+        model = inside
+    return model.cost_ is None and isinstance(model._head(), ProbabilityModel)
+
+
+def _inside(model: Any) -> Any:
+    """Return the classifier that a search has chosen or a pipeline ends with, else None."""
+    if hasattr(model, "best_estimator_"):
+        return model.best_estimator_
+    return model.steps[-1][1] if hasattr(model, "steps") else None
 
 
 def _held_out_likelihood(model: Any, X: Any, y: Any) -> float:
@@ -249,15 +269,12 @@ def _leave_one_out(score: Callable[..., float], estimator: Any, X: Any, y: Any) 
     """Score what the classifier inside says of its training rows, each left out."""
     model = estimator
     while not hasattr(model, "leave_one_out_decision"):
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif hasattr(model, "steps"):
-            model = model.steps[-1][1]
-        else:
+        if (inside := _inside(model)) is None:
             raise TypeError(
                 f"{type(model).__name__} has no closed-form leave-one-out, only kernel ridge "
                 "classifiers have. Score held-out rows: 'covering_rate'."
             )
+        model = inside
     return score(model._weigh(model.leave_one_out_decision()), model.candidates_)
 
 

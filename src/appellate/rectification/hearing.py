@@ -38,6 +38,7 @@ from appellate.review.decisions import Record, as_file, check_kind, say_skipped
 from appellate.tables import Table, read_table
 from appellate.tables.cells import as_label, as_number, as_text, name_some
 from appellate.testimony import TestimonyClassifier, crowd_posterior
+from appellate.testimony.features import CHANCE_GAIN
 from appellate.testimony.people import share_interval
 
 _NEEDED = ("id", "decision", "label")  # columns of a table of decisions
@@ -174,7 +175,7 @@ def judge(
             options = {"decisions": certain, "audited": review.audited}
         classifier.fit(rows, answers, **options)
         docket = classifier.docket(**names, output="docket")
-        signal = None if case.X is None else bool(classifier.trust_ > 0)
+        signal = None if case.X is None else bool(classifier.feature_gain_ > CHANCE_GAIN)
         return Hearing(case, encoder, rows, classifier, docket, docket.suspicion, signal, review)
     sets = case.sets
     if review is not None:
@@ -471,8 +472,7 @@ def score(hearing: Hearing) -> dict[str, Any]:
     notes = scores["notes"] = []
     if hearing.signal is False:
         notes.append(
-            "the features do not help to predict the answers: the labels are those of the people "
-            "alone."
+            "the features do not help to predict the answers: look at the labels without them too."
             if case.method == "testimony"
             else "the features do not inform the labels: they foretell held-out candidates no "
             "better than chance. The labels are those of the candidates alone, the most frequent "

@@ -10,9 +10,13 @@ matrix ``Theta_j[c, k]``, the probability of answering k where c is true, shrunk
 all people. beta, how far features are to be trusted, is the value that best predicts each answer
 from the features and the row's *other* answers; no truth is needed.
 
-`people` has the confusions, `features` the regression and its trust, `rounds` weighs both: pure
-functions of arrays. `TestimonyClassifier` has scikit-learn's manners. Without features it is the
-model of Dawid and Skene [1]_ with people who are like one another.
+Sources that only ever give one label, such as labelling functions, have no confusions; they are
+weighed by what is true where they speak. A model's probabilities are one more answer to a row,
+at the temperature that best predicts the other answers. Without features the shares of the labels
+take the place of ``beta f``, and the model is that of Dawid and Skene [1]_ with shrinkage.
+
+`people` has the confusions, `functions` the precisions, `models` the temperatures, `features` the
+regression and its trust; `rounds` weighs them: pure functions of arrays.
 
 References
 ----------

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
@@ -20,6 +21,8 @@ from appellate.costs import cost_matrix, expected_costs
 from appellate.docket import Docket, find_runner_up, frame_backend, free_separator
 from appellate.problem import Kernel
 from appellate.testimony.features import RIDGES, Regressions
+from appellate.testimony.functions import PASSES, find_functions
+from appellate.testimony.models import ModelAnswers, read_models
 from appellate.testimony.people import EDGE, Matrix, describe_people, share_interval
 from appellate.testimony.rounds import ROUNDS, audit_temperature, certain, hear
 
@@ -42,8 +45,12 @@ class TestimonyClassifier(AppealClassifier):
     regularization : float or "auto", default="auto"
         Ridge of the regression; ``"auto"``: .5, or .05 or 5 where that predicts the answers
         clearly better; for new rows the one of them and 1.5 that predicts the posterior best.
-    within_answers : bool, default=False
-        Choose labels of training rows among the answers only; by default among all labels.
+    within_answers : bool or "auto", default="auto"
+        Whether labels of training rows are chosen among the row's answers only. ``"auto"``: only
+        without features, since answers alone say little for a label that nobody gave.
+    functions : bool or "auto", default="auto"
+        Whether sources that give one label only are labelling functions, which are weighed by
+        what is true where they speak. ``"auto"``: if they gave more than half of the answers.
     ordered : bool, default=False
         The classes are in order (grades): errors are taken to be near the truth.
     cost : None, str, mapping or array-like, default=None
@@ -58,10 +65,19 @@ class TestimonyClassifier(AppealClassifier):
         Posterior of every training row over **all** labels.
     transduction_ : ndarray, shape (n,)
         Label of every training row.
+    verdict_ : ndarray, shape (n,)
+        Label of every training row by the answers alone, without features.
     verdict_confidence_ : ndarray, shape (n, l)
-        Posterior of the crowd alone, without features.
+        Posterior by the answers alone.
+    overturned_ : ndarray of bool, shape (n,)
+        Where the features changed the label.
+    n_ties_ : int
+        Number of training rows with more than one best label.
     suspicion_ : ndarray, shape (n,)
         Posterior mass outside the row's answers; NaN where there are none.
+    label_quality_ : ndarray, shape (n,)
+        Posterior mass of the label that most of the row's answers gave, from 0 (look at it) to
+        1; NaN where there are none.
     candidates_ : ndarray of bool, shape (n, l)
         The labels that were answered.
     answers_ : Answers
@@ -71,13 +87,20 @@ class TestimonyClassifier(AppealClassifier):
         ``high`` (a 95 % interval), ``agreement`` (share of the answers that are among the
         row's most given ones), ``confusion`` (p, l, l): row c holds the probabilities of the
         answers where c is true.
+    functions_ : ndarray of bool, shape (p,)
+        Which of the sources were taken for labelling functions.
     regularization_ : float or None
         The ridge by which the answers were weighed.
     shared_errors_ : float
-        How much of a further answer repeats the errors of the others; .4 unless the features,
-        or without them rows of five answers or more, say that people err on their own.
+        How much of a further answer repeats the errors of the others: .4, or less if rows of
+        five answers or more show that people err on their own.
     trust_ : float
-        How far the features were trusted, beta; 0: they were not heard.
+        How far the features were trusted, beta; 0 without features.
+    feature_gain_ : float
+        Nats by which the features predict the answers better than the shares of the labels do;
+        features without any use gain up to 5 by chance.
+    model_temperatures_ : dict
+        By which the probabilities of every model were flattened; above 1: it was too sure.
     temperature_ : float
         By which audited rows recalibrated the posterior; 1 without.
     audit_ : dict or None
@@ -95,9 +118,9 @@ class TestimonyClassifier(AppealClassifier):
     ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
 
     Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 20,000 rows), then
-    nine rounds of A l for A answers. `appellate.testimony` gives the formulas, function by
-    function. People are like one another as far as their answers say, and features are heard
-    only where they predict answers; the model of the crowd alone is that of [1]_.
+    nine rounds of A l for A answers (two for labelling functions). `appellate.testimony` gives
+    the formulas and the constants, function by function; without features the model is that of
+    [1]_ with shrinkage.
 
     References
     ----------
@@ -120,27 +143,42 @@ class TestimonyClassifier(AppealClassifier):
     __test__ = False  # for pytest: no test, despite its name
     kernel: Kernel = "rbf"
     regularization: float | str = "auto"
-    within_answers: bool = False
+    within_answers: bool | str = "auto"
+    functions: bool | str = "auto"
     ordered: bool = False
     cost: Any = None
 
     _parameter_constraints = {
         "regularization": [POSITIVE, StrOptions({"auto"})],
-        "within_answers": ["boolean"],
+        "within_answers": ["boolean", StrOptions({"auto"})],
+        "functions": ["boolean", StrOptions({"auto"})],
         "ordered": ["boolean"],
     }
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, *, decisions: Any = None, audited: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        probabilities: Any = None,
+        decisions: Any = None,
+        audited: Any = None,
+    ) -> Self:
         """Fit to features and answers.
 
         Parameters
         ----------
         X : array-like, shape (n, q), or None
-            Features; None: the crowd alone, which leaves labels but no model for new rows.
+            Features; None: the answers alone, which leaves labels but no model for new rows.
         y : Answers or array-like
             Who said what: `as_answers` reads tables. Candidate sets count as what one unknown
             person named, a label a row as one answer each (noisy labels).
+        probabilities : array-like, shape (n, l), or dict of them, default=None
+            What a model says of every row, or several models by their names: one column per
+            class in the order of the classes, NaN in the rows without. A model is one more
+            answer to a row; its temperature is the one that best predicts the other answers.
+            Give out-of-fold probabilities if the model was trained on these rows.
         decisions : array-like, shape (n,), default=None
             Labels of the rows that were reviewed, missing elsewhere; they are certain.
         audited : array-like of bool, shape (n,), default=None
@@ -152,32 +190,47 @@ class TestimonyClassifier(AppealClassifier):
         -------
         self
         """
-        answers, decided, drawn = self._open_answers(X, y, decisions, audited)
+        answers, n_named, decided, drawn = self._open_answers(X, y, decisions, audited)
+        models = read_models(probabilities, answers.shape, n_named)
+        for model in models:  # its likeliest label counts among the answers to a row
+            said = np.flatnonzero(model.spoke)
+            self.candidates_[said, model.log[said].argmax(axis=1)] = True
         answered = self.candidates_.any(axis=1)
         known = answered | (decided >= 0)
         if not known.any():
-            raise ValueError("no row has an answer or a decision; there is nothing to learn from.")
+            raise ValueError(
+                "no row has an answer, a decision or a model's probabilities; there is nothing to "
+                "learn from."
+            )
         heard, certainly = answers[known], decided[known]
         rows = regressions = None
         if X is not None:
-            rows = np.asarray(self._check_rows(X, reset=True))
-            check_length(answers, len(rows))
+            rows = self._check_rows(X, reset=True)
+            if not sp.issparse(rows):
+                rows = np.asarray(rows)
+            check_length(answers, rows.shape[0])
             ridges = RIDGES if isinstance(self.regularization, str) else (self.regularization,)
             regressions = Regressions(rows[known], len(self.classes_), self.kernel, ridges)
+        options: dict[str, Any] = {
+            "ordered": self.ordered,
+            "functions": self.functions,
+            "models": [model[known] for model in models],
+        }
         self.temperature_ = 1.0
         self.audit_: dict[str, Any] | None = None
         if drawn.sum() >= _AUDITED:
             blind = np.where(drawn[known], -1, certainly)
-            before = hear(heard, regressions, decided=blind, ordered=self.ordered).posterior
+            before = hear(heard, regressions, decided=blind, **options).posterior
             before, truth = before[drawn[known]], decided[drawn]
             self.temperature_ = audit_temperature(before, truth)
-            right = int(np.sum(self._choose(before, np.ones_like(before)) == truth))
+            allowed = self._allowed(answers, models, X is not None)[drawn]
+            right = int(np.sum(self._choose(before, allowed) == truth))
             low, high = share_interval(right, len(truth))
             accuracy = right / len(truth)
             self.audit_ = {"rows": len(truth), "accuracy": accuracy, "low": low, "high": high}
-        crowd = hearing = hear(heard, decided=certainly, ordered=self.ordered)
+        crowd = hearing = hear(heard, decided=certainly, **options)
         if regressions is not None:
-            hearing = hear(heard, regressions, decided=certainly, ordered=self.ordered)
+            hearing = hear(heard, regressions, decided=certainly, **options)
         posterior = hearing.posterior
         if self.audit_ is not None:
             logs = np.log(np.maximum(posterior, EDGE)) / self.temperature_
@@ -193,17 +246,58 @@ class TestimonyClassifier(AppealClassifier):
             scores = self._model.decision(rows[~known])
             self.confidence_[~known] = self._model.probabilities(scores)
         self.annotators_ = describe_people(heard, posterior, hearing.confusion)
-        self.trust_, self.n_iter_ = hearing.beta, ROUNDS + 1
+        self.functions_ = find_functions(heard, self.functions)
+        self.trust_, self.feature_gain_, self.n_iter_ = hearing.beta, hearing.gain, ROUNDS + 1
+        if self.functions_[heard.people].all():
+            self.n_iter_ = PASSES
         self.regularization_, self.shared_errors_ = hearing.ridge, hearing.shared
+        self.model_temperatures_ = {name: 1 / t for name, t in hearing.trusts.items()}
+        self._judge_answers(answers, models)
+        self._keep_labels(answers, models, decided, X is not None)
+        return self
+
+    def _judge_answers(self, answers: Answers, models: list[ModelAnswers]) -> None:
+        """Leave what the posterior says of the answers of every row."""
+        answered = self.candidates_.any(axis=1)
         outside = 1 - np.sum(self.confidence_ * self.candidates_, axis=1)
         self.suspicion_ = np.where(answered, np.clip(outside, 0, 1), np.nan)
-        allowed = self.candidates_ if self.within_answers else np.ones_like(self.candidates_)
-        allowed = certain(allowed, decided)
-        self.label_history_ = np.stack(
-            [self._choose(p, allowed) for p in (self.verdict_confidence_, self.confidence_)]
-        )
-        self.transduction_ = self.classes_[self.label_history_[-1]]
-        return self
+        most = np.where(_most_given(answers, models), self.confidence_, 0.0).max(axis=1)
+        self.label_quality_ = np.where(answered, np.clip(most, 0, 1), np.nan)
+
+    def _keep_labels(
+        self,
+        answers: Answers,
+        models: list[ModelAnswers],
+        decided: NDArray[np.intp],
+        features: bool,
+    ) -> None:
+        """Leave first and final labels, what changed, and ties."""
+        history = []
+        for posterior, informed in (
+            (self.verdict_confidence_, False),
+            (self.confidence_, features),
+        ):
+            allowed = certain(self._allowed(answers, models, informed), decided)
+            history.append(self._choose(posterior, allowed))
+        self.label_history_ = np.stack(history)
+        first, last = self.label_history_
+        self.verdict_, self.transduction_ = self.classes_[first], self.classes_[last]
+        self.overturned_ = first != last
+        best = self._merits(self.confidence_, allowed)
+        self.n_ties_ = int(np.sum(np.sum(best == best.max(axis=1, keepdims=True), axis=1) > 1))
+
+    def _allowed(
+        self, answers: Answers, models: list[ModelAnswers], features: bool
+    ) -> NDArray[np.bool_]:
+        """Tell which labels the rows may have, (n, l).
+
+        Labelling functions without people and features only settle ties of the vote.
+        """
+        if self.within_answers is False or (self.within_answers == "auto" and features):
+            return np.ones_like(self.candidates_)
+        if not features and find_functions(answers, self.functions)[answers.people].all():
+            return _most_given(answers, models)
+        return self.candidates_
 
     def _tabulate(self, **parts: Any) -> Docket:
         parts |= {"cost": None, "cost_name": ""}
@@ -211,8 +305,11 @@ class TestimonyClassifier(AppealClassifier):
 
     def _open_answers(
         self, X: Any, y: Any, decisions: Any, audited: Any
-    ) -> tuple[Answers, NDArray[np.intp], NDArray[np.bool_]]:
-        """Answers, classes of the reviewed rows (-1 elsewhere), and which were drawn at random."""
+    ) -> tuple[Answers, int, NDArray[np.intp], NDArray[np.bool_]]:
+        """Answers and the number of their classes, before reviewers named further ones.
+
+        Then the class of every reviewed row (-1 elsewhere), and which were drawn at random.
+        """
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
@@ -220,7 +317,7 @@ class TestimonyClassifier(AppealClassifier):
             )
         self.__dict__.pop("_model", None)
         answers = as_answers(ravel_column(y), layout="auto")
-        n = len(answers)
+        n, n_named = answers.shape
         for name, given in (("decisions", decisions), ("audited", audited)):
             if given is not None and len(given) != n:
                 raise ValueError(f"{name} has {len(given)} values, but y has {n} rows.")
@@ -238,13 +335,26 @@ class TestimonyClassifier(AppealClassifier):
         self.candidates_ = answers.votes() > 0
         self.cost_, self._cost_followed = cost_matrix(self.cost, self.classes_), self.cost
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
-        return answers, decided, drawn & (decided >= 0)
+        return answers, n_named, decided, drawn & (decided >= 0)
 
     def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
         """Label of every row: the likeliest, or the one of the smallest expected cost."""
+        return np.argmax(self._merits(posterior, allowed), axis=1)
+
+    def _merits(self, posterior: Matrix, allowed: NDArray[Any]) -> Matrix:
+        """Posterior, or minus the expected cost, of the allowed labels; minus infinity elsewhere.
+
+        All labels of a row are allowed if none is marked.
+        """
         scores = posterior if self.cost_ is None else -expected_costs(posterior, self.cost_)
         shut = (allowed == 0) & (allowed > 0).any(axis=1, keepdims=True)
-        return np.argmax(np.where(shut, -np.inf, scores), axis=1)
+        return np.where(shut, -np.inf, scores)
+
+
+def _most_given(answers: Answers, models: list[ModelAnswers]) -> NDArray[np.bool_]:
+    """Tell which labels of every row have the most answers, (n, l); all of them without any."""
+    votes = sum((model.shares() for model in models), answers.votes())
+    return np.asarray(votes == votes.max(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

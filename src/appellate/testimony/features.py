@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp, softmax
@@ -26,6 +27,7 @@ from appellate.testimony.people import (
 )
 
 RIDGES = (0.05, 0.5, 5.0)
+CHANCE_GAIN = 5.0  # nats that features without any use may gain by chance
 MODEL_RIDGES = (0.05, 0.5, 1.5, 5.0)  # of the regression for new rows
 _TRIED_ROWS = 4_000  # that the ridge is chosen on
 
@@ -37,8 +39,8 @@ class Regressions:
 
     Parameters
     ----------
-    X : ndarray, shape (n, q)
-        Features.
+    X : ndarray or sparse array, shape (n, q)
+        Features; sparse ones need a linear kernel.
     n_labels : int
         l.
     kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
@@ -49,24 +51,22 @@ class Regressions:
 
     def __init__(
         self,
-        X: NDArray[Any],
+        X: Any,
         n_labels: int,
         kernel: Kernel = "rbf",
         ridges: tuple[float, ...] = RIDGES,
     ) -> None:
-        rows = np.asarray(X, dtype=np.float64)
-        check_magnitude(rows)
-        deviation = rows.std(axis=0)
-        self.centre, self.deviation = rows.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
         self.kernel, self.ridges, self.n_labels = kernel, ridges, n_labels
-        rows = (rows - self.centre) / self.deviation
-        self.sample = np.arange(0, len(rows), -(-len(rows) // _TRIED_ROWS))
+        self.scaling = Scaling.of(X)
+        rows, n = self.scaling.apply(X), X.shape[0]
+        self.sample = np.arange(0, n, -(-n // _TRIED_ROWS))
         self._some = self._problem(rows[self.sample])
-        self._all = self._some if len(self.sample) == len(rows) else self._problem(rows)
+        self._all = self._some if len(self.sample) == n else self._problem(rows)
         self._ridge: float | None = None
 
-    def _problem(self, rows: Matrix) -> Problem:
-        every = CandidateSets(np.ones((len(rows), self.n_labels), bool), np.arange(self.n_labels))
+    def _problem(self, rows: Any) -> Problem:
+        n = rows.shape[0]
+        every = CandidateSets(np.ones((n, self.n_labels), bool), np.arange(self.n_labels))
         return Problem(rows, every, kernels=lambda: [(self.kernel, self.ridges[0])])
 
     def leave_one_out(self, targets: Matrix, ridge: float) -> Matrix:
@@ -97,7 +97,38 @@ class Regressions:
         scale = scale_of(self.leave_one_out(targets, ridge), targets)[0]
         smoother = self._all.smoother(self.kernel, ridge)
         output, regressor = smoother.regress(self._all.entries, targets.ravel())
-        return TestimonyModel(output, regressor, self.centre, self.deviation, scale)
+        return TestimonyModel(output, regressor, self.scaling, scale)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Centre and deviation of every feature, (q,) both."""
+
+    centre: Matrix
+    deviation: Matrix
+
+    @classmethod
+    def of(cls, X: Any) -> Scaling:
+        """Measure the training rows.
+
+        Sparse rows are not centred: they stay sparse, and the free bias of the regression makes
+        up for it.
+        """
+        rows = X.astype(np.float64)
+        check_magnitude(rows)
+        if sp.issparse(rows):
+            mean = np.asarray(rows.mean(axis=0)).ravel()
+            variance = np.asarray(rows.multiply(rows).mean(axis=0)).ravel() - mean**2
+            deviation, mean = np.sqrt(np.maximum(variance, 0)), np.zeros_like(mean)
+        else:
+            mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+        return cls(mean, np.where(deviation > 0, deviation, 1.0))
+
+    def apply(self, X: Any) -> Any:
+        """Scale rows, (m, q); sparse rows stay sparse."""
+        if sp.issparse(X):
+            return sp.csr_array(X.multiply(1 / self.deviation))
+        return (X - self.centre) / self.deviation
 
 
 @dataclass(frozen=True)
@@ -105,15 +136,14 @@ class TestimonyModel(Model):
     """What remains for new rows."""
 
     regressor: Regressor
-    centre: Matrix
-    deviation: Matrix
+    scaling: Scaling
     scale: float
 
     __test__ = False  # for pytest: no test, despite its name
 
     def decision(self, X: NDArray[Any]) -> Matrix:
         """Scores whose softmax are probabilities, (m, l)."""
-        return self.scale * self.regressor.predict((X - self.centre) / self.deviation)
+        return self.scale * self.regressor.predict(self.scaling.apply(X))
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Softmax of the scores."""

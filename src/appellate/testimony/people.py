@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln, logit
+from scipy.special import expit, logit
 from scipy.stats import beta as beta_distribution
 
 from appellate.candidates import Answers
 
 Matrix = NDArray[np.float64]
 
-STRENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
-FEW_PAIRS = 50
+_FEW_PAIRS = 50
 EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 _SAMPLE = 50_000  # opinions that beta is found from
 
@@ -29,16 +28,14 @@ def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
     return weights, once if answers.sizes is None else answers.sizes
 
 
-def vote_shares(answers: Answers) -> tuple[Matrix, Matrix]:
-    """Smoothed shares of the votes, (n, l), and the number of answers, (n,).
+def count_votes(answers: Answers) -> tuple[Matrix, Matrix]:
+    """Votes for every label of every row, (n, l), and their number, (n,).
 
-    ``V = (C + .5 / l) / (m + .5)`` for counts C and m answers; uniform where there are none. A
-    set that a person named counts once, not each of its labels.
+    A set that a person named counts once, not each of its labels.
     """
     weights, sizes = counted(answers)
-    counts = replace(answers, weights=weights / sizes).votes()
-    total, l = counts.sum(axis=1), counts.shape[1]
-    return (counts + 0.5 / l) / (total[:, None] + 0.5), total
+    votes = replace(answers, weights=weights / sizes).votes()
+    return votes, votes.sum(axis=1)
 
 
 def incidence(answers: Answers) -> sp.csr_array:
@@ -55,15 +52,11 @@ def incidence(answers: Answers) -> sp.csr_array:
 
 
 def know_people(
-    answers: Answers, said: sp.csr_array, q: Matrix, ordered: bool, *, alike: bool = False
+    answers: Answers, said: sp.csr_array, q: Matrix, ordered: bool, strength: float = 1.0
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Confusions and rates of all people by the posterior q, and what their answers say then.
-
-    With `alike` it is asked how alike people are.
-    """
+    """Confusions and rates of all people by the posterior q, and what their answers say then."""
     N = person_counts(said, q)
-    expected = expected_confusions(N, ordered=ordered)
-    theta = confusions(N, expected, choose_strength(N, expected) if alike else 1.0)
+    theta = confusions(N, expected_confusions(N, ordered=ordered), strength)
     rates = set_rates(answers, q)
     return theta, rates, log_likelihoods(answers, said, theta, rates)
 
@@ -121,22 +114,6 @@ def confusions(N: Matrix, expected: Matrix, strength: float = 1.0) -> Matrix:
     return np.asarray((N + weight * expected) / (N.sum(axis=2, keepdims=True) + weight))
 
 
-def choose_strength(N: Matrix, expected: Matrix) -> float:
-    """How alike people are: the strength s under which their counts are likeliest.
-
-    The rows of ``N_j`` are taken for draws from Dirichlet-multinomial distributions with the
-    parameters ``s l M_j``; s is one of 1, 2, 4, ... 32.
-    """
-
-    def evidence(strength: float) -> float:
-        prior = strength * N.shape[1] * expected
-        total = strength * N.shape[1]
-        rows = gammaln(total) - gammaln(total + N.sum(axis=2))
-        return float(rows.sum() + (gammaln(N + prior) - gammaln(prior)).sum())
-
-    return max(STRENGTHS, key=evidence)
-
-
 def set_rates(answers: Answers, posterior: Matrix) -> Matrix:
     """How often the set that a person names holds the truth, (p,).
 
@@ -162,8 +139,7 @@ def log_likelihoods(answers: Answers, said: sp.csr_array, theta: Matrix, rates: 
     table = np.log(theta).transpose(0, 2, 1).reshape(-1, l)  # [(j, k), c]
     L = np.asarray(said.T @ table)
     if answers.sizes is not None:
-        weights, sizes = counted(answers)
-        gains = _set_gains(answers, rates, l) * (weights / sizes) * sizes
+        gains = _set_gains(answers, rates, l) * counted(answers)[0]
         np.add.at(L, (answers.rows, answers.labels), gains)
     return L
 
@@ -198,11 +174,26 @@ class Opinions:
     evidence: Matrix
 
 
+def number_opinions(answers: Answers) -> NDArray[np.intp]:
+    """Number of the opinion that every answer belongs to, (A,): a named set is one opinion.
+
+    The labels of a set follow one another; an unknown annotator may stand for several sets of
+    one row.
+    """
+    sizes = np.asarray(counted(answers)[1], dtype=np.intp)
+    entry = np.arange(len(sizes))
+    new_run = np.ones(len(sizes), dtype=bool)
+    for column in (answers.rows, answers.people, sizes):
+        new_run[1:] &= column[1:] == column[:-1]
+    new_run[1:] = ~new_run[1:]
+    place = entry - np.maximum.accumulate(np.where(new_run, entry, 0))
+    return np.cumsum(place % sizes == 0) - 1
+
+
 def sample_opinions(answers: Answers, theta: Matrix, rates: Matrix) -> Opinions:
     """Take at most 50,000 opinions, evenly over all."""
-    # The labels of a set follow one another.
-    number = np.ceil(np.cumsum(1 / counted(answers)[1]) - 1e-6).astype(int) - 1
-    step = max(1, -(-len(np.unique(number)) // _SAMPLE))
+    number = number_opinions(answers)
+    step = max(1, -(-(int(number[-1]) + 1) // _SAMPLE)) if len(number) else 1
     entries = np.flatnonzero(number % step == 0)
     part, l = answers._take(entries), theta.shape[1]
     weights, sizes = counted(part)
@@ -218,17 +209,18 @@ def sample_opinions(answers: Answers, theta: Matrix, rates: Matrix) -> Opinions:
 
 
 def credit(answers: Answers, posterior: Matrix) -> float:
-    """Share of the posterior to be believed, by how often people agree; 1 unless they echo.
+    """Share of what the answers say that is to be believed, by how often people agree.
 
-    Answers of random people still look reliable to a model that believes the votes. Two people
-    of accuracy a agree on a row with probability ``a^2 + (1 - a)^2 / (l - 1)``: that gives a,
-    less one standard error, without any model. Where the posterior credits the answers with
-    more, it is to be mixed with chance until it does not. Without pairs of answers it is 1.
+    Answers of random people look reliable to a model that believes the votes. Two people of
+    accuracy a agree on a row with probability ``a^2 + (1 - a)^2 / (l - 1)``: that gives a, less
+    one standard error, without any model. If the posterior by the answers alone credits them
+    with more, it is to be mixed with chance until it does not. With fewer than 50 pairs of
+    answers it is 1.
     """
     l, weights, votes = posterior.shape[1], counted(answers)[0], answers.votes()
     own = weights @ np.minimum(weights, 1)  # a person is no pair
     pairs = np.square(votes.sum(axis=1)).sum() - own
-    if answers.sizes is not None or l == 1 or pairs < FEW_PAIRS:
+    if answers.sizes is not None or l == 1 or pairs < _FEW_PAIRS:
         return 1.0
     agreement = (np.square(votes).sum() - own) / pairs
     agreement -= np.sqrt(agreement * (1 - agreement) / pairs * 2)
