@@ -163,7 +163,7 @@ def test_landmark_outputs_against_exact(data, monkeypatch, kernel, gap, ordered)
     dense = replicas.scatter(targets)
     jurors = [KernelJuror("exact", problem.smoother(*each), replicas) for each in kernels]
     learned = [each.learn(dense if smooth is None else dense @ smooth) for each in jurors]
-    exact = ArrayOutputs(["a", "b"], *map(list, zip(*learned, strict=True)), replicas, smooth)
+    exact = ArrayOutputs(["a", "b"], *map(list, zip(*learned, strict=True)), replicas)
     new = X[:5] + 0.1
     for m in range(2):
         np.testing.assert_allclose(found.held_out[m], exact.held_out[m], atol=2e-4)

@@ -91,7 +91,6 @@ class ArrayOutputs:
         outputs: list[Scores],
         makers: list[MakeModels],
         replicas: Replicas,
-        smooth: Scores | None,
     ) -> None:
         self.names = names
         self.replicas = replicas
@@ -138,7 +137,7 @@ class ArrayBench:
         learned = [each.learn(dense, seed) for each in self.members]
         names = [each.name for each in self.members]
         outputs, makers = [one for one, _ in learned], [make for _, make in learned]
-        return ArrayOutputs(names, outputs, makers, self.replicas, smooth)
+        return ArrayOutputs(names, outputs, makers, self.replicas)
 
 
 Outputs = ArrayOutputs | LandmarkOutputs
@@ -481,12 +480,11 @@ def conclude(
     if members:
         held_out = mixture(scores, scales, weights)
     if base is not None:
-        said = base.scores[:, :]
-        own_weight = weights[-1]
-        word = own_weight * scales[-1].soften(said)
-        parts = outputs.everywhere(scales[:n_rounds], weights[:n_rounds])
-        output = (parts[1] + word) / (weights[:n_rounds].sum() + own_weight)
-        held_out = held_out if members else parts[0] + word
+        judged = weights[:n_rounds]
+        own = weights[-1] * scales[-1].soften(base.scores)
+        unseen, left_out = outputs.everywhere(scales[:n_rounds], judged)
+        output = (left_out + own) / (judged.sum() + weights[-1])
+        held_out = held_out if members else unseen + own
     seats = list(map(Seat, names, weights.tolist(), scales, models))
     history = [each.posterior[0] for each in rounds]
     earlier = found.earlier

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -317,3 +318,9 @@ def test_third_parties_run_alone_and_coupled(problem, monkeypatch):
     best = np.where(problem.candidates[train], prior, -1).argmax(axis=1)
     assert before.scores["transductive"] == np.mean(best == problem.truth[train])
     assert after.scores["test"] > before.scores["test"]
+
+
+def test_every_passive_module_exists():
+    home = Path(runner.__file__).parents[1]
+    for name in runner._PASSIVE:
+        assert (home / name).is_dir() or (home / f"{name}.py").is_file(), name
