@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,10 +46,9 @@ from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import Values
 
 Matrix = NDArray[Any]
-#: For every tau its temperature, and the criterion of every row.
-_Fits = dict[float, tuple[float, Values]]
 _TEMPERATURES = 0.5, 4.0
 _IN_SAMPLE = 0.5  # tau; 1 takes away too much of what is still being learnt
+_HONEST = 1.0  # tau; .5 is better in the first round, but its later rounds learn less
 _FOLDS = 5
 
 #: Parameters that change where and how a run is done, not what it computes.
@@ -81,47 +79,25 @@ class Reading:
 
         If the taus cannot be told apart, or the criterion is not above chance: label-first.
         """
-        if tau is not None:
-            return cls._at(tau, _fit_taus(scores, evidence, (tau,)))
-        fits = _fit_taus(scores, evidence, TAUS)
-        resembling = resemblance(soften(scores, fits[0.0][0]), evidence)
-        tau = choose_tau(_criteria(fits), resembling, alike="label-first")
-        if not above_chance(fits[tau][1], PROOF):
-            tau = 0.0
-        return cls._at(tau, fits, resembling)
-
-    def again(self, scores: Matrix, evidence: Evidence, tau: float | None = None) -> Reading:
-        """Read the sets again, by networks that learned from this reading.
-
-        These networks are not label-first, so the resemblance stays.
-        """
-        if tau is not None:
-            return Reading.of(scores, evidence, tau)
-        fits = _fit_taus(scores, evidence, TAUS)
-        return self._at(choose_tau(_criteria(fits), self.resemblance), fits, self.resemblance)
-
-    @classmethod
-    def _at(cls, tau: float, fits: _Fits, resembling: float | None = None) -> Reading:
-        temperature, rows = fits[tau]
-        return cls(tau, temperature, float(rows.mean()), resembling)
+        taus = TAUS if tau is None else (tau,)
+        fits: dict[float, tuple[float, Values]] = {}
+        for each in taus:
+            heat = fit_temperature(scores, evidence, each, _TEMPERATURES)
+            fits[each] = heat, row_criterion(soften(scores, heat), evidence, each)
+        resembling = None
+        if tau is None:
+            resembling = resemblance(soften(scores, fits[0.0][0]), evidence)
+            criteria = {each: [float(rows.mean())] for each, (_, rows) in fits.items()}
+            tau = choose_tau(criteria, resembling, alike="label-first")
+            if not above_chance(fits[tau][1], PROOF):
+                tau = 0.0
+        heat, rows = fits[tau]
+        return cls(tau, heat, float(rows.mean()), resembling)
 
     def posterior(self, scores: Matrix, evidence: Evidence) -> Matrix:
         """Posterior of the labels, (n, l), by the E-step at this tau and temperature."""
         values = estep(soften(scores, self.temperature), evidence, self.tau)
         return np.asarray(evidence.entries.scatter(values))
-
-
-def _fit_taus(scores: Matrix, evidence: Evidence, taus: Sequence[float]) -> _Fits:
-    """Give every tau the temperature of its largest criterion, and that criterion's rows."""
-    fits: _Fits = {}
-    for tau in taus:
-        temperature = fit_temperature(scores, evidence, tau, _TEMPERATURES)
-        fits[tau] = temperature, row_criterion(soften(scores, temperature), evidence, tau)
-    return fits
-
-
-def _criteria(fits: _Fits) -> dict[float, list[float]]:
-    return {tau: [float(rows.mean())] for tau, (_, rows) in fits.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,22 +195,24 @@ class Panel:
         readings = {"honest-0": reading}
         if reading.tau == 0:
             return Judgement(self._on_all_rows(), 0.0, "label-first", readings)
+        tau = _HONEST if tau is None else tau
+        reading = Reading.of(scores, self.evidence, tau)
         first = self.train(start, n_epochs, self.seed)
         if targets != "honest":
             heard, said = self._on_folds(start, n_epochs, "in-sample", tau=_IN_SAMPLE)
-            trial = readings["in-sample"] = reading.again(said, self.evidence)
+            trial = readings["in-sample"] = Reading.of(said, self.evidence, _IN_SAMPLE)
             if targets == "in-sample":
                 return self._in_sample([first, *heard], _IN_SAMPLE, readings)
         for number in range(1, n_rounds - 1):
             goals = reading.posterior(scores, self.evidence)
             _, scores = self._on_folds(goals, short, f"honest-{number}", fixed=True)
-            reading = readings[f"honest-{number}"] = reading.again(scores, self.evidence, tau)
+            reading = readings[f"honest-{number}"] = Reading.of(scores, self.evidence, tau)
         if targets == "auto" and trial.criterion > reading.criterion:
             return self._in_sample([first, *heard], _IN_SAMPLE, readings)
         goals = reading.posterior(scores, self.evidence)
         last = f"honest-{n_rounds - 1}"
         heard = [first, *self._train_all(goals, short, last, range(self._n), fixed=True)]
-        return Judgement(heard, reading.tau, "honest", readings, True, goals)
+        return Judgement(heard, tau, "honest", readings, True, goals)
 
     def _in_sample(
         self, heard: list[Heard], tau: float, readings: dict[str, Reading] | None = None
