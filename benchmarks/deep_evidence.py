@@ -138,6 +138,7 @@ def score(cell: str, method: str, seed: int) -> list[dict[str, Any]]:
         "training": float(np.mean(model.transduction_ == y)),
         "targets": model.targets_,
         "ambiguity": model.ambiguity_,
+        "resemblance": model.resemblance_,
         "criterion": {k: round(v, 4) for k, v in model.criterion_.items()},
         "seconds": round(time.process_time() - began, 1),
     }

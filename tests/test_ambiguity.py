@@ -46,6 +46,9 @@ def test_tau_follows_the_rules_in_their_order():
     gain = {0.0: [0.5], 0.5: [0.53], 1.0: [0.54]}
     assert choose_tau({0.0: [-0.1], 1.0: [-0.01]}, 0.5) == 0
     assert choose_tau({0.0: [0.5], 0.5: [0.505], 1.0: [0.509]}, 0.9) == 0.5
+    same = {0.0: [0.5], 0.5: [0.505], 1.0: [0.509]}
+    assert choose_tau(same, 0.5, alike="label-first") == 0
+    assert choose_tau(gain, 0.5, alike="label-first") == 1
     assert choose_tau(gain, 0.9) == 0
     assert choose_tau(gain, 0.5) == 1
     assert choose_tau(gain) == 1

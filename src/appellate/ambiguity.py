@@ -14,7 +14,7 @@ set came first, or if false labels were added at random.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ __all__ = ["choose_tau", "read_ambiguity", "resemblance"]
 TAUS = (0.0, 0.5, 1.0)
 #: Words for tau.
 WORDS = {"label-first": 0.0, "set-first": 1.0}
+#: Standard errors by which a criterion must be above 0 to be more than chance.
+PROOF = 2.0
 
 # Chosen on the tuning panel, see docs/ambiguity.md.
 _CONFIDENT = 0.8  # posterior of a row's label that is believed when resemblance is measured
@@ -118,13 +120,14 @@ def choose_tau(
     resemblance: float | None = None,
     *,
     ordered: bool = False,
+    alike: Literal["middle", "label-first"] = "middle",
 ) -> float:
     """Choose how the sets arose. The first rule that applies decides.
 
     1. No criterion is above 0: label-first.
     2. The labels are ordered, and the best tau gains less than .06 and less than 15 %:
        label-first. Guesses around a value gain a little from tau > 0.
-    3. All taus are within 2 % of the best criterion: the middle one. Labels are then about
+    3. All taus are within 2 % of the best criterion: what `alike` says. Labels are then about
        equally frequent, and dividing by their frequency only keeps a label from taking over its
        look-alikes.
     4. False labels look like the true ones (resemblance above .65): label-first.
@@ -138,6 +141,9 @@ def choose_tau(
         What `resemblance` found; None if it found nothing.
     ordered : bool, default=False
         Whether an order among the labels was found.
+    alike : {"middle", "label-first"}, default="middle"
+        What to choose if the taus cannot be told apart: the middle one, or 0. Networks choose
+        0, because they gain nothing from a larger tau there and pay with more rounds.
 
     Returns
     -------
@@ -157,7 +163,7 @@ def choose_tau(
     if ordered and top - plain < _GAIN and top < _RATIO * plain:
         return 0.0
     if min(best.values()) >= _ALIKE * top:
-        return sorted(best)[len(best) // 2]
+        return 0.0 if alike == "label-first" else sorted(best)[len(best) // 2]
     if resemblance is not None and resemblance > _RESEMBLING:
         return 0.0
     return min(tau for tau, value in best.items() if value >= top - _SAME)

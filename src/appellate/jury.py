@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._docs import share_docs
-from appellate.ambiguity import WORDS, choose_tau, read_ambiguity, resemblance
+from appellate.ambiguity import PROOF, WORDS, choose_tau, read_ambiguity, resemblance
 from appellate.base import COUNT, SHARE, AppealClassifier, ProbabilityModel, Result
 from appellate.candidates.names import number_groups
 from appellate.costs import candidate_costs
@@ -60,7 +60,6 @@ KERNELS: tuple[tuple[RadialKernel, float], ...] = (
     (LaplacianKernel(1.0), 0.05),
     (LaplacianKernel(1.0, root=True), 0.05),
 )
-_PROOF = 2.0  # standard errors of a criterion that is more than chance
 _DOUBT = 1.0  # standard errors by which an earlier round must be better to be mixed in
 _PROBES = 3  # rounds with every tau
 _PANELS = 2  # rounds with further members
@@ -341,7 +340,7 @@ def deliberate(
         if np.abs(last.posterior[0] - last.targets[0]).mean() < _STILL:
             break
     chosen = choose_round([each.criterion for each in rounds[tau]])
-    if not above_chance(rounds[tau][chosen].rows, _PROOF):
+    if not above_chance(rounds[tau][chosen].rows, PROOF):
         chosen = 0
     if chosen == 0:
         tau = min(taus)

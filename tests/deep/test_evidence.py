@@ -13,11 +13,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from appellate.ambiguity import read_ambiguity  # noqa: E402
 from appellate.datasets import make_partial_labels  # noqa: E402
 from appellate.deep import Ambiguity, PRODENClassifier  # noqa: E402
 from appellate.deep.configuration import read_configuration  # noqa: E402
 from appellate.deep.methods import Batch, ClassPrior, Coupled, Plan  # noqa: E402
-from appellate.deep.panel import TAUS, Reading  # noqa: E402
+from appellate.deep.panel import Reading  # noqa: E402
 from appellate.deep.runs import RunError, choose_flip  # noqa: E402
 from appellate.deep.settings import Contrast, Coupling, Network  # noqa: E402
 from appellate.deep.sources import RunData  # noqa: E402
@@ -34,6 +35,7 @@ from tests.deep.small import (  # noqa: E402
     proden,
     state_of,
 )
+from tests.literal_jury import resemblance as literal_resemblance  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 L, N = 4, 12
@@ -123,65 +125,116 @@ def test_partner_is_beside_a_base_with_a_prior():
 # -- reading the sets -----------------------------------------------------------------------
 
 
-def brute_criterion(p, Y, tau):
+def brute_rows(p, Y, tau):
     pi = p.mean(axis=0) + 1e-4
     pi /= pi.sum()
     odds = (Y * p * pi**-tau).sum(axis=1) / (Y * pi ** (1 - tau)).sum(axis=1)
     e = 0.05
     for _ in range(30):
         e = np.clip(np.mean(e / ((1 - e) * odds + e)), 0.001, 0.5)
-    return np.log((1 - e) * odds + e).mean()
+    return np.log((1 - e) * odds + e)
 
 
-def make_sets(strategy, n=1500, seed=0, signal=2.0, **options):
-    """Long-tailed labels, their sets, and scores of a classifier that knows something."""
+def brute_reading(scores, Y):
+    """Tau, criteria and resemblance of label-first networks, by trying many temperatures."""
+    rows, probabilities = {}, {}
+    for tau in (0.0, 0.5, 1.0):
+        softened = [softmax(scores / heat) for heat in np.geomspace(0.5, 4, 60)]
+        best = max(softened, key=lambda p: brute_rows(p, Y, tau).mean())
+        rows[tau], probabilities[tau] = brute_rows(best, Y, tau), best
+    B = {tau: each.mean() for tau, each in rows.items()}
+    top, looks_alike = max(B.values()), literal_resemblance(probabilities[0.0], Y)
+    tau = next(tau for tau, value in B.items() if value >= top - 1e-3)
+    if top <= 0 or min(B.values()) >= 0.98 * top:
+        tau = 0.0
+    if looks_alike is not None and looks_alike > 0.65:
+        tau = 0.0
+    if rows[tau].mean() <= 2 * rows[tau].std() / np.sqrt(len(Y)):
+        tau = 0.0
+    return tau, B, looks_alike
+
+
+def make_sets(strategy, n=1500, seed=0, signal=2.0, fall=0.5, **options):
+    """Labels, each `fall` times as frequent as the one before, their sets, and scores of rows.
+
+    Look-alikes are false labels that the scores find nearly as likely as the likeliest one.
+    """
     rng = np.random.RandomState(seed)
-    share = 0.5 ** np.arange(6)
+    share = fall ** np.arange(6)
     y = rng.choice(6, size=n, p=share / share.sum())
-    Y = make_partial_labels(y, strategy=strategy, classes=range(6), random_state=seed, **options)
     scores = np.eye(6)[y] * signal + rng.normal(size=(n, 6)) + np.log(share)
+    if strategy == "look-alikes":
+        false = np.where(np.eye(6, dtype=bool)[y], 0, softmax(scores))
+        likely = false > 0.4 * false.max(axis=1, keepdims=True)
+        Y = np.eye(6, dtype=bool)[y] | (likely & (rng.uniform(size=(n, 6)) < 0.8))
+    else:
+        Y = make_partial_labels(
+            y, strategy=strategy, classes=range(6), random_state=seed, **options
+        )
     return y, Y, np.log(softmax(scores))
 
 
-def test_reading_is_the_best_of_all_taus_and_temperatures():
-    _, Y, scores = make_sets("set_first", bag_size=5)
+BAGS = {"strategy": "set_first", "bag_size": 5}
+FLIPS = {"strategy": "uniform", "flip_probability": 0.5}
+SIMILAR = {"strategy": "look-alikes", "fall": 0.7}
+
+
+@pytest.mark.parametrize(
+    ("how", "opens"),
+    [
+        (BAGS, True),
+        (BAGS | {"signal": 0.7}, True),
+        (BAGS | {"fall": 1.0}, False),
+        (FLIPS, False),
+        (FLIPS | {"signal": 0.7}, False),
+        (FLIPS | {"fall": 1.0}, False),
+        (SIMILAR, False),
+        (SIMILAR | {"fall": 1.0}, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_reading_equals_the_rule_tried_over_many_temperatures(how, opens, seed):
+    _, Y, scores = make_sets(**how, seed=seed)
     found = Reading.of(scores, Evidence.of_sets(Y))
-    heats = np.geomspace(0.5, 4, 60)
-    grid = {
-        tau: max(brute_criterion(softmax(scores / heat), Y, tau) for heat in heats) for tau in TAUS
-    }
-    assert found.tau == max(grid, key=grid.get) > 0
-    assert found.criterion == pytest.approx(grid[found.tau], abs=1e-3)
-    assert found.label_first == pytest.approx(grid[0.0], abs=1e-3)
-    own = brute_criterion(softmax(scores / found.temperature), Y, found.tau)
+    tau, B, looks_alike = brute_reading(scores, Y)
+    assert found.tau == tau
+    assert (found.tau > 0) == opens
+    assert found.criterion == pytest.approx(B[tau], abs=1e-3)
+    assert found.resemblance == pytest.approx(looks_alike, abs=0.01)
+    own = brute_rows(softmax(scores / found.temperature), Y, tau).mean()
     assert found.criterion == pytest.approx(own, abs=1e-9)
 
 
-def test_gate():
-    for seed in range(3):
-        _, Y, scores = make_sets("set_first", bag_size=5, seed=seed)
-        assert Reading.of(scores, Evidence.of_sets(Y)).set_first
-        _, Y, scores = make_sets("uniform", flip_probability=0.5, seed=seed)
-        assert not Reading.of(scores, Evidence.of_sets(Y)).set_first
-        noise = np.log(softmax(np.random.RandomState(seed).normal(size=scores.shape)))
-        assert not Reading.of(noise, Evidence.of_sets(Y)).set_first
-
-
 @pytest.mark.parametrize("seed", range(5))
-def test_gate_of_networks_that_know_little(seed):
-    """The criterion is small, and so is what tau adds to it: a share of it decides."""
-    _, Y, scores = make_sets("set_first", bag_size=5, seed=seed, signal=0.7)
-    reading = Reading.of(scores, Evidence.of_sets(Y))
-    assert reading.criterion - reading.label_first < 0.02
-    assert reading.set_first
-    _, Y, scores = make_sets("uniform", flip_probability=0.5, seed=seed, signal=0.7)
-    assert not Reading.of(scores, Evidence.of_sets(Y)).set_first
+def test_label_first_if_networks_know_nothing(seed):
+    _, Y, scores = make_sets(**BAGS, seed=seed)
+    noise = np.log(softmax(np.random.RandomState(seed).normal(size=scores.shape)))
+    assert Reading.of(noise, Evidence.of_sets(Y)).tau == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_resemblance_alone_keeps_look_alikes_label_first(seed):
+    """The criterion prefers tau > 0 on look-alikes as clearly as on bags."""
+    _, Y, scores = make_sets(**SIMILAR, seed=seed)
+    tau, B, looks_alike = brute_reading(scores, Y)
+    assert max(B.values()) > B[0.0] + 0.04
+    assert looks_alike > 0.65
+    assert tau == Reading.of(scores, Evidence.of_sets(Y)).tau == 0
+
+
+def test_a_tau_that_is_given_is_kept():
+    _, Y, scores = make_sets(**FLIPS)
+    noise = np.log(softmax(np.random.RandomState(0).normal(size=scores.shape)))
+    for said in (scores, noise):
+        found = Reading.of(said, Evidence.of_sets(Y), 0.75)
+        assert (found.tau, found.resemblance) == (0.75, None)
 
 
 def test_posterior_against_plain_steps():
     y, Y, scores = make_sets("set_first", bag_size=5)
     evidence = Evidence.of_sets(Y)
-    found = Reading(1.0, 1.5, 0.0, 0.0, True)
+    found = Reading(1.0, 1.5, 0.0)
     p = softmax(scores / 1.5)
     Q = rownorm(Y * p)
     pi = Q.mean(axis=0) + 0.01 / 6
@@ -190,7 +243,7 @@ def test_posterior_against_plain_steps():
         pi = np.sqrt(pi * (Q.mean(axis=0) + 0.01 / 6))
     posterior = found.posterior(scores, evidence)
     np.testing.assert_allclose(posterior, Q, atol=1e-8)
-    plain = Reading(0.0, 1.5, 0.0, 0.0, False).posterior(scores, evidence)
+    plain = Reading(0.0, 1.5, 0.0).posterior(scores, evidence)
     assert np.mean(posterior.argmax(1) == y) > np.mean(plain.argmax(1) == y)
 
 
@@ -209,6 +262,7 @@ def test_no_ambiguity_is_the_method_as_published(kind, partner, options):
     other = make(partner=partner, **{"ambiguity": "label-first"} | options).fit(X, candidates)
     assert_same_run(plain, other, X)
     assert (other.ambiguity_, other.targets_, other.criterion_) == (0.0, "label-first", {})
+    assert other.resemblance_ is None
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -259,7 +313,8 @@ def test_set_first_data(targets):
     options = QUICK | {"n_epochs": 24, "batch_size": 32}
     model = proden(**options, ambiguity="auto", targets=targets, n_rounds=3).fit(X, Y)
     assert model.targets_ in (("honest", "in-sample") if targets == "auto" else (targets,))
-    assert model.ambiguity_ > 0
+    assert model.ambiguity_ == {"honest": 1.0, "in-sample": 0.5}[model.targets_]
+    assert model.resemblance_ < 0.65
     assert "honest-0" in model.criterion_
     alone = proden(**options | {"n_networks": 1}).fit(X, Y)
     np.testing.assert_array_equal(model.verdict_, alone.transduction_)
@@ -333,6 +388,7 @@ def test_saved_and_read(tmp_path, options):
     model = proden(**QUICK, **options).fit(X, Y)
     save_model(model, tmp_path / "model")
     read = load_model(tmp_path / "model")
+    assert (read.ambiguity_, read.resemblance_) == (model.ambiguity_, model.resemblance_)
     for name, p in model.predict_heads(X).items():
         np.testing.assert_array_equal(p, read.predict_heads(X)[name])
 
@@ -450,12 +506,17 @@ def test_refused(options, message):
         PRODENClassifier(n_epochs=1, **options).fit(X, candidates)
 
 
+@pytest.mark.parametrize("value", ["auto", "label-first", "set-first", 0, 0.25, 1.0])
+def test_networks_read_the_words_of_the_jury(value):
+    taus = read_ambiguity(value)
+    assert Ambiguity(value).tau == (None if value == "auto" else taus[0])
+
+
 def test_pico_with_auto():
     X, Y, y = make_bags(120)
     model = pico(n_epochs=6, ambiguity="auto", n_networks=2, n_rounds=2).fit(X, Y)
     assert model.targets_ in ("label-first", "honest", "in-sample")
     assert len(model.predict_heads(X)) == 4
-    assert Ambiguity("auto").tau is None
     assert np.mean(model.transduction_ == y) > 0.3
 
 

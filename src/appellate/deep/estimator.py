@@ -169,6 +169,10 @@ Selection, default="last"
         head says otherwise.
     ambiguity_ : float
         How the sets were taken: 0 label-first to 1 set-first.
+    resemblance_ : float or None
+        Whether the false labels look like the true ones, .5 if not and up to 1 if they do; None
+        if `ambiguity` is not ``"auto"`` or too few rows are confident
+        (`appellate.ambiguity.resemblance`).
     targets_ : {"label-first", "in-sample", "honest", "given"}
         Whose output the targets were made of, if any.
     criterion_ : dict
@@ -269,6 +273,7 @@ Selection, default="last"
                 "history_": first.history,
                 "best_epoch_": first.best_epoch,
                 "ambiguity_": judgement.tau,
+                "resemblance_": judgement.resemblance,
                 "targets_": judgement.targets,
                 "criterion_": {k: each.criterion for k, each in judgement.readings.items()},
                 "input_shape_": inputs.row_shape,

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +25,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from appellate.ambiguity import PROOF, TAUS, choose_tau, resemblance
 from appellate.deep.augment import make_augmentation
 from appellate.deep.checkpoint import RunFolder
 from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
@@ -46,13 +46,9 @@ from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import Values
 
 Matrix = NDArray[Any]
-TAUS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _TEMPERATURES = 0.5, 4.0
-# Of the criterion over that of label-first, to be set-first: the first decides where networks know
-# much, the second where they know little.
-_GAP, _RATIO = 0.02, 1.07
-_KNOWN, _PROVEN = 2.0, 1.0  # standard errors: of the criterion, and of what tau adds to it
 _IN_SAMPLE = 0.5  # tau; 1 takes away too much of what is still being learnt
+_HONEST = 1.0  # tau; .5 is better in the first round, but its later rounds learn less
 _FOLDS = 5
 
 #: Parameters that change where and how a run is done, not what it computes.
@@ -61,37 +57,42 @@ _SURROUNDINGS = ("cost", "run", "warm_start")
 
 @dataclass(frozen=True)
 class Reading:
-    """What honest probabilities say of the sets: tau, temperature and criterion.
+    """What out-of-fold probabilities say about the sets.
 
     Attributes
     ----------
     tau, temperature, criterion : float
-        The best of the taus, with the temperature that it is best with.
-    label_first : float
-        The criterion at tau = 0.
-    set_first : bool
-        Whether tau is above 0 beyond doubt: the gate.
+        The chosen tau, the temperature at which its criterion is largest, and that criterion.
+    resemblance : float or None
+        Whether the false labels look like the true ones (`appellate.ambiguity.resemblance`), by
+        the label-first networks; None if too few rows are confident, or if tau was given.
     """
 
     tau: float
     temperature: float
     criterion: float
-    label_first: float
-    set_first: bool
+    resemblance: float | None = None
 
     @classmethod
-    def of(cls, scores: Matrix, evidence: Evidence, taus: Sequence[float] = TAUS) -> Reading:
-        """Choose among taus, each with its own temperature, by the criterion alone."""
-        found: dict[float, tuple[float, Values]] = {}
-        for tau in dict.fromkeys((0.0, *taus)):
-            heat = fit_temperature(scores, evidence, tau, _TEMPERATURES)
-            found[tau] = heat, row_criterion(soften(scores, heat), evidence, tau)
-        best = max(taus, key=lambda tau: found[tau][1].mean())
-        (heat, rows), plain = found[best], found[0.0][1]
-        value, before = float(rows.mean()), float(plain.mean())
-        larger = value - before >= _GAP or value >= _RATIO * max(before, 0.0)
-        proven = above_chance(rows, _KNOWN) and above_chance(rows - plain, _PROVEN)
-        return cls(best, heat, value, before, bool(larger and proven))
+    def of(cls, scores: Matrix, evidence: Evidence, tau: float | None = None) -> Reading:
+        """Read the sets by label-first networks; tau is chosen unless it is given.
+
+        If the taus cannot be told apart, or the criterion is not above chance: label-first.
+        """
+        taus = TAUS if tau is None else (tau,)
+        fits: dict[float, tuple[float, Values]] = {}
+        for each in taus:
+            heat = fit_temperature(scores, evidence, each, _TEMPERATURES)
+            fits[each] = heat, row_criterion(soften(scores, heat), evidence, each)
+        resembling = None
+        if tau is None:
+            resembling = resemblance(soften(scores, fits[0.0][0]), evidence)
+            criteria = {each: [float(rows.mean())] for each, (_, rows) in fits.items()}
+            tau = choose_tau(criteria, resembling, alike="label-first")
+            if not above_chance(fits[tau][1], PROOF):
+                tau = 0.0
+        heat, rows = fits[tau]
+        return cls(tau, heat, float(rows.mean()), resembling)
 
     def posterior(self, scores: Matrix, evidence: Evidence) -> Matrix:
         """Posterior of the labels, (n, l), by the E-step at this tau and temperature."""
@@ -135,6 +136,12 @@ class Judgement:
     readings: dict[str, Reading] = field(default_factory=dict)
     others: bool = False
     confidence: Matrix | None = None
+
+    @property
+    def resemblance(self) -> float | None:
+        """Whether the false labels look like the true ones; None if nothing was asked."""
+        first = self.readings.get("honest-0")
+        return None if first is None else first.resemblance
 
     def heads(self) -> dict[str, Matrix]:
         """Probabilities of the training rows by verdict, partners and result, (n, l)."""
@@ -183,28 +190,29 @@ class Panel:
         usual = 8 if len(self.inputs.row_shape) == 1 else 4
         n_rounds = max(2, min(self.settings.ambiguity.n_rounds or usual, n_epochs))
         short = max(1, round(n_epochs / n_rounds))  # all rounds together are one network's epochs
-        taus = TAUS if tau is None else (tau,)
         _, scores = self._on_folds(start, short, "honest-0")
-        reading = Reading.of(scores, self.evidence, taus)
+        reading = Reading.of(scores, self.evidence, tau)
         readings = {"honest-0": reading}
-        if tau is None and not reading.set_first:
+        if reading.tau == 0:
             return Judgement(self._on_all_rows(), 0.0, "label-first", readings)
+        tau = _HONEST if tau is None else tau
+        reading = Reading.of(scores, self.evidence, tau)
         first = self.train(start, n_epochs, self.seed)
         if targets != "honest":
             heard, said = self._on_folds(start, n_epochs, "in-sample", tau=_IN_SAMPLE)
-            trial = readings["in-sample"] = Reading.of(said, self.evidence)
+            trial = readings["in-sample"] = Reading.of(said, self.evidence, _IN_SAMPLE)
             if targets == "in-sample":
                 return self._in_sample([first, *heard], _IN_SAMPLE, readings)
         for number in range(1, n_rounds - 1):
             goals = reading.posterior(scores, self.evidence)
             _, scores = self._on_folds(goals, short, f"honest-{number}", fixed=True)
-            reading = readings[f"honest-{number}"] = Reading.of(scores, self.evidence, taus)
+            reading = readings[f"honest-{number}"] = Reading.of(scores, self.evidence, tau)
         if targets == "auto" and trial.criterion > reading.criterion:
             return self._in_sample([first, *heard], _IN_SAMPLE, readings)
         goals = reading.posterior(scores, self.evidence)
         last = f"honest-{n_rounds - 1}"
         heard = [first, *self._train_all(goals, short, last, range(self._n), fixed=True)]
-        return Judgement(heard, reading.tau, "honest", readings, True, goals)
+        return Judgement(heard, tau, "honest", readings, True, goals)
 
     def _in_sample(
         self, heard: list[Heard], tau: float, readings: dict[str, Reading] | None = None

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from torch import nn
 
 from appellate._compat import Interval, StrOptions
+from appellate.ambiguity import WORDS, read_ambiguity
 from appellate.base import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from appellate.deep.losses import PARTNER_OUTPUTS
 from appellate.deep.networks import NetworkFactory, Shape, make_network
@@ -250,7 +251,7 @@ class Ambiguity(Settings):
     (1.0, 0.5, None)
     """
 
-    ambiguity: str | float = allow("auto", {"label-first", "set-first", "auto"}, SHARE)
+    ambiguity: str | float = allow("auto", {"auto", *WORDS}, SHARE)
     _: KW_ONLY
     targets: str = allow("auto", {"auto", "in-sample", "honest", "given"})
     n_rounds: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)
@@ -267,8 +268,8 @@ class Ambiguity(Settings):
     @property
     def tau(self) -> float | None:
         """As a number; None if it is to be found."""
-        words = {"label-first": 0.0, "set-first": 1.0, "auto": None}
-        return words[self.ambiguity] if isinstance(self.ambiguity, str) else float(self.ambiguity)
+        taus = read_ambiguity(self.ambiguity)
+        return taus[0] if len(taus) == 1 else None
 
 
 @dataclass(repr=False)
