@@ -19,6 +19,7 @@ LIST = Path(__file__).with_name("api.txt")
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = [
     "appellate",
+    "appellate.ambiguity",
     "appellate.base",
     "appellate.candidates",
     "appellate.confidence",
@@ -26,7 +27,6 @@ MODULES = [
     "appellate.datasets",
     "appellate.deep",
     "appellate.docket",
-    "appellate.ambiguity",
     "appellate.evidence",
     "appellate.io",
     "appellate.jury",
