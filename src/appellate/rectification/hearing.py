@@ -189,13 +189,13 @@ def judge(
     kept, options = np.ones(n, dtype=bool), dict[str, Any]()
     names = {"ids": case.labels.ids, "truth": case.labels.truth}
     if case.method == "testimony":
-        answers = case.answers
+        answers, options["probabilities"] = case.answers, case.probabilities
         if review is not None:
             certain, decided = np.full(n, None, dtype=object), review.decisions
             certain[decided.rows] = [name or None for name in decided.names]
             kept[decided.rows] = [bool(name) for name in decided.names]
             answers = answers._take(kept[answers.rows])
-            options = {"decisions": certain, "audited": review.audited}
+            options |= {"decisions": certain, "audited": review.audited}
         classifier.fit(rows, answers, **options)
         docket = classifier.docket(**names, output="docket")
         signal = None if case.X is None else bool(classifier.feature_gain_ > CHANCE_GAIN)

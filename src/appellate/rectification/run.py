@@ -83,6 +83,7 @@ def rectify(
     text: Columns | bool | None = None,
     image: str | bool | None = None,
     features: Columns | None = None,
+    model_probabilities: str | None = None,
     ignore: Columns | None = None,
     embeddings: Any = None,
     text_model: Any = None,
@@ -123,6 +124,11 @@ def rectify(
         Columns of prose, to learn from and to show. Guessed if not given.
     features, ignore : str or sequence of str, default=None
         Columns to learn from, by default all that can be; columns to leave out.
+    model_probabilities : str, default=None
+        Columns of class probabilities of a model, by a pattern with one ``*`` for the name of the
+        class: ``"p_*"`` for ``p_cat`` and ``p_dog``. The model is one more answer per row, next to
+        those of annotators; see `TestimonyClassifier.fit`. Give out-of-fold probabilities if
+        the model was trained on these rows.
     embeddings : array-like, shape (n, q), or path, default=None
         Numbers to learn from, one row an item, or a file of `numpy.save`; instead of columns,
         or beside those that `features` and `text` name.
