@@ -173,7 +173,7 @@ def test_a_review_goes_on_over_runs(tmp_path):
     table, truth = make_table(120)
     run = appellate.rectify(table, candidates="maybe")
     drawn = run.suggest(100).query("why == 'audit'")["id"].tolist()
-    assert drawn == run.settings["audit"]
+    assert {*drawn} <= {*run.settings["audit"]} < {*run.suggest(100)["id"]}
     assert len(drawn) >= 20
     drawn = drawn[:20]
     names = dict(zip(table["name"], NAMES[truth], strict=True))

@@ -39,6 +39,10 @@ _TABLE = {
     "text": ("COL", "Column of prose, to learn from and to show."),
     "image": ("COL", "Column of picture files, to show and to learn from."),
     "features": ("COL", "Columns to learn from, ids and the like only if named here; or 'p*'."),
+    "model_probabilities": (
+        "PATTERN",
+        "Class probabilities of a model, one more answer per row: 'p_*' for p_cat, p_dog.",
+    ),
     "ignore": ("COL", "Columns to ignore; or 'x*'."),
     "embeddings": ("FILE.npy", "Numbers of every item, one row each."),
     "text_model": ("NAME", "Folder or name of sentence-transformers: makes numbers of prose."),

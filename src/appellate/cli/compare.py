@@ -42,7 +42,7 @@ settings after a colon if wanted, such as proden:ambiguity=auto.
     show_default=True,
     help="Separated by commas; several settings of one need an option each.",
 )
-@table_options(but=("image", "embeddings", "groups"))
+@table_options(but=("image", "embeddings", "groups", "model_probabilities"))
 @click.option(
     "--no-scaling",
     is_flag=True,

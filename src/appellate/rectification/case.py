@@ -35,6 +35,7 @@ from appellate.tables.encoding import (
     find_column_readings,
     make_encoder,
 )
+from appellate.tables.probabilities import read_probabilities
 from appellate.tables.reading import READING
 from appellate.tables.roles import listed
 from appellate.tables.vectors import (
@@ -93,6 +94,8 @@ class Case:
         Hash of the table, which decisions carry.
     names : list of str
         What the items are called; their numbers if they have no names.
+    probabilities : ndarray, shape (n, l), or None
+        What a model says of every item; NaN for the items of which it says nothing.
     votes : ndarray, shape (n, l)
         How often each label was named.
     sets : CandidateSets
@@ -166,7 +169,13 @@ class Case:
         if method == "auto":
             several = np.bincount(labels.rows, labels.weights, minlength=1).max() > 1
             people = self.has_answers and (roles.annotators or len(roles.long) > 2 or several)
+            people = people or roles.model_probabilities
             method = "plcp" if base is not None else "testimony" if people else "jury"
+        if roles.model_probabilities and method != "testimony":
+            raise ValueError(
+                f"method {method!r} takes no model_probabilities. Use method 'testimony', or "
+                "leave model_probabilities out."
+            )
         self.method = method
         problems = labels.problems(answers=method == "testimony")
         if problems:
@@ -188,6 +197,7 @@ class Case:
         self.names = list(map(str, items))
         place = {name: j for j, name in enumerate(self.classes.tolist())}
         self._codes = np.array([place[name] for name in labels.class_names.tolist()])
+        self.probabilities = read_probabilities(table, roles, labels, names)
         self.votes = np.zeros((labels.n_rows, len(self.classes)))
         self.votes[:, self._codes] = labels.counts
         self.sets = CandidateSets(self.votes > 0, self.classes)

@@ -145,6 +145,8 @@ class Review:
         Which of these items were drawn at random.
     before : ndarray of str, shape (n,)
         The labels that the items had.
+    unaided : Docket
+        What was said of the items without any decision: what the audited items judge.
     notes : sequence of str
         How the decisions were read, as far as the user should know.
     """
@@ -152,7 +154,28 @@ class Review:
     decisions: Decisions
     audited: NDArray[np.bool_]
     before: NDArray[Any]
+    unaided: Docket
     notes: Sequence[str] = ()
+
+    def labels(self) -> NDArray[Any]:
+        """Return the labels of the items without any decision, (n,)."""
+        return np.asarray(self.unaided.class_names[self.unaided.appeal])
+
+    def confidence(self) -> NDArray[np.float64]:
+        """Return the confidence of these labels, (n,)."""
+        return confidence_of(self.unaided)
+
+    def right(self) -> NDArray[np.bool_]:
+        """Tell for which items these labels are what was decided, (n,)."""
+        found = np.zeros(len(self.audited), dtype=bool)
+        found[self.decisions.rows] = self.labels()[self.decisions.rows] == self.decisions.names
+        return found
+
+
+def confidence_of(docket: Docket) -> NDArray[np.float64]:
+    """Return the confidence of the final label of every item, (n,)."""
+    items = np.arange(len(docket.appeal))
+    return np.asarray(docket.appeal_confidence[items, docket.appeal], dtype=np.float64)
 
 
 def judge(
@@ -166,13 +189,13 @@ def judge(
     kept, options = np.ones(n, dtype=bool), dict[str, Any]()
     names = {"ids": case.labels.ids, "truth": case.labels.truth}
     if case.method == "testimony":
-        answers = case.answers
+        answers, options["probabilities"] = case.answers, case.probabilities
         if review is not None:
             certain, decided = np.full(n, None, dtype=object), review.decisions
             certain[decided.rows] = [name or None for name in decided.names]
             kept[decided.rows] = [bool(name) for name in decided.names]
             answers = answers._take(kept[answers.rows])
-            options = {"decisions": certain, "audited": review.audited}
+            options |= {"decisions": certain, "audited": review.audited}
         classifier.fit(rows, answers, **options)
         docket = classifier.docket(**names, output="docket")
         signal = None if case.X is None else bool(classifier.feature_gain_ > CHANCE_GAIN)
@@ -302,6 +325,8 @@ class Hearing:
         their column holds those.
     added : dict of str to list
         What the user's table gets: label, confidence and more, of every row.
+    drawn : list of int
+        The items that are not reviewed, in random order.
     suggested : (list of int, list of str)
         The first items that are worth a look, and why; see `suggest`.
     """
@@ -359,6 +384,9 @@ class Hearing:
         of_item |= {name: table[name] for name in ADDED if name in table}
         owner = case.labels.owner.tolist()
         self.added = {name: [values[i] for i in owner] for name, values in of_item.items()}
+        left = np.setdiff1d(np.arange(len(case.names)), list(self.reviewed))
+        order = np.random.default_rng(case.call["random_state"]).permutation(left)
+        self.drawn: list[int] = order.tolist()
         self.suggested = self.suggest(SUGGESTED)
 
     def suggest(self, most: int) -> tuple[list[int], list[str]]:
@@ -367,9 +395,9 @@ class Hearing:
         An item counts for its own doubt and for the doubt of those that have it among their
         nearest neighbours. Neighbours of a chosen item count half from then on.
         """
-        docket, near, items = self.docket, self.neighbors, np.arange(len(self.case.names))
-        sure = docket.appeal_confidence[items, docket.appeal]
-        doubt = 1.0 - (sure if self.case.method == "testimony" else docket.margin)
+        docket, near = self.docket, self.neighbors
+        sure = confidence_of(docket) if self.case.method == "testimony" else docket.margin
+        doubt = 1.0 - sure
         reviewed = list(self.reviewed)
         doubt[reviewed] = 0.0
         score = np.array(doubt, dtype=np.float64)
@@ -377,11 +405,10 @@ class Hearing:
             influence = np.zeros(len(doubt))
             np.add.at(influence, near, np.broadcast_to(doubt[:, np.newaxis], near.shape))
             score *= 1 + influence / near.shape[1]
-        left = np.setdiff1d(items, reviewed)
-        drawn = np.random.default_rng(self.case.call["random_state"]).permutation(left).tolist()
+        drawn = self.drawn
         rows: list[int] = []
         why: list[str] = []
-        while len(rows) < min(most, len(left)):
+        while len(rows) < min(most, len(drawn)):
             best = int(score.argmax())
             random = (len(rows) + 1) % _AUDIT == 0 or score[best] <= 0
             row = next(i for i in drawn if i not in rows) if random else best
@@ -391,6 +418,16 @@ class Hearing:
             if near is not None and not random:
                 score[near[row]] *= 0.5
         return rows, why
+
+    def sample(self, rows: Sequence[int], why: Sequence[str]) -> list[int]:
+        """Return the items drawn at random for suggestions, those among them that doubt chose too.
+
+        Without the latter the sample would lack the items that are most in doubt.
+        """
+        chosen = {i for i, each in zip(rows, why, strict=True) if each == "audit"}
+        drawn = self.drawn
+        last = max((place for place, i in enumerate(drawn) if i in chosen), default=-1)
+        return drawn[: last + 1]
 
 
 # -- what it is worth ---------------------------------------------------------------------
@@ -457,9 +494,9 @@ def score(hearing: Hearing) -> dict[str, Any]:
             if case.method == "testimony":
                 audit = hearing.classifier.audit_
             else:
-                right = sum(review.before[i] == hearing.reviewed[i][1] for i in rows)
-                low, high = share_interval(right, len(rows))
-                audit = {"rows": len(rows), "accuracy": right / len(rows)}
+                hits = int(review.right()[rows].sum())
+                low, high = share_interval(hits, len(rows))
+                audit = {"rows": len(rows), "accuracy": hits / len(rows)}
                 audit |= {"low": low, "high": high}
             scores["audit"] = {name: round(float(value), 4) for name, value in audit.items()}
         others = np.ones(n, dtype=bool)

@@ -25,6 +25,15 @@ from appellate._files import check_members, check_writable, finish_folder, whole
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import NoteWarning, tell
+from appellate.rectification.acceptance import (
+    ENOUGH,
+    Acceptance,
+    acceptable,
+    check_shares,
+    estimate,
+    rows_needed,
+    steps,
+)
 from appellate.rectification.case import NOT_KEPT, Case, Step, nobody
 from appellate.rectification.hearing import (
     FIRST,
@@ -74,6 +83,7 @@ def rectify(
     text: Columns | bool | None = None,
     image: str | bool | None = None,
     features: Columns | None = None,
+    model_probabilities: str | None = None,
     ignore: Columns | None = None,
     embeddings: Any = None,
     text_model: Any = None,
@@ -114,6 +124,11 @@ def rectify(
         Columns of prose, to learn from and to show. Guessed if not given.
     features, ignore : str or sequence of str, default=None
         Columns to learn from, by default all that can be; columns to leave out.
+    model_probabilities : str, default=None
+        Columns of class probabilities of a model, by a pattern with one ``*`` for the name of the
+        class: ``"p_*"`` for ``p_cat`` and ``p_dog``. The model is one more answer per row, next to
+        those of annotators; see `TestimonyClassifier.fit`. Give out-of-fold probabilities if
+        the model was trained on these rows.
     embeddings : array-like, shape (n, q), or path, default=None
         Numbers to learn from, one row an item, or a file of `numpy.save`; instead of columns,
         or beside those that `features` and `text` name.
@@ -224,7 +239,7 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
         if name in case.readings:
             features[-1] |= case.readings[name].to_dict()
     backend: Any = frame_backend(case.table.native) or "pandas"
-    drawn = [i for i, why in zip(*hearing.suggested, strict=True) if why == "audit"]
+    drawn = hearing.sample(*hearing.suggested)
     settings = {
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
         "source": case.table.source.strip("'"),
@@ -329,7 +344,7 @@ class Rectification:
     _hearing: Hearing | None = None
     _suggested: Any = None
 
-    def suggest(self, n: int = 20) -> Any:
+    def suggest(self, n: int = 20, *, audit: bool = False) -> Any:
         """Return the items that are worth a look, the most useful first.
 
         An item counts for its own doubt and for that of the items that it is a neighbour of.
@@ -340,18 +355,31 @@ class Rectification:
         ----------
         n : int, default=20
             How many. A run that was loaded knows 100.
+        audit : bool, default=False
+            Whether all of them are drawn at random, for `accept`. Review all of them.
 
         Returns
         -------
         data frame
             ``rank``, ``why`` and the columns of the docket.
         """
-        if self._hearing is None:
+        hearing = self._hearing
+        if hearing is None:
+            if audit:
+                raise ValueError(
+                    "this run was loaded, and cannot draw items. Call rectify again, and suggest "
+                    "then."
+                )
             return self._suggested[:n]
-        rows, why = self._hearing.suggested if n <= SUGGESTED else self._hearing.suggest(n)
-        rows, why = rows[:n], why[:n]
+        if audit:
+            rows, why = hearing.drawn[:n], ["audit"] * len(hearing.drawn[:n])
+        else:
+            rows, why = hearing.suggested if n <= SUGGESTED else hearing.suggest(n)
+            rows, why = rows[:n], why[:n]
+        drawn = [hearing.case.names[i] for i in hearing.sample(rows, why)]
+        self.settings["audit"] = list(dict.fromkeys([*self.settings["audit"], *drawn]))
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1)), "why": why}
-        for name, values in self._hearing.columns.items():
+        for name, values in hearing.columns.items():
             columns[name] = [values[i] for i in rows]
         backend: Any = frame_backend(self.docket)
         return nw.from_dict(columns, backend=backend).to_native()
@@ -401,7 +429,9 @@ class Rectification:
             drawn |= {*(document["settings"].get("audit", []) if document else [])}
         audited = np.zeros(len(case.names), dtype=bool)
         audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
-        review = Review(found, audited, before.docket.class_names[before.docket.appeal], notes)
+        unaided = before.docket if before.review is None else before.review.unaided
+        labels = before.docket.class_names[before.docket.appeal]
+        review = Review(found, audited, labels, unaided, notes)
         step("judging with the decisions")
         hearing = judge(case, before.encoder, before.rows, step, review)
         spent, expected = self.settings["seconds"], self.settings["estimated_seconds"]
@@ -409,6 +439,140 @@ class Rectification:
         earlier = [name for name in case.names if name in drawn]
         run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
         return run
+
+    def accept(self, max_error: float = 0.02, *, level: float = 0.95) -> Any:
+        """Return the items whose labels can be accepted without review, at some error rate.
+
+        With 50 reviewed items or more that were drawn at random (``suggest(n, audit=True)``), the
+        error rate is guaranteed: with the probability `level` it is `max_error` at most. The
+        items are those of a confidence from some threshold on. The threshold is found by
+        Clopper-Pearson upper bounds at fixed shares of the items, from the most confident items
+        on, up to the first bound above `max_error` (fixed-sequence testing); see
+        `appellate.rectification.acceptance.acceptable` for the method and its references. The
+        guarantee supposes that all items that were drawn up to some point are reviewed, not only
+        the easy ones, and that the review is correct.
+
+        With fewer reviewed items the threshold is an estimate: the confidences of the accepted
+        items are taken as probabilities, and a `NoteWarning` says so.
+
+        Parameters
+        ----------
+        max_error : float, default=0.02
+            Share of wrong labels among the accepted items, between 0 and 1.
+        level : float, default=0.95
+            Probability that the share is not larger, between 0 and 1. The estimate has no level.
+
+        Returns
+        -------
+        data frame
+            One row per accepted item: ``id``, ``label``, ``confidence``, and ``guaranteed``,
+            which is False for an estimate. A guarantee is for the labels without any decision,
+            since decisions on audited items cannot audit labels that they helped to find; only
+            reviewed items have the label that was decided.
+
+        Raises
+        ------
+        ValueError
+            If a number is outside its range, the run was loaded, or PLCP, whose confidence is
+            not calibrated, would have to estimate.
+
+        Warns
+        -----
+        NoteWarning
+            If the error rate is an estimate, if no item can be accepted, and why, or if accepted
+            items have another label in `labels`.
+        """
+        check_shares(max_error=max_error, level=level)
+        hearing = self._hearing
+        if hearing is None:
+            raise ValueError(
+                "this run was loaded. Call rectify with its table and its decisions again, and "
+                "accept then."
+            )
+        review, notes = hearing.review, list[str]()
+        n, columns = len(hearing.case.names), hearing.columns
+        labels, shown = list(columns["appeal"]), list(columns["appeal_confidence"])
+        audited = 0 if review is None else int(review.audited.sum())
+        sure = np.array([np.nan if c is None else c for c in shown])
+        if review is not None and audited >= ENOUGH:
+            sure, drawn = review.confidence(), review.audited
+            pool = drawn.copy()  # what the audited items stand for: all but other reviewed items
+            pool[hearing.drawn] = True
+            right = review.right()[drawn]
+            found = acceptable(sure[pool], sure[drawn], right, max_error, level)
+            threshold = found.threshold
+            if threshold is None:
+                notes.append(_why_none(found, audited, max_error, level))
+            for i, label in enumerate(review.labels().tolist()):
+                if i not in hearing.reviewed:
+                    labels[i], shown[i] = label, float(sure[i])
+        else:
+            self._check_calibrated("accept by an estimate", f" Or review {ENOUGH} drawn items.")
+            threshold = estimate(sure[~np.isnan(sure)], max_error)
+            notes.append(_why_estimate(threshold, audited, n, max_error, level))
+        excluded = [i for i, (_, label) in hearing.reviewed.items() if not label]
+        accepted = sure >= (np.inf if threshold is None else threshold)
+        accepted[excluded] = False
+        moved = sum(labels[i] != columns["appeal"][i] for i in np.flatnonzero(accepted))
+        if moved:
+            notes.append(
+                f"{moved} of the {accepted.sum()} accepted items have another label in "
+                "run.labels since the decisions. The guarantee is for the labels of accept."
+            )
+        tell(notes, stacklevel=2)
+        backend: Any = frame_backend(self.docket)
+        table: dict[str, Any] = {"id": columns["id"], "label": labels, "confidence": shown}
+        table["guaranteed"] = [audited >= ENOUGH] * n
+        frame = nw.from_dict(table, backend=backend)
+        return frame.filter(accepted.tolist()).to_native()
+
+    def effort(self) -> Any:
+        """Say how many wrong labels are to be expected after a review of the least certain items.
+
+        Returns
+        -------
+        data frame
+            ``reviewed``: how many further items are reviewed, those of the least confidence;
+            ``expected_wrong``: how many labels of the other items are wrong, by their confidence.
+
+        Raises
+        ------
+        ValueError
+            For PLCP, whose confidence is not calibrated.
+
+        Examples
+        --------
+        >>> import appellate
+        >>> table = {
+        ...     "size": [1.0, 1.1, 5.0, 5.1] * 5,
+        ...     "weight": [3, 4, 20, 21] * 5,
+        ...     "names": ["cat|dog", "cat", "dog", "dog"] * 5,
+        ... }
+        >>> run = appellate.rectify(table, candidates="names")
+        >>> run.effort()["reviewed"].tolist()
+        [0, 10, 20]
+        """
+        self._check_calibrated("expect wrong labels")
+        docket = nw.from_native(self.docket, eager_only=True)
+        open_ = ~docket["outcome"].is_in(["reviewed", "excluded"]).to_numpy()
+        confidence = docket["appeal_confidence"].to_numpy().astype(np.float64)
+        doubts = np.sort(1 - confidence[open_])[::-1]
+        left = np.append(np.cumsum(doubts[::-1])[::-1], 0.0)
+        counts = steps(len(doubts))
+        columns = {
+            "reviewed": counts,
+            "expected_wrong": [round(float(left[k]), 2) for k in counts],
+        }
+        backend: Any = frame_backend(self.docket)
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def _check_calibrated(self, what: str, otherwise: str = "") -> None:
+        """Refuse PLCP, whose confidence is not calibrated."""
+        if self.settings["method"] == "plcp":
+            raise ValueError(
+                f"PLCP cannot {what}: its confidence is not calibrated. Use method='jury', or "
+                f"method='testimony' if there are annotators.{otherwise}"
+            )
 
     def predict(
         self,
@@ -628,6 +792,42 @@ class Rectification:
     def _repr_html_(self) -> str:
         """Show the summary and the first rows of the docket in a notebook."""
         return f"<pre>{escape(repr(self))}</pre>{self.docket.head(10)._repr_html_()}"
+
+
+def _why_none(found: Acceptance, audited: int, max_error: float, level: float) -> str:
+    """Say why no item is accepted by a guarantee."""
+    needed = rows_needed(max_error, level)
+    what = f"no item can be accepted with an error rate of {max_error:.1%}:"
+    more = "Review more items of run.suggest(n, audit=True), or raise max_error."
+    if audited < needed:
+        return (
+            f"{what} {audited} reviewed items drawn at random are too few to show it. At least "
+            f"{needed} are needed, if none of their labels is wrong. {more}"
+        )
+    return (
+        f"{what} {found.wrong} of the {found.audited} audited items of the highest confidence had "
+        f"a wrong label, so the error rate may be {found.bound:.1%}. {more}"
+    )
+
+
+def _why_estimate(
+    threshold: float | None, audited: int, n: int, max_error: float, level: float
+) -> str:
+    """Say that items are accepted by an estimate, and what a guarantee needs."""
+    needed = max(ENOUGH, rows_needed(max_error, level))
+    said = (
+        f"this is an estimate by the confidences, not a guarantee: {audited} reviewed items were "
+        f"drawn at random, and a guarantee needs {needed} or more. "
+        + (
+            f"The table has {n} items: raise max_error."
+            if needed > n
+            else f"Review run.suggest({needed}, audit=True), decide, and accept again."
+        )
+    )
+    if threshold is not None:
+        return said
+    rate = f"with an error rate of {max_error:.1%}"
+    return f"no item can be accepted {rate}: every confidence is too low; {said}"
 
 
 def load(folder: str | os.PathLike[str]) -> Rectification:

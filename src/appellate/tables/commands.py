@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from appellate.tables.probabilities import pattern_of
+
 if TYPE_CHECKING:
     from appellate.tables.reading import Table
     from appellate.tables.roles import Roles
@@ -36,6 +38,8 @@ def options_of(table: Table, roles: Roles) -> dict[str, Any]:
         stem = stem if len(stem) < len(roles.labels[0]) else _start(roles.labels)
         alike = stem and len(roles.labels) > 3 and {*table.find([f"{stem}*"])} == {*roles.labels}
         options[layout] = f"{stem}*" if alike else list(roles.labels)
+    if roles.model_probabilities:
+        options["model_probabilities"] = pattern_of(roles.model_probabilities)
     for role, columns in (("features", roles.features), ("ignore", roles.ignore)):
         chosen = [name for name in columns if name in given]
         if chosen:

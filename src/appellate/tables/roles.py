@@ -20,6 +20,7 @@ from appellate._added import ADDED, FORMERLY_ADDED, OUTCOMES
 from appellate.tables import cells, titles
 from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
 from appellate.tables.commands import in_python, options_of
+from appellate.tables.probabilities import classes_by_column
 from appellate.tables.reading import Table
 
 Columns = str | int | Sequence[str | int]
@@ -65,6 +66,8 @@ class Roles:
         Columns of prose.
     features : tuple of str
         Columns to learn from, beside `text`.
+    model_probabilities : dict of str to str
+        Columns of class probabilities of a model, and the class of each; never features.
     ignore : dict of str to str
         Columns that are set aside, and why.
     separator : str or None
@@ -86,6 +89,7 @@ class Roles:
     image: str | None = None
     text: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    model_probabilities: Mapping[str, str] = field(default_factory=dict)
     ignore: Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
     missing: tuple[str, ...] = ()
@@ -115,7 +119,7 @@ class Roles:
     def __str__(self) -> str:
         """Print a table of columns, roles and reasons; many alike share a line."""
         lines = []
-        for role in (*_LAYOUTS, *_SINGLE, "text", "features", "ignore"):
+        for role in (*_LAYOUTS, "model_probabilities", *_SINGLE, "text", "features", "ignore"):
             value = getattr(self, role)
             names = [value] if isinstance(value, str) else list(value or ())
             for reason, group in groupby(names, lambda name: self.reasons.get(name, "")):
@@ -130,8 +134,12 @@ class Roles:
 _ONE_LABEL = "labels by its title, one a row"
 _LAYOUTS = ("candidates", "annotators", "long", "counts")
 _SINGLE = ("id", "truth", "image")
-_NAMED = (*_LAYOUTS, *_SINGLE, "text", "ignore")
+_NAMED = (*_LAYOUTS, "model_probabilities", *_SINGLE, "text", "ignore")
 _KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
+_NO_ANSWERS = (
+    "model_probabilities count as one more answer per row, and candidates= holds no answers. Give "
+    "the labels with annotators=, long= or counts=, or leave model_probabilities out."
+)
 _LOOKS = {
     "candidates": "several labels in a cell",
     "annotators": "like annotators",
@@ -142,6 +150,7 @@ _SINGULAR = {
     "annotators": "annotator",
     "counts": "count",
     "features": "feature",
+    "model_probabilities": "model probability",
     "ignore": "set aside",
 }
 
@@ -201,6 +210,7 @@ def find_roles(
     image: str | int | bool | None = None,
     text: Columns | bool | None = None,
     features: Columns | None = None,
+    model_probabilities: str | None = None,
     ignore: Columns | None = None,
     separator: str | None = None,
     missing: str | Sequence[Any] = (),
@@ -225,6 +235,9 @@ def find_roles(
     features : str or sequence of str, default=None
         Columns to learn from; by default all that can be, but for ids, postcodes, addresses and
         whatever describes an answer or an annotator.
+    model_probabilities : str, default=None
+        Pattern of the columns of class probabilities of a model, with one ``*`` for the name of
+        the class, such as ``"p_*"``.
     ignore : str or sequence of str, default=None
         Columns to leave out.
     separator : str, default=None
@@ -284,6 +297,11 @@ def find_readings(table: Table, **given: Any) -> Readings:
         raise TableError("long: name the columns item, label and, optionally, person.")
     chosen = None if features is None else table.find(listed(features), "features")
     guess = _Guess(table, [missing] if isinstance(missing, str) else missing, chosen)
+    if "model_probabilities" in columns:
+        if layouts == ["candidates"]:
+            raise TableError(_NO_ANSWERS)
+        found = columns["model_probabilities"]
+        guess.classes = classes_by_column(named["model_probabilities"], found)
     for role, names in columns.items():
         twice = [name for name in names if name in guess.reasons]
         if twice:
@@ -296,8 +314,10 @@ def find_readings(table: Table, **given: Any) -> Readings:
     if layouts:
         return Readings(table, (guess.finish(None, separator, refused),))
     proposals, doubt = guess.propose()
-    readings = (guess.finish(each, separator, refused) for each in proposals)
-    return Readings(table, tuple(readings), doubt)
+    readings = tuple(guess.finish(each, separator, refused) for each in proposals)
+    if guess.classes and all(each.layout == "candidates" for each in readings):
+        raise TableError(_NO_ANSWERS)
+    return Readings(table, readings, doubt)
 
 
 def listed(columns: Any) -> list[Any]:
@@ -459,6 +479,7 @@ class _Guess:
         self.missing = tuple(map(cells.as_text, missing))
         self.notes: list[str] = []
         self.left_out: dict[str, str] = {}
+        self.classes: dict[str, str] = {}
 
     def copy(self) -> _Guess:
         """Return a guess that knows as much and goes its own way."""
@@ -471,6 +492,7 @@ class _Guess:
     def roles(self) -> Roles:
         columns: dict[str, Any] = {role: tuple(names) for role, names in self.found.items()}
         columns |= {role: next(iter(columns[role]), None) for role in _SINGLE}
+        columns["model_probabilities"] = self.classes
         columns["ignore"] = {name: self.reasons[name] for name in self.found["ignore"]}
         columns |= {"separator": self.separator, "missing": self.missing, "reasons": self.reasons}
         return Roles(**columns, notes=tuple(self.notes))
