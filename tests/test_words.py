@@ -1,13 +1,15 @@
-"""The help texts are in plain words: they avoid the patterns listed here."""
+"""README.md and the help texts are in plain words: they avoid the patterns listed here."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 click = pytest.importorskip("click")
 
+README = Path(__file__).parents[1] / "README.md"
 PER_1000 = 1.0
 THINGS = "row|item|sample|person|annotator|label|class|answer|column|cell|bag|epoch|split|second"
 MANY = "rows?|columns?|labels|answers?|candidates|lines?|votes?|times"
@@ -57,6 +59,14 @@ def commands(command=None, path="appellate"):
 COMMANDS = dict(commands())
 
 
+def read_readme():
+    """The sentences of the README: no code, no targets of links."""
+    text = re.sub(r"```.*?```", "", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"`[^`]*`", "CODE", text)
+    text = re.sub(r"(?:src|srcset|media)=\"[^\"]*\"|</?picture>", "", text)
+    return re.sub(r"\]\([^)]*\)", "]", text)
+
+
 def read_help():
     """What ``--help`` prints, without names of options and of the tables that `reproduce` has."""
     text = "\n".join(help_of(path, terminal_width=200) for path in COMMANDS)
@@ -72,7 +82,7 @@ def count(text):
     return found, 1000 * sum(map(len, found.values())) / len(re.findall(r"[A-Za-z]+", text))
 
 
-@pytest.mark.parametrize("read", [read_help])
+@pytest.mark.parametrize("read", [read_readme, read_help])
 def test_texts_are_in_plain_words(read):
     found, rate = count(read())
     assert rate <= PER_1000, f"{rate:.1f} per 1,000 words: {found}"
