@@ -521,8 +521,10 @@ def test_a_loaded_run_shows_the_columns(plain, tmp_path):
 
 def test_predictions_tell_their_notes(plain):
     run, table, _ = plain
-    with pytest.warns(NoteWarning, match="not used by the model: 'name'") as caught:
-        run.predict(table.drop(columns="maybe"))
+    new = table.drop(columns="maybe").astype({"x0": object})
+    new.loc[3, "x0"] = "tall"
+    with pytest.warns(NoteWarning, match="x0") as caught:
+        run.predict(new)
     assert caught[0].filename == __file__
 
 

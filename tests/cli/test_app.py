@@ -66,9 +66,9 @@ def test_help_says_what_an_option_is_for_here(capsys):
     for command in ("generate", "predict", "rectify"):
         assert run([command, "--help"]) == 0
         said[command] = " ".join(capsys.readouterr().out.split())
-    assert "to score with" not in said["generate"], "the truth is what is hidden"
-    assert "learn from" not in said["predict"]
-    bases = said["rectify"].partition("Base of plcp: ")[2].partition(";")[0]
+    assert "report accuracy" not in said["generate"], "generate computes no accuracy"
+    assert "turns text into features" not in said["predict"], "the model has its features"
+    bases = said["rectify"].partition("Base classifier of plcp: ")[2].partition(";")[0]
     assert {*bases.split(", ")} == {*_OURS}
 
 

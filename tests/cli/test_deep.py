@@ -115,14 +115,21 @@ def test_results_can_be_recomputed(whole, capsys):
     assert json.loads(capsys.readouterr().out) == read(whole)
     assert run(["deep", "evaluate", str(whole)]) == 0
     said = capsys.readouterr().out
-    for part in ("base", "partner", "(predicts)", "appeals:", "covering rate", "epoch 4 of 4"):
+    for part in (
+        "base",
+        "partner",
+        "(predicts)",
+        "changed labels",
+        "covering rate",
+        "epoch 4 of 4",
+    ):
         assert part in said
 
 
 def test_a_finished_run_says_so(whole, capsys, npz):
     assert run(["deep", "resume", str(whole)]) == 0
     said = capsys.readouterr()
-    assert "is finished already" in said.err
+    assert "is already finished" in said.err
     assert "test accuracy" in said.out
     assert run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(whole)]) == 2
     assert f"appellate deep evaluate {whole}" in capsys.readouterr().err
@@ -150,7 +157,7 @@ def test_stopped_and_resumed(sign, whole, npz, tmp_path, capsys, monkeypatch):
         stop_at(patch, 2, lambda: signal.raise_signal(sign))
         assert run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(folder)]) == 130
     said = capsys.readouterr().err
-    assert "stopped after 2 of 4 epochs" in said
+    assert "Stopped after 2 of 4 epochs" in said
     assert f"appellate deep resume '{folder}'" in said
     assert run(["deep", "train", *COUPLED, "--data", str(npz), "--out", str(folder)]) == 2
     assert "appellate deep resume" in capsys.readouterr().err
@@ -159,7 +166,7 @@ def test_stopped_and_resumed(sign, whole, npz, tmp_path, capsys, monkeypatch):
     assert run(["deep", "resume", str(folder)]) == 0
     said = capsys.readouterr().err
     assert "epoch 3/4: loss" in said
-    written = said.rpartition("written: ")[2].partition(" in ")[0].split(", ")
+    written = said.rpartition("wrote ")[2].partition(" to ")[0].split(", ")
     assert set(written) == {path.name for path in folder.iterdir()}
     same_run(whole, folder)
     assert len(read(folder)["sessions"]) == 2
@@ -198,7 +205,7 @@ def test_an_epoch_selected_without_the_truth(npz, tmp_path, capsys):
     arguments = [*COUPLED, *more, "--data", str(npz), "--out", str(tmp_path / "run")]
     assert run(["deep", "train", *arguments]) == 0
     said = capsys.readouterr().out
-    assert "selected by approximated_accuracy without the truth" in said
+    assert "selected by approximated_accuracy without true labels" in said
     assert "test accuracy, last epoch" in said
     assert "held-out rows" in said
     results = read(tmp_path / "run")["results"]

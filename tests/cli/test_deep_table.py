@@ -105,7 +105,7 @@ def test_unfinished_runs_are_named(home, tmp_path, capsys, monkeypatch):
         stopped = train(tmp_path, "stopped", VARIANTS["base"], 5, 130)
     capsys.readouterr()
     assert run(["deep", "table", str(home / "base-0"), str(stopped)]) == 0
-    note = f"Left out: '{stopped}' is not finished (1 of 2 epochs); go on with it: appellate deep"
+    note = f"Left out: '{stopped}' is not finished (1 of 2 epochs). Resume it: appellate deep"
     assert note in capsys.readouterr().out
     assert run(["deep", "table", str(stopped)]) == 2
     said = capsys.readouterr()
@@ -174,7 +174,7 @@ def test_no_runs(record, message, home, tmp_path, capsys):
 def test_files_that_will_not_do(home, tmp_path, capsys):
     given = ["deep", "table", str(home / "base-0"), "--out"]
     assert run([*given, str(tmp_path / "table.xls")]) == 2
-    assert "ends in .md, .csv, .tex, .json" in capsys.readouterr().err
+    assert "must end in .md, .csv, .tex, .json" in capsys.readouterr().err
     (tmp_path / "table.md").mkdir()
     assert run([*given, str(tmp_path / "table.md")]) == 2
     assert "a folder has that name" in capsys.readouterr().err

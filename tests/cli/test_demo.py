@@ -31,7 +31,7 @@ def test_it_ends_with_labels_a_model_and_a_page(ran):
     assert accuracy["random candidate"] < 0.2
     assert accuracy["rectified"] > 0.95
     assert accuracy["rectified"] > accuracy["first round"]
-    assert float(re.search(r"model labels ([\d.]+)% rightly", ran.out)[1]) > 93
+    assert float(re.search(r"model is ([\d.]+)% accurate", ran.out)[1]) > 93
     assert f"open {ran.folder / 'docket.html'}" in ran.out
     assert {path.name for path in ran.folder.iterdir()} >= FILES
 

@@ -158,12 +158,15 @@ def test_numbers_in_groups(tmp_path):
             ["--strategy", "hierarchical", "--groups", "cat"],
             "groups names nothing for class 'car'",
         ),
-        (["--strategy", "hierarchical", "--groups", "a,b", "--groups", "a"], "in several groups"),
+        (
+            ["--strategy", "hierarchical", "--groups", "a,b", "--groups", "a"],
+            "in several --groups",
+        ),
         (["--min-candidates", "9"], "min_candidates=9 cannot be had"),
         (["--strategy", "unifrom"], "Did you mean 'uniform'?"),
         (["--truth", "species"], "no column 'species' (truth)"),
-        (["--separator", "a"], "separator='a' is part of class 'car'"),
-        (["--separator", ""], "separator=''"),
+        (["--separator", "a"], "--separator 'a' is part of class 'car'"),
+        (["--separator", ""], "--separator ''"),
         (["--random-state", "-1"], "is not in the range"),
     ],
 )
@@ -182,9 +185,9 @@ def test_mistakes_end_with_2_and_write_nothing(animals, tmp_path, options, messa
     [
         ("digit", None, "there is no file 'digit'"),
         ("none.csv", None, "there is no file"),
-        ("own.csv", "x,candidates,truth\n1,a,a\n", "has a column 'candidates' already"),
+        ("own.csv", "x,candidates,truth\n1,a,a\n", "already has a column 'candidates'"),
         ("own.csv", "x,truth\n1,a\n2\n3,c\n", "line 3"),
-        ("own.csv", "x,truth\n1,a\n2,\n3,c\n", "no truth in row 1"),
+        ("own.csv", "x,truth\n1,a\n2,\n3,c\n", "No true label in row 1"),
     ],
 )
 def test_sources_that_do_not_serve(tmp_path, monkeypatch, source, text, message, capsys):
@@ -217,13 +220,13 @@ def test_only_an_earlier_result_is_replaced(animals, tmp_path, capsys):
     """0.1 wrote over any file, the input included."""
     command = ["generate", "--from", str(animals), "--out"]
     assert run([*command, str(animals)]) == 2
-    assert "is read. Name another file" in capsys.readouterr().err
+    assert "is also the input. Choose another file" in capsys.readouterr().err
     assert animals.read_text() == ANIMALS
     for name in ("mine.csv", "mine.npz"):
         mine = tmp_path / name
         mine.write_text("precious\n1\n")
         assert run([*command, str(mine)]) == 2
-        assert "no earlier result" in capsys.readouterr().err
+        assert "was not written by this command" in capsys.readouterr().err
         assert mine.read_text() == "precious\n1\n"
     for name in ("out.csv", "out.npz"):
         options = ["--features", "width"]
@@ -295,12 +298,12 @@ def test_a_crowd_one_row_an_answer_is_rectified(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--spammers", "0.3"], "--spammers is for crowds; add --answers"),
-        (["--answers", "3", "--flip", "0.3"], "--flip-probability is for sets"),
-        (["--answers", "3", "--flip", "1"], "--flip-probability is for sets"),
-        (["--answers", "3", "--n-false", "1"], "--n-false is for sets"),
-        (["--answers", "3", "--strategy", "noisy"], "--strategy is for sets"),
-        (["--answers", "3", "--min-candidates", "2"], "--min-candidates is for sets"),
+        (["--spammers", "0.3"], "--spammers is for annotators; add --answers"),
+        (["--answers", "3", "--flip", "0.3"], "--flip-probability is for candidate sets"),
+        (["--answers", "3", "--flip", "1"], "--flip-probability is for candidate sets"),
+        (["--answers", "3", "--n-false", "1"], "--n-false is for candidate sets"),
+        (["--answers", "3", "--strategy", "noisy"], "--strategy is for candidate sets"),
+        (["--answers", "3", "--min-candidates", "2"], "--min-candidates is for candidate sets"),
         (["--answers", "31"], "must lie from 1 to"),
         (["--answers", "3", "--accuracy", "2"], "is no share"),
     ],
@@ -315,12 +318,12 @@ def test_options_of_crowds_and_sets_are_kept_apart(more, message, tmp_path, caps
 def test_answers_are_no_arrays_and_replace_nothing(animals, tmp_path, capsys):
     command = ["generate", "--from", str(animals), "--answers", "2", "--people", "3"]
     assert run([*command, "--out", str(tmp_path / "a.npz")]) == 2
-    assert "answers are written as a table" in capsys.readouterr().err
+    assert "--answers needs a table as --out" in capsys.readouterr().err
     named = tmp_path / "named.csv"
     named.write_text(ANIMALS.replace("width", "worker_2"))
     command[2] = str(named)
     assert run([*command, "--out", str(tmp_path / "a.csv")]) == 2
-    assert "has a column 'worker_2' already" in capsys.readouterr().err
+    assert "already has a column 'worker_2'" in capsys.readouterr().err
 
 
 def test_columns_that_are_not_in_the_arrays_are_said(tmp_path, capsys):
@@ -329,6 +332,6 @@ def test_columns_that_are_not_in_the_arrays_are_said(tmp_path, capsys):
     table.write_text("\n".join(["name,x,label", *rows]) + "\n")
     command = ["generate", "--from", str(table), "--truth", "label", "--out"]
     assert run([*command, str(tmp_path / "a.npz")]) == 0
-    assert "Not in the arrays: 'name'.\n" in capsys.readouterr().out
+    assert "Columns that the arrays do not hold: 'name'.\n" in capsys.readouterr().out
     assert run([*command, str(tmp_path / "b.csv")]) == 0
-    assert "Not in the arrays" not in capsys.readouterr().out
+    assert "the arrays do not hold" not in capsys.readouterr().out

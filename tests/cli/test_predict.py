@@ -137,9 +137,9 @@ def test_files_of_others_are_not_written_over(model, tmp_path, capsys, monkeypat
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
     write_rows(tmp_path / "new.csv", rows)
     for out, why in {
-        tmp_path / "mine.csv": "is no earlier result of this",
-        tmp_path / "new.csv": "is read",
-        home / "o" / "model" / "p.csv": "lies in the model's folder",
+        tmp_path / "mine.csv": "was not written by this command",
+        tmp_path / "new.csv": "is also the input",
+        home / "o" / "model" / "p.csv": "is in the model's folder",
     }.items():
         arguments = [str(home / "o"), str(tmp_path / "new.csv"), "--out", str(out)]
         assert run(["predict", *arguments]) == 2

@@ -349,7 +349,7 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     ("lines", "message"),
     [
         ([{"id": "i0", "verdict": "x"}], "no file of decisions"),
-        ([{"id": "i0", "decision": "maybe", "label": ""}], "'maybe' is none of"),
+        ([{"id": "i0", "decision": "maybe", "label": ""}], "'maybe', which is none of"),
         ([{"id": "i0", "decision": "keep", "label": "owl"}], "'owl' is no candidate of 'i0'"),
         ([{"id": "z", "decision": "keep", "label": "cat"}], "none of its 1 ids"),
         ([], "no decisions. Decide on some rows first"),

@@ -95,13 +95,13 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
     assert run(["reproduce", *arguments, "--out", str(tmp_path / "o"), *QUICK]) == 0
     said = capsys.readouterr()
     assert "left out: msrcv2 is not in the data home" in said.err
-    assert "4/4 · " in said.err
-    assert "4 runs: 0 were stored, 4 computed now." in said.out
+    assert "4 of 4 runs · " in said.err
+    assert "4 runs: 0 stored earlier, 4 computed now." in said.out
     assert "a page with correction-ratio: " in said.out
-    assert "does not have" not in said.out
+    assert "does not show" not in said.out
     (tmp_path / "o" / "ablation.md").touch()
     assert run(["reproduce", *arguments, "--out", str(tmp_path / "o"), *QUICK]) == 0
-    assert "The page does not have ablation, made before" in capsys.readouterr().out
+    assert "The page does not show the earlier ablation" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
         (["sensitivity", "--datasets", "fgnet"], "needs Lost. Choose it too: --datasets fgnet,lo"),
         (["all", "--splits", "0"], "0 is not in the range"),
         (["all", "--backend", "ray"], "'ray' is not one of"),
-        (["all", "--scheduler", "tcp://x:1"], "add --backend dask"),
+        (["all", "--scheduler", "tcp://x:1"], "Add --backend dask"),
     ],
 )
 def test_mistakes(arguments, message, tmp_path, capsys):
@@ -202,7 +202,7 @@ def test_a_full_disk_ends_the_run_and_keeps_the_rows(tmp_path, capsys, monkeypat
     monkeypatch.undo()
     monkeypatch.setattr(problems, "load_problem", _small_only)
     assert run([*arguments, "--out", str(tmp_path / "out"), "--datasets", "lost,fgnet"]) == 0
-    assert "2 were stored, 2 computed now" in capsys.readouterr().out
+    assert "2 stored earlier, 2 computed now" in capsys.readouterr().out
 
 
 def _small_only(name):
@@ -269,7 +269,7 @@ def test_a_page_of_others_is_not_replaced(words, table, tmp_path, capsys, monkey
     (tmp_path / "index.html").write_text("<p>mine</p>")
     given = [str(table) if word == "TABLE" else word for word in words]
     assert run([*given, "--out", str(tmp_path), *QUICK]) == 2
-    assert "is no page of ours" in capsys.readouterr().err
+    assert "was not written by Appellate" in capsys.readouterr().err
     assert (tmp_path / "index.html").read_text() == "<p>mine</p>"
 
 

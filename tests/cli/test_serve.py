@@ -20,7 +20,7 @@ def folder(tmp_path):
     ("options", "message"),
     [
         (["--token", "short"], "16 characters or more"),
-        (["--host", "no.such.host.invalid"], "cannot serve"),
+        (["--host", "no.such.host.invalid"], "Cannot serve"),
     ],
 )
 def test_mistakes(options, message, folder, capsys):

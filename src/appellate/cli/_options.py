@@ -30,36 +30,92 @@ def _setting(text: str) -> tuple[str, Any]:
 
 # What an option of a table takes, and its help.
 _TABLE = {
-    "candidates": ("COL", "Column of candidates ('cat|dog'), or 0/1 columns, one per label."),
-    "annotators": ("COL", "One column per annotator; or 'w*'."),
-    "long": ("ITEM,LABEL[,WHO]", "Columns of a table with one answer per row."),
-    "counts": ("COL", "One column per label: how many chose it; or 'n_*'."),
-    "id": ("COL", "Column that names the rows."),
-    "truth": ("COL", "True labels, to score with only."),
-    "text": ("COL", "Column of prose, to learn from and to show."),
-    "image": ("COL", "Column of picture files, to show and to learn from."),
-    "features": ("COL", "Columns to learn from, ids and the like only if named here; or 'p*'."),
+    "candidates": (
+        "COL",
+        "Column with candidate sets such as 'cat|dog', or 0/1 columns, one per label "
+        "(default: detected).",
+    ),
+    "annotators": (
+        "COL",
+        "Annotator columns, one per annotator; repeat the option or use a pattern such as 'w*' "
+        "(default: detected).",
+    ),
+    "long": (
+        "ITEM,LABEL[,WHO]",
+        "Item, label and annotator columns of a table with one answer per row "
+        "(default: detected).",
+    ),
+    "counts": (
+        "COL",
+        "Vote-count columns, one per label, or a pattern such as 'n_*' (default: detected).",
+    ),
+    "id": ("COL", "Column with a unique row id (default: detected)."),
+    "truth": (
+        "COL",
+        "Column with the true labels. Only used to report accuracy (default: detected).",
+    ),
+    "text": (
+        "COL",
+        "Text column, used as a feature; rectify also shows it on the review page (default: "
+        "detected).",
+    ),
+    "image": (
+        "COL",
+        "Column with image files, shown on the review page; used as a feature with "
+        "--image-model (default: detected).",
+    ),
+    "features": (
+        "COL",
+        "Feature columns, or a pattern such as 'p*' (default: all columns that are not ids, "
+        "labels or constant).",
+    ),
     "model_probabilities": (
         "PATTERN",
-        "Class probabilities of a model, one more answer per row: 'p_*' for p_cat, p_dog.",
+        "Pattern of the columns with class probabilities of a model, which count as one more "
+        "answer per row: 'p_*' for p_cat and p_dog (default: none).",
     ),
-    "ignore": ("COL", "Columns to ignore; or 'x*'."),
-    "embeddings": ("FILE.npy", "Numbers of every item, one row each."),
-    "text_model": ("NAME", "Folder or name of sentence-transformers: makes numbers of prose."),
+    "ignore": ("COL", "Columns to ignore, or a pattern such as 'x*' (default: none)."),
+    "embeddings": (
+        "FILE.npy",
+        "Precomputed features: a NumPy array with one row per item (default: none).",
+    ),
+    "text_model": (
+        "NAME",
+        "Model that turns text into features: a sentence-transformers folder or name "
+        "(default: word and letter frequencies).",
+    ),
     "image_model": (
         "FILE",
-        "TorchScript or ONNX, timm/NAME, torchvision/NAME, or histograms: makes numbers of "
-        "pictures.",
+        "Model that turns images into features: a TorchScript or ONNX file, timm/NAME, "
+        "torchvision/NAME or histograms (default: histograms, only without other features).",
     ),
-    "groups": ("COL", "Column of groups, such as the page."),
-    "separator": ("TEXT", "Between two labels of a cell; '' for none. Default: found, and told."),
-    "missing": ("TEXT", "Text that stands for no label, such as -1."),
-    "delimiter": ("CHAR", "Between two cells of a text file; for a tab a backslash and t."),
-    "encoding": ("NAME", "How letters are stored, such as latin-1."),
-    "decimal": ("[.|,]", "Of numbers in texts; found by default."),
-    "sheet": ("NAME", "Of an Excel file; the first if not given."),
-    "question": ("NAME", "Of a labelling tool's export; else the most answered."),
-    "header": ("[first|none]", "Row of titles: the first (default), or none: columns 0, 1..."),
+    "groups": (
+        "COL",
+        "Column with the group of each row, such as the photo that a face comes from "
+        "(default: none).",
+    ),
+    "separator": (
+        "TEXT",
+        "Character between labels within a cell, such as ';'. Use '' if each cell holds one "
+        "label (default: detected).",
+    ),
+    "missing": ("TEXT", "Value that means 'no answer', such as -1 (default: detected)."),
+    "delimiter": (
+        "CHAR",
+        "Column delimiter of a text file; for a tab, type a backslash and t (default: detected).",
+    ),
+    "encoding": ("NAME", "Text file encoding, such as latin-1 (default: detected)."),
+    "decimal": ("[.|,]", "Decimal mark of numbers (default: detected)."),
+    "sheet": ("NAME", "Excel sheet to read (default: the first)."),
+    "question": (
+        "NAME",
+        "Question of a labelling-tool export to use (default: the one with the most answers).",
+    ),
+    "header": (
+        "[first|none]",
+        "Header row: first, or none if the file has no column names. Columns are then called "
+        "0, 1, ... (default: first).",
+    ),
 }
 _SEVERAL = ("candidates", "annotators", "long", "counts", "text", "features", "ignore", "missing")
 READING = ("delimiter", "encoding", "decimal", "sheet", "question", "header")
@@ -121,7 +177,7 @@ def _number(
     return click.option(f"--{name}", metavar="N", help=help, **shown)
 
 
-random_state_option = _number("random-state", 0, 2**32 - 1, 0, "Seed of everything random.")
+random_state_option = _number("random-state", 0, 2**32 - 1, 0, "Seed of the random numbers.")
 set_option = click.option(
     "--set",
     "settings",
@@ -129,9 +185,9 @@ set_option = click.option(
     type=_setting,
     callback=lambda _, __, given: dict(given),
     metavar="NAME=VALUE",
-    help="A setting of the method, for experts.",
+    help="Setting of the method, such as max_rounds=3; repeatable (default: none).",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 STORE = "runs.sqlite"
 
 
@@ -140,7 +196,7 @@ home_option = click.option(
     "home",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder of the data sets; by default APPELLATE_DATA_HOME, or else one in your cache.",
+    help="Folder of the data sets (default: APPELLATE_DATA_HOME, or a folder in your cache).",
 )
 
 
@@ -158,40 +214,40 @@ def refuse_to_replace(
     if not out.exists():
         return
     if any(Path(each).exists() and out.samefile(each) for each in given if each):
-        raise UserError(f"'{out}' is read. Name another file with --out.")
+        raise UserError(f"--out '{out}' is also the input. Choose another file.")
     try:
         found = {*(load(out) if out.suffix.lower() == ".npz" else read_table(out).names)}
     except (OSError, ValueError):
         found = set()
     if not {*needed} <= found <= {*titles}:
         raise UserError(
-            f"'{out}' is there already and is no earlier result of this. Remove it, or name "
-            "another file with --out."
+            f"--out '{out}' exists and was not written by this command. Choose another file, or "
+            "remove this one."
         )
 
 
 def run_options(folder: str) -> Callable[[Command], Command]:
     """Add the options that say how runs are computed and where results are kept."""
-    folder_help = "Folder for tables, figures and index.html; made if it does not exist."
+    folder_help = "Output folder for tables, figures and index.html."
     backends = click.Choice(["loky", "dask"])
-    store_help = f"File that keeps finished runs.  [default: {STORE} in --out]"
+    store_help = f"File that stores finished runs (default: {STORE} in --out)."
     return _together(
         (
             out_option(folder_help, metavar="DIR", default=folder, show_default=True),
             _number("splits", 1, 1000, 10, "Number of random 50/50 splits."),
-            _number("seed", 0, 2**31, 0, "Seed of the first split; the next follow it."),
-            _number("n-jobs", 1, 1024, 2, "Worker processes, one thread each."),
+            _number("seed", 0, 2**31, 0, "Seed of the first split; each further split adds 1."),
+            _number("n-jobs", 1, 1024, 2, "Number of worker processes, with one thread each."),
             click.option(
                 "--backend",
                 type=backends,
                 default="loky",
                 show_default=True,
-                help="Processes of this machine, or a Dask cluster.",
+                help="Workers: loky, processes on this machine; dask, a Dask cluster.",
             ),
             click.option(
                 "--scheduler",
                 metavar="ADDRESS",
-                help="Dask scheduler to use; without it a local cluster is started.",
+                help="Address of the Dask scheduler (default: start a local cluster).",
             ),
             click.option(
                 "--store", type=click.Path(path_type=Path), metavar="FILE", help=store_help
@@ -208,17 +264,19 @@ def check_run_options(out: Path, backend: str, scheduler: str | None) -> None:
     from appellate._files import check_writable
 
     if scheduler is not None and backend != "dask":
-        raise UserError("--scheduler is for the Dask backend; add --backend dask.")
+        raise UserError("--scheduler needs the Dask backend. Add --backend dask.")
     wanted = {"matplotlib": "plot", "jinja2": "report"}
     wanted |= {"distributed": "dask"} if backend == "dask" else {}
     missing = {name: extra for name, extra in wanted.items() if find_spec(name) is None}
     if missing:
-        raise UserError(f"this needs {' and '.join(missing)}: {install(*missing.values())}")
+        raise UserError(
+            f"This command needs {' and '.join(missing)}: {install(*missing.values())}"
+        )
     with user_errors():
         check_writable(out / "index.html")
         page = out / "index.html"
         if page.exists() and b'content="appellate"' not in page.read_bytes()[:2000]:
             raise UserError(
-                f"'{page}' is there, and is no page of ours. Name another folder with --out, or "
-                "move it away."
+                f"'{page}' exists and was not written by Appellate. Choose another --out, or move "
+                "the file."
             )

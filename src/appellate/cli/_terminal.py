@@ -64,7 +64,7 @@ def user_errors() -> Iterator[None]:
         raise
     except (ValueError, OSError, ImportError, MemoryError) as error:
         text = " ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
-        raise UserError(text or "there is not enough memory. Take fewer rows.") from error
+        raise UserError(text or "There is not enough memory. Use fewer rows.") from error
     finally:
         warnings.showwarning = shown
 
@@ -103,7 +103,7 @@ class Progress:
         """Learn how much there is to do, and how much of it was done in an earlier run."""
         self.total, self.found = total, found
         self._start = self._last = time.monotonic()
-        self._show(f"{total} to do" + (f", {found} of them done already" if found else ""))
+        self._show(f"{total} runs" + (f", {found} of them stored earlier" if found else ""))
 
     def step(self, text: str, *, within: bool = False) -> None:
         """Begin the next of the steps, those before it are done; or say how far this one is."""
@@ -140,11 +140,10 @@ class Progress:
     def line(self) -> str:
         """Say how much is done, how fast, and when it will end by the work done so far."""
         seconds = time.monotonic() - self._start
-        parts = [f"{self.found + self.ended}/{self.total}", f"{clock(seconds)} gone"]
+        parts = [f"{self.found + self.ended} of {self.total} runs", f"{clock(seconds)} elapsed"]
         if self.ended and seconds > 0:
             rate = self.ended / seconds
-            fast = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
-            parts += [fast, f"{clock(self.left / rate)} to go"]
+            parts.append(f"{clock(self.left / rate)} left")
         parts += [f"{self.failed} failed"] if self.failed else []
         return " · ".join([*parts, self.note] if self.note else parts)
 
@@ -219,8 +218,8 @@ def compute_runs(
                     (name, max((sum(each) / len(each), title) for title, each in some.items()))
                     for name, some in means.items()
                 )
-                said = (f"{name} {score:.3f} {title}" for name, (score, title) in best)
-                shown.done(f"best so far {', '.join(said)}" if means else "")
+                told = (f"{title} {score:.3f} on {name}" for name, (score, title) in best)
+                shown.done(f"best so far: {', '.join(told)}" if means else "")
 
             place = {"n_jobs": n_jobs, "backend": backend, "scheduler": scheduler}
             summary = run_all(runs, problems, store, begin=shown.begin, report=report, **place)

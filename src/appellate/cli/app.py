@@ -29,11 +29,11 @@ TERMINATED = 143  # 128 + SIGTERM
 
 _EPILOG = """\b
 Examples:
-  appellate demo                     see what appeals change, on digits
-  appellate check my.csv             is this my problem?
+  appellate demo                     try everything on handwritten digits
+  appellate check my.csv             see whether Appellate fits your table
   appellate rectify my.csv --candidates names --out result
-  appellate reproduce test-accuracy  the paper's Table 2, ours beside it
-  appellate datasets list            data sets to learn from
+  appellate reproduce test-accuracy  recompute Table 2 of the paper
+  appellate datasets list            list the known data sets
 """
 
 
@@ -44,11 +44,11 @@ Examples:
 )
 @click.version_option(package_name="appellate", message="%(prog)s %(version)s")
 def app() -> None:
-    """Give ambiguous labels a second hearing.
+    """Find the true label of rows that have several candidate labels.
 
-    Every row comes with evidence of its label that does not settle it: a set of candidates, or
-    the answers of several people. One label is true. Appellate says which, how surely, which
-    rows to look at and whose answers to trust, and leaves a model.
+    Each row of your table has several candidate labels, or the answers of several annotators,
+    and exactly one label is true. Appellate picks it, says how confident it is, lists the rows
+    worth checking, rates the annotators, and saves a model for new rows.
     """
 
 

@@ -18,16 +18,16 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Is this my problem? Look at a table's labels.")
+@click.command(epilog=_EPILOG, short_help="Find out whether Appellate fits a table.")
 @click.argument("data")
 @table_options(but=("embeddings", "groups"))
 @json_option
 def check(data: str, as_json: bool, **given: Any) -> None:
-    """Say what kind of labels a table holds, how it is read, and what to type next.
+    """Show what kind of labels a table has, how its columns are used, and the next command.
 
     DATA is anything that rectify reads: CSV, Parquet, Arrow, JSON or Excel, a folder or a
-    pattern of such files, or - for the standard input. What its columns are is guessed where it
-    is not given; if there are several ways to read them, all are shown.
+    pattern of such files, or - for the standard input. Columns that you do not name are detected
+    automatically. If the columns can be read in several ways, the command shows all of them.
     """
     from appellate.tables import TableError, diagnose, read_table
 

@@ -24,11 +24,17 @@ Examples:
   appellate compare lost --methods sure --methods knn:n_neighbors=5
   appellate compare my.mat --methods aggd,their-base --splits 20
 
-A method is jury, testimony (where people answered), a base classifier (knn,
-svm, sure, lalo, aggd, plcl, ipal, clpl, ecoc, or an installed third party's)
-or a network (proden, pico, rc, cc, lws, cavl, mse, exp, abs-mae, abs-gce, pop,
-cr-dpll, solar, records; they need torch and have five splits at most), with
-settings after a colon if wanted, such as proden:ambiguity=auto.
+\b
+Methods:
+  jury        the default of rectify
+  testimony   for tables with annotators
+  base        knn, svm, sure, lalo, aggd, plcl, ipal, clpl, ecoc, or a base
+              classifier of an installed plugin
+  network     proden, pico, rc, cc, lws, cavl, mse, exp, abs-mae, abs-gce,
+              pop, cr-dpll, solar, records; networks need torch and run on at
+              most five splits
+
+Settings follow a colon, for example proden:ambiguity=auto.
 """
 
 
@@ -40,14 +46,15 @@ settings after a colon if wanted, such as proden:ambiguity=auto.
     multiple=True,
     default=["jury,knn,sure,aggd"],
     show_default=True,
-    help="Separated by commas; several settings of one need an option each.",
+    help="Methods to compare, separated by commas. Repeat the option to give one method several "
+    "settings.",
 )
 @table_options(but=("image", "embeddings", "groups", "model_probabilities"))
 @click.option(
     "--no-scaling",
     is_flag=True,
-    help="Leave numbers as they are. By default features of a file are encoded and scaled by the "
-    "training rows of every split.",
+    help="Leave numbers as they are (default: features of a file are encoded and scaled with the "
+    "training rows of each split).",
 )
 @run_options("appellate-comparison")
 def compare(
@@ -64,16 +71,17 @@ def compare(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Compare the jury, and base classifiers and networks with and without a partner, on DATA.
+    """Compare methods on DATA: their accuracy on the same random 50/50 splits.
 
     DATA is a table as for rectify, a .mat file, or the name of one of the paper's data sets.
-    Every base B and its coupled version B-PLCP run on the same random 50/50 splits; the partner
-    alone and plain ridge regression stand beside them. Without true labels the share of test
-    rows whose prediction is among their candidates is compared instead of the accuracy. With
-    them, a second table has the labels that training rows get, and how many wrong verdicts were
-    corrected.
+    Each base classifier B runs alone and with a partner (B-PLCP). The partner alone and ridge
+    regression are included as baselines.
 
-    The exit code is 1 if a method failed on a split, or all did: the table shows what is left.
+    If the table has no true labels, the command compares how often the prediction for a test row
+    is one of its candidates. If it has true labels, a second table shows the accuracy on training
+    rows, and how many wrong first labels were corrected.
+
+    The exit code is 1 if a method failed on a split. The table then shows the other runs.
     """
     check_run_options(out, backend, scheduler)
     from appellate.experiments.methods import read_methods
@@ -90,7 +98,7 @@ def compare(
         if problem.candidates.shape[1] < 2:
             raise UserError(
                 f"'{data}': all rows have the same label, so there is nothing to compare. Name "
-                "the column of labels with --candidates."
+                "the label column with --candidates."
             )
         tables = make_comparison(problem, chosen)
     numbers = range(seed, seed + splits)
@@ -105,5 +113,5 @@ def compare(
         click.echo(json.dumps(document, indent=2, allow_nan=False))
     else:
         show_reports(reports)
-        click.echo(f"Tables, figures and a page with all of them: {out / 'index.html'}")
+        click.echo(f"wrote tables, figures and a page with all of them: open {out / 'index.html'}")
     return 1 if summary.failures else 0

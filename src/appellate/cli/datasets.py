@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  appellate datasets list          what is known, and what is in the data home
-  appellate datasets info lost     its size, files, terms of use and citation
-  appellate datasets fetch lost    show the terms of use, then download it
+  appellate datasets list          all data sets, and which ones you have
+  appellate datasets info lost     size, files, terms of use and citation
+  appellate datasets fetch lost    show the terms of use, then download
 """
 
 
@@ -27,16 +27,16 @@ Examples:
 def datasets() -> None:
     """List, describe and fetch the data sets that Appellate can load.
 
-    They live in the data home, a folder that the environment variable APPELLATE_DATA_HOME
-    names.
+    They are stored in the data home. Set the environment variable APPELLATE_DATA_HOME to choose
+    this folder.
     """
 
 
-@datasets.command("list", short_help="What is known, and what is in the data home.")
+@datasets.command("list", short_help="List all data sets, and which ones you have.")
 @home_option
 @json_option
 def list_datasets(home: Path | None, as_json: bool) -> None:
-    """List the known data sets and say which are in the data home."""
+    """List the known data sets, and show which of them are in the data home."""
     from rich.console import Console
     from rich.table import Table
 
@@ -63,15 +63,15 @@ def list_datasets(home: Path | None, as_json: bool) -> None:
         table.add_row(row["name"], *numbers, mean, there)
     Console(highlight=False).print(table)
     click.echo(f"data home: {folder}")
-    click.echo("appellate datasets info NAME says more, fetch NAME downloads.")
+    click.echo("next: appellate datasets info NAME, or appellate datasets fetch NAME")
 
 
-@datasets.command(short_help="Size, files, terms of use and citation of one.")
+@datasets.command(short_help="Show size, files, terms of use and citation.")
 @click.argument("name")
 @home_option
 @json_option
 def info(name: str, home: Path | None, as_json: bool) -> None:
-    """Say what is known of a data set, and check the files of it that are there."""
+    """Describe the data set NAME, and check those of its files that you have."""
     from appellate.datasets.home import get_data_home
 
     entry, folder = _find(name), get_data_home(home)
@@ -84,7 +84,7 @@ def info(name: str, home: Path | None, as_json: bool) -> None:
     click.echo(f"{entry.title}: {entry.task}")
     click.echo("  {} samples, {} features, {} classes".format(*entry.shape))
     if entry.mean_candidates is not None:
-        click.echo(f"  {entry.mean_candidates:.2f} candidates a sample")
+        click.echo(f"  {entry.mean_candidates:.2f} candidates per sample")
     click.echo(f"  load:  appellate.datasets.load_{entry.name}()\n  page:  {entry.page}")
     click.echo(f"  terms: {entry.terms}\n  cite:  {entry.citation}")
     if entry.needs:
@@ -106,7 +106,7 @@ def info(name: str, home: Path | None, as_json: bool) -> None:
 @home_option
 @json_option
 def fetch(name: str, home: Path | None, as_json: bool) -> None:
-    """Show the terms of use of a data set, then download what the data home lacks of it."""
+    """Show the terms of use of the data set NAME, then download its missing files."""
     from appellate.datasets.download import fetch_dataset
 
     entry = _find(name)

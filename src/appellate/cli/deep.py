@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from appellate.deep.sources import RunData
 
 Record = dict[str, Any]
-SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Its accuracy means nothing."
+SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Ignore its accuracy."
 
 _EPILOG = """\b
 Examples:
@@ -37,8 +37,8 @@ Several GPUs or processes:
   torchrun --nproc-per-node 2 -m appellate deep train ...
 """
 _TRAIN_EPILOG = """\b
-NPZ files have the arrays X (n, ...) and candidates (n, classes), and may
-have y_true, X_test, y_test and class_names.
+NPZ files hold the arrays X (n, ...) and candidates (n, classes). The arrays
+y_true, X_test, y_test and class_names are optional.
 
 \b
 Examples:
@@ -64,17 +64,17 @@ Examples:
 
 _folder = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 _device = click.option(
-    "--device", metavar="NAME", help="cpu, cuda, cuda:1, mps or auto.  [default: auto]"
+    "--device", metavar="NAME", help="Device: cpu, cuda, cuda:1, mps or auto (default: auto)."
 )
 
 
-@click.group(epilog=_EPILOG, short_help="Train deep classifiers, resume and compare them.")
+@click.group(epilog=_EPILOG, short_help="Train, resume and compare neural networks.")
 def deep() -> None:
     """Train PRODEN and PiCO, alone or coupled with a partner network (PLCP).
 
-    One configuration for each method of the paper's CIFAR tables, and for the control of two
-    bases, says all settings. A run can be stopped at any moment and resumed as if it had not
-    been.
+    A configuration holds all settings of a method. There is one for each method of the paper's
+    CIFAR tables, and one for the control with two independent bases. You can stop a run at any
+    moment; resume gives the same result as an uninterrupted run.
     """
 
 
@@ -83,7 +83,7 @@ def deep() -> None:
 def configs(name: str | None) -> None:
     """List the configurations with the paper's accuracies, or show all settings of NAME.
 
-    Those named independent are controls: two bases that never meet.
+    Configurations named independent are controls: two bases trained separately.
     """
     from appellate.deep.configuration import configuration_names, read_configuration
 
@@ -107,41 +107,48 @@ def configs(name: str | None) -> None:
 
 
 @deep.command(epilog=_TRAIN_EPILOG, short_help="Train a classifier into a new folder.")
-@click.option("--config", "name", required=True, metavar="NAME|FILE", help="See deep configs.")
+@click.option(
+    "--config",
+    "name",
+    required=True,
+    metavar="NAME|FILE",
+    help="Configuration; deep configs lists them.",
+)
 @click.option(
     "--data",
     "source",
     metavar="NAME|FILE",
-    help="cifar10, cifar100, fashion-mnist, cifar10n (people's candidate sets) or FILE.npz.  "
-    "[default: the configuration's]",
+    help="Data set: cifar10, cifar100, fashion-mnist, cifar10n (annotators' labels) or FILE.npz "
+    "(default: the data set of the configuration).",
 )
-@out_option("Folder of the run; made if it does not exist.", required=True, metavar="DIR")
+@out_option("Output folder of the run.", required=True, metavar="DIR")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31),
     metavar="N",
     default=0,
     show_default=True,
-    help="Of networks, batches and candidate sets; a base and its coupled version share all.",
+    help="Seed of networks, batches and candidate sets.",
 )
 @click.option(
     "--flip",
     type=click.FloatRange(0, 1, max_open=True),
     metavar="Q",
-    help="Probability that a false label becomes a candidate; 0 is full supervision.  "
-    "[default: the least above 0 in the configuration]",
+    help="Probability that a wrong label is added as a candidate; 0 is full supervision "
+    "(default: the smallest above 0 in the configuration).",
 )
 @click.option(
     "--bag-size",
     type=click.IntRange(1),
     metavar="N",
-    help="Set-first candidates instead: N rows a bag, all with the labels of the bag.",
+    help="Number of rows that share a candidate set: all labels of these rows "
+    "(default: none, each row has its own set).",
 )
 @_device
 @click.option(
     "--smoke",
     is_flag=True,
-    help="A trial of minutes: 2000 rows, a narrow network, 3 epochs. No result.",
+    help="Try the command in minutes: 2000 rows, a narrow network, 3 epochs. Ignore the accuracy.",
 )
 @set_option
 @home_option
@@ -157,14 +164,14 @@ def train(
     settings: Record,
     home: Path | None,
 ) -> int:
-    """Train the classifier of a configuration, and say what it has reached.
+    """Train the classifier of a configuration, and print its accuracy.
 
     --set changes a setting of the configuration: --set n_epochs=20, --set partner=independent
-    (the control of two bases), --set precision=bfloat16.
+    (the control with two bases), --set precision=bfloat16.
 
-    The folder then holds run.json (settings, versions, data, results), log.jsonl (a line an
-    epoch), checkpoint.safetensors, model (a folder) and docket.csv, and where TensorBoard is
-    installed a folder tensorboard for it.
+    The output folder holds run.json (settings, versions, data, results), log.jsonl (one line per
+    epoch), checkpoint.safetensors, model (a folder) and docket.csv. If TensorBoard is installed,
+    it also holds a folder tensorboard.
     """
     _check_extra()
     from appellate.deep import runs
@@ -202,12 +209,15 @@ def train(
         return _run(record, data, out, device, resume=False)
 
 
-@deep.command(short_help="Go on with a run that was stopped.")
+@deep.command(short_help="Resume a run that was stopped.")
 @_folder
 @_device
 @home_option
 def resume(folder: Path, device: str | None, home: Path | None) -> int:
-    """Go on with the run in DIR from its checkpoint, to the result it would have had anyway."""
+    """Resume the run in DIR from its checkpoint.
+
+    The result is the same as that of an uninterrupted run.
+    """
     _check_extra()
     from appellate.deep import runs
     from appellate.deep.processes import opened_group
@@ -215,7 +225,7 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
     with user_errors():
         record = runs.read_run(folder)
         if record["results"] is not None:
-            click.echo(f"the run in '{folder}' is finished already.", err=True)
+            click.echo(f"The run in '{folder}' is already finished.", err=True)
             click.echo(_describe(record))
             return 0
         with opened_group(device or record["device"]):
@@ -228,10 +238,10 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
 @home_option
 @json_option
 def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
-    """Score the run in DIR: all heads on the test rows, the labels of the training rows.
+    """Print the accuracy of the run in DIR: each head on the test rows, and the training labels.
 
-    The model is that of the last epoch, or of the one that was selected without the truth;
-    never of the best test epoch. No GPU is needed.
+    The model comes from the last epoch, or from the epoch that was selected without true labels.
+    It never comes from the best test epoch. The command does not need a GPU.
     """
     _check_extra()
     from appellate.deep import runs
@@ -249,15 +259,18 @@ def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
 @click.argument(
     "folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR..."
 )
-@click.option("--heads", is_flag=True, help="Also show the heads that do not predict.")
-@out_option("Also write it: .md, .csv, .tex (accuracies alone) or .json.", metavar="FILE")
+@click.option("--heads", is_flag=True, help="Show the heads that do not predict, too.")
+@out_option(
+    "Output file: .md, .csv, .tex (only the accuracies) or .json (default: none).", metavar="FILE"
+)
 @json_option
 def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: bool) -> None:
-    """Show the test accuracies of the runs in DIR..., mean and deviation over seeds.
+    """Compare the test accuracies of the runs in DIR..., mean and deviation over seeds.
 
-    Runs that differ in their seed alone are one line. Coupled runs are paired by seed with
-    the base alone and with two independent bases on the same candidate sets. The paper's
-    figure stands beside ours where a run had its settings; if not, a note says what differs.
+    Runs that differ only in their seed share one line. Coupled runs are paired by seed with the
+    base alone, and with two independent bases on the same candidate sets. If a run has the
+    paper's settings, the table also shows the paper's figure. Otherwise a note names the
+    difference.
     """
     _check_extra()
     from appellate.deep import runs
@@ -267,9 +280,7 @@ def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: boo
     writers = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
     endings = (*writers, ".json")
     if out is not None and out.suffix not in endings:
-        raise UserError(
-            f"cannot write '{out}': name a file with --out that ends in {', '.join(endings)}."
-        )
+        raise UserError(f"Cannot write --out '{out}': its name must end in {', '.join(endings)}.")
     records, left_out = {}, []
     with user_errors():
         if out is not None:
@@ -282,7 +293,7 @@ def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: boo
             settings = record.get("settings")
             total = settings.get("n_epochs", "?") if isinstance(settings, dict) else "?"
             done, more = runs.count_epochs(folder), runs.resume_command(folder)
-            told = f"'{folder}' is not finished ({done} of {total} epochs); go on with it: {more}"
+            told = f"'{folder}' is not finished ({done} of {total} epochs). Resume it: {more}"
             left_out.append(told)
         report = report_deep(records, all_heads=heads, left_out=left_out)
         document = {"table": list(report.records), "notes": list(report.notes)}
@@ -299,7 +310,7 @@ def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: boo
     for note in report.notes:
         click.echo(f"- {note}")
     if out is not None:
-        click.echo(f"written: {out}", err=True)
+        click.echo(f"wrote {out}", err=True)
 
 
 # -- the run ------------------------------------------------------------------------------
@@ -323,8 +334,8 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
             model = runs.train(record, data, folder, **told)
     except KeyboardInterrupt:
         click.echo(
-            f"stopped after {runs.count_epochs(folder)} of {total} epochs; nothing is lost. Go on "
-            f"with:\n  {runs.resume_command(folder)}",
+            f"Stopped after {runs.count_epochs(folder)} of {total} epochs; they are saved. "
+            f"To resume, run:\n  {runs.resume_command(folder)}",
             err=True,
         )
         return INTERRUPTED
@@ -336,14 +347,14 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
     click.echo(_describe(record))
     names = [runs.RECORD, runs.MODEL, runs.DOCKET, LOG, CHECKPOINT]
     names += ["tensorboard"] if (folder / "tensorboard").exists() else []
-    click.echo(f"written: {', '.join(names)} in '{folder}'", err=True)
+    click.echo(f"wrote {', '.join(names)} to '{folder}'", err=True)
     return 0
 
 
 def _check_extra() -> None:
     missing = [name for name in ("torch", "safetensors", "skops") if find_spec(name) is None]
     if missing:
-        raise UserError(f"deep classifiers need {' and '.join(missing)}: {install('deep')}")
+        raise UserError(f"Neural networks need {' and '.join(missing)}: {install('deep')}")
 
 
 def _listener(total: int) -> Listener:
@@ -369,7 +380,7 @@ def _announce(record: Record, folder: Path, say: Callable[[str], None]) -> None:
     flip = f" (bags of {data['bag_size']})" if data.get("bag_size") else flip
     say(
         f"{n} training rows, {data['test_rows']} test rows, {l} classes; "
-        f"{sets['mean_size']:.2f} candidates a row{flip}, {sets['singleton_share']:.1%} with one"
+        f"{sets['mean_size']:.2f} candidates per row{flip}, {sets['singleton_share']:.1%} with one"
     )
     if record["smoke"]:
         say(SMOKE_WARNING)
@@ -383,10 +394,10 @@ def _describe(record: Record) -> str:
     training = results["training"]
     epoch = f"epoch {results['epoch']} of {results['n_epochs']}"
     if results["selected_by"]:
-        epoch += f", selected by {results['selected_by']} without the truth"
+        epoch += f", selected by {results['selected_by']} without true labels"
     lines = [SMOKE_WARNING] if record["smoke"] else []
     if results["test"] is None:
-        lines.append("test accuracy: no test rows with labels in the data")
+        lines.append("test accuracy: the data have no test rows with true labels")
     else:
         lines += _accuracies(f"test accuracy, {epoch}", results["test"], results["head"])
     if "test_last_epoch" in results:
@@ -395,22 +406,22 @@ def _describe(record: Record) -> str:
         mean, deviation = f"{paper['mean']:6.2f}", f"{paper['deviation']:.2f}"
         lines.append(f"  paper    {mean} ± {deviation} %, mean of five runs")
         if record["changes"]:
-            lines.append(f"           not comparable, this run has {'; '.join(record['changes'])}")
+            lines.append(f"           not comparable: this run has {'; '.join(record['changes'])}")
     if training is None:
-        lines.append("training rows: no true labels in the data, so no accuracy and no appeals")
+        lines.append("training rows: the data have no true labels, so there is no accuracy")
     else:
         lines += _accuracies("labels of the training rows", training, results["head"])
         if len(training["accuracy"]) > 1:
             told = training["appeals"]
             lines.append(
-                f"appeals: {told['overturned']} overturned; corrected {told['corrected']} of "
-                f"{told['wrong_verdicts']} wrong verdicts, broke {told['broken']} of "
-                f"{told['right_verdicts']} right ones"
+                f"changed labels: {told['overturned']}; corrected {told['corrected']} of "
+                f"{told['wrong_verdicts']} wrong first labels, lost {told['broken']} of "
+                f"{told['right_verdicts']} correct ones"
             )
     for rows, name in (("training rows", "candidates"), ("held-out rows", "held_out")):
         if scores := results[name]:
             lines.append(
-                f"without the truth, {rows}: covering rate {scores['covering_rate']:.1%}, "
+                f"without true labels, {rows}: covering rate {scores['covering_rate']:.1%}, "
                 f"approximated accuracy {scores['approximated_accuracy']:.1%}"
             )
     return "\n".join(lines)

@@ -25,13 +25,13 @@ _EPILOG = """\b
 Examples:
   appellate demo
   appellate demo --out here --random-state 3    other folder and candidates
-  appellate demo --json > demo.json             the numbers alone
+  appellate demo --json > demo.json             only the scores, as JSON
 """
 
 
-@click.command(epilog=_EPILOG, short_help="See the whole journey, on handwritten digits.")
+@click.command(epilog=_EPILOG, short_help="Try everything on handwritten digits.")
 @out_option(
-    "Folder for the table, its pictures and the result; made if it does not exist.",
+    "Output folder for the table, its images and the result.",
     metavar="DIR",
     default="appellate-demo",
     show_default=True,
@@ -44,31 +44,31 @@ Examples:
     metavar="Q",
     default=0.7,
     show_default=True,
-    help="Probability with which a false digit becomes a candidate, in [0, 1).",
+    help="Probability that a wrong digit is added as a candidate, in [0, 1).",
 )
 @json_option
 def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -> None:
-    """Write a table of handwritten digits with ambiguous labels, and rectify it.
+    """Write a table of handwritten digits with candidate sets, and label it.
 
-    Half of scikit-learn's digits get random candidate sets and become a table with pictures;
-    rectify finds their labels, and the model that it leaves labels the other half. Nothing is
-    downloaded.
+    The table holds half of scikit-learn's digits, with images and random candidate sets. The
+    command labels it as rectify does, then uses the saved model to label the other half. It
+    downloads nothing.
     """
     from appellate._files import check_writable
 
     with user_errors():
         check_writable(out / _TABLE)
         with progress(3) as shown:
-            shown.step("writing the table and its pictures")
+            shown.step("writing the table and its images")
             from appellate.notes import NoteWarning
             from appellate.rectification.case import Case
             from appellate.rectification.run import hear
 
             truth = _write(out, flip_probability, random_state)
-            shown.step("rectifying it")
+            shown.step("labelling the table")
             columns: dict[str, Any] = {"candidates": "labels", "truth": "truth", "image": "image"}
             run = hear(Case(out / _TABLE, **columns, random_state=random_state))
-            shown.step("writing the result, labelling the other half")
+            shown.step("saving the result and labelling the other half")
             run.save(out)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoteWarning)  # of the column of pictures
@@ -81,15 +81,15 @@ def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -
         return
     table, place = (shlex.quote(str(path)) for path in (out / _TABLE, out))
     say(
-        f"{out / _TABLE}: {len(run.docket)} handwritten digits. Each false digit is a candidate "
-        f"with probability {flip_probability:g}.\n\n{run.summary()}\n\n"
-        f"Of {len(truth)} digits that it has not seen, the model labels {right:.1%} rightly.\n\n"
-        "The same, step by step:\n\n"
+        f"{out / _TABLE}: {len(run.docket)} handwritten digits. Each wrong digit was added as a "
+        f"candidate with probability {flip_probability:g}.\n\n{run.summary()}\n\n"
+        f"On {len(truth)} digits it has not seen, the model is {right:.1%} accurate.\n\n"
+        "To do the same step by step, run:\n\n"
         f"    appellate check {table}\n"
         f"    appellate rectify {table} --candidates labels --truth truth --image image "
         f"--out {place}\n"
         f"    appellate predict {place} {shlex.quote(str(out / _NEW))}\n\n"
-        f"Look at the rows, and decide some by hand: open {out / 'docket.html'}, or\n\n"
+        f"To review the labels, open {out / 'docket.html'}, or run:\n\n"
         f"    appellate serve {place}"
     )
 

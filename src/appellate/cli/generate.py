@@ -39,20 +39,26 @@ _number = partial(click.option, type=int, metavar="N")
 _share = partial(click.option, type=float, metavar="P")
 
 
-@click.command(epilog=_EPILOG, short_help="Hide known labels in candidate sets or answers.")
+@click.command(
+    epilog=_EPILOG, short_help="Simulate candidate sets or annotators from known labels."
+)
 @click.option(
     "--from",
     "source",
     required=True,
     metavar="NAME|FILE",
-    help=f"One of {', '.join(_BUILT_IN)}, or a table.",
+    help=f"Table with known labels: {', '.join(_BUILT_IN)}, or a file.",
 )
 @click.option(
-    "--truth", metavar="COL", default="truth", show_default=True, help="Column of labels to hide."
+    "--truth",
+    metavar="COL",
+    default="truth",
+    show_default=True,
+    help="Column with the true labels.",
 )
 @table_options("features", "ignore", *READING)
 @out_option(
-    "What to write: a table (.csv, .tsv, .parquet, .jsonl, .json) with a column 'candidates' or "
+    "Output file: a table (.csv, .tsv, .parquet, .jsonl, .json) with a column 'candidates' or "
     "with answers, or arrays (.npz).",
     required=True,
     metavar="FILE",
@@ -62,39 +68,65 @@ _share = partial(click.option, type=float, metavar="P")
     metavar="NAME",
     default="uniform",
     show_default=True,
-    help="How false labels are chosen: uniform, fixed, cooccurring, pairwise, "
+    help="How wrong labels are chosen: uniform, fixed, cooccurring, pairwise, "
     "instance_dependent, hierarchical, noisy, set_first.",
 )
-@_share("--flip-probability", "--flip", help="Chance of a false label (not fixed, cooccurring).")
-@_number("--n-false", help="False labels a row (fixed).")
-@_share("--epsilon", help="Chance of the partner (cooccurring).")
-@_share("--eta", help="Chance that the truth is left out (noisy).")
-@_number("--bag-size", help="Rows that share a set (set_first).")
-@_number("--n-distractors", help="Further labels a bag (set_first).")
-@click.option(
-    "--groups", multiple=True, metavar="A,B", help="One super-class each (hierarchical)."
+@_share(
+    "--flip-probability",
+    "--flip",
+    help="Probability that a wrong label is added; not for fixed and cooccurring (default: 0.3).",
 )
-@_number("--min-candidates", default=1, show_default=True, help="Fewest a row; 2: no sets of one.")
-@_number("--answers", help="Instead of sets: answers of people to each row.")
-@_number("--people", help="People in the crowd; 30 by default.")
-@_share("--accuracy", help="Their mean accuracy; 0.7 by default.")
-@_share("--experts", help="Share of people right in 95 of 100.")
-@_share("--spammers", help="Share of people who do not look.")
-@_share("--confusion", help="Share of errors on a look-alike.")
-@_share("--shared-errors", help="Share of rows hard for all.")
+@_number("--n-false", help="Number of wrong labels per row, for fixed (default: 1).")
+@_share(
+    "--epsilon",
+    help="Probability that the wrong label is the next class, for cooccurring (default: 0.5).",
+)
+@_share("--eta", help="Probability that the true label is left out, for noisy (default: 0.1).")
+@_number(
+    "--bag-size", help="Number of rows that share a candidate set, for set_first (default: 4)."
+)
+@_number(
+    "--n-distractors",
+    help="Number of labels added to each shared set, for set_first (default: 0).",
+)
+@click.option(
+    "--groups",
+    multiple=True,
+    metavar="A,B",
+    help="Labels of one super-class, for hierarchical; repeatable (default: none).",
+)
+@_number(
+    "--min-candidates", default=1, show_default=True, help="Smallest number of candidates per row."
+)
+@_number(
+    "--answers",
+    help="Number of answers per row, to simulate annotators (default: none; candidate sets).",
+)
+@_number("--people", help="Number of annotators (default: 30).")
+@_share("--accuracy", help="Mean accuracy of the annotators (default: 0.7).")
+@_share("--experts", help="Share of annotators who are experts, 95% correct (default: 0).")
+@_share("--spammers", help="Share of annotators who answer without looking (default: 0).")
+@_share("--confusion", help="Share of errors that go to one similar class (default: 0).")
+@_share("--shared-errors", help="Share of rows that are hard for all annotators (default: 0).")
 @click.option(
     "--layout",
     type=click.Choice(["wide", "long"]),
-    help="One column a person (wide, by default), or one row an answer.",
+    help="Table layout: wide, one column per annotator; long, one answer per row (default: wide).",
 )
 @random_state_option
-@click.option("--separator", default="|", show_default=True, help="Between candidates in a cell.")
+@click.option(
+    "--separator",
+    default="|",
+    show_default=True,
+    help="Character between candidates within a cell.",
+)
 @json_option
 def generate(source: str, out: Path, random_state: int, as_json: bool, **options: Any) -> None:
-    """Hide known labels in candidate sets and write features, candidates and truth.
+    """Simulate candidate sets from known labels, to test methods with.
 
-    With --answers they are hidden in what a crowd says of them. What was realised (mean size,
-    singletons, truth coverage; accuracy of the answers) is printed.
+    The output holds the features, the candidates and the true labels. With --answers, the command
+    simulates annotators instead. It prints the mean size of the sets, the share of rows with one
+    candidate and the share of sets with the true label, or the accuracy of the answers.
     """
     from appellate import tables
     from appellate._files import check_writable
@@ -123,14 +155,14 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         refuse_to_replace(out, [source], titles, titles)
         taken = next((name for name in added if name in table.names), None)
         if taken is not None:
-            raise ValueError(f"{table.source} has a column {taken!r} already. Rename it.")
+            raise ValueError(f"{table.source} already has a column {taken!r}. Rename it.")
         columns |= {"id": False, "truth": False}
         roles = tables.find_roles(table, candidates=name, separator="", **columns)
         read = tables.read_labels(table, roles)
         empty = [i for i, label in enumerate(read.majority) if label < 0]
         if empty:
             where = name_rows(empty, read.lines)
-            raise ValueError(f"no truth in {where}. Fill the cells or drop the rows.")
+            raise ValueError(f"No true label in {where}. Add one, or drop the rows.")
         y = read.class_names[read.labels]
         document = {"from": source, "random_state": random_state, "file": str(out)}
         if answers is not None:
@@ -157,7 +189,7 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
     click.echo(f"wrote {out}: {said}.")
     left = [title for title in table.names if title not in (*roles.features, *roles.text, name)]
     if arrays and left:
-        click.echo(f"Not in the arrays: {name_some(left)}.")
+        click.echo(f"Columns that the arrays do not hold: {name_some(left)}.")
     if not arrays:
         click.echo(f"Look at it with: appellate check {shlex.quote(str(out))}")
 
@@ -167,12 +199,12 @@ def _refuse_mixture(
 ) -> None:
     """Say which options of crowds and of sets do not go together."""
     if answers is not None and arrays:
-        raise UserError("answers are written as a table: .csv, .tsv, .parquet, .jsonl or .json.")
+        raise UserError("--answers needs a table as --out: .csv, .tsv, .parquet, .jsonl or .json.")
     unasked = {"strategy": "uniform", "min_candidates": 1, "groups": ()}
     own = [name for name, value in sets.items() if value != unasked.get(name)]
     wrong = list(crowd) if answers is None else own
     if wrong:
-        what = "crowds; add" if answers is None else "sets; leave out"
+        what = "annotators; add" if answers is None else "candidate sets; leave out"
         raise UserError(f"--{wrong[0].replace('_', '-')} is for {what} --answers.")
 
 
@@ -219,14 +251,18 @@ def _read_groups(groups: Sequence[str]) -> dict[str, int] | None:
     members = [(name.strip(), i) for i, group in enumerate(groups) for name in group.split(",")]
     twice = {name for name, _ in members if [m for m, _ in members].count(name) > 1}
     if twice:
-        raise ValueError(f"class {', '.join(sorted(twice))} is in several groups.")
+        raise ValueError(
+            f"Class {', '.join(sorted(twice))} is in several --groups. Keep it in one of them."
+        )
     return dict(members)
 
 
 def _cells(sets: Any, names: list[str], separator: str) -> list[str]:
     if not separator or any(separator in name for name in names):
         name = next((name for name in names if separator in name), "")
-        raise ValueError(f"separator={separator!r} is part of class {name!r}. Choose another one.")
+        raise ValueError(
+            f"--separator {separator!r} is part of class {name!r}. Choose another one."
+        )
     return [separator.join(compress(names, row)) for row in sets.tolist()]
 
 
@@ -236,7 +272,9 @@ def _write_npz(out: Path, frame: Any, sets: Any, read: Any) -> None:
     from appellate._files import whole_file
 
     if any(dtype.kind != "f" for dtype in frame.dtypes):
-        raise ValueError("arrays (.npz) hold numbers only. Name such features, or write a table.")
+        raise ValueError(
+            "Arrays (.npz) hold numbers only. Name number columns with --features, or use .csv."
+        )
     arrays = (frame.to_numpy(), sets, read.labels, read.class_names)
     with whole_file(out) as stage, stage.open("wb") as file:
         np.savez_compressed(file, **dict(zip(_ARRAYS, arrays, strict=True)))

@@ -22,9 +22,23 @@ Examples:
 @click.command(epilog=_EPILOG, short_help="Label new rows with a saved model.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", metavar="DATA")
-@click.option("--proba", is_flag=True, help="Add the probability of every label.")
-@table_options("embeddings", "text_model", "image_model", *READING)
-@out_option("CSV, TSV, Parquet or JSON by its name; standard output if none or -.", metavar="FILE")
+@click.option("--proba", is_flag=True, help="Add one column per label with its probability.")
+@click.option(
+    "--embeddings",
+    metavar="FILE.npy",
+    help="Precomputed features of the new rows, if the model uses them (default: none).",
+)
+@click.option(
+    "--text-model", metavar="NAME", help="Text model that rectify got, if any (default: none)."
+)
+@click.option(
+    "--image-model", metavar="FILE", help="Image model that rectify got, if any (default: none)."
+)
+@table_options(*READING)
+@out_option(
+    "Output file: .csv, .tsv, .parquet, .jsonl or .json; - is the standard output (default: -).",
+    metavar="FILE",
+)
 def predict(
     model: Path,
     data: str,
@@ -37,8 +51,7 @@ def predict(
 ) -> None:
     """Label the rows of DATA with MODEL, the folder that rectify wrote.
 
-    The result is DATA with the columns label and confidence, and with --proba one column for
-    every label.
+    The output is DATA with two more columns, label and confidence.
     """
     with user_errors():
         from appellate._files import check_writable
@@ -51,7 +64,7 @@ def predict(
         if out is not None:
             check_ending(out)
             if model.is_dir() and out.resolve().is_relative_to(model.resolve()):
-                raise UserError(f"'{out}' lies in the model's folder; name another place.")
+                raise UserError(f"--out '{out}' is in the model's folder. Choose another place.")
             check_writable(out)
         pipeline, meta = open_model(model)
         table = read_table(data, **reading)
@@ -71,4 +84,4 @@ def predict(
             write_csv(table, sys.stdout, added=added, digits=6)
             return
         write_table(table, out, added=added, digits=6)
-        say(f"written '{out}': {len(table)} rows", err=True)
+        say(f"wrote {len(table)} rows to '{out}'", err=True)

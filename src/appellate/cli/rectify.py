@@ -40,7 +40,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Find the label of every row of a table.")
+@click.command(epilog=_EPILOG, short_help="Label every row of a table.")
 @click.argument("data", metavar="DATA")
 @table_options()
 @click.option(
@@ -48,46 +48,57 @@ Examples:
     type=click.Choice(["auto", "jury", "plcp", "testimony"]),
     default="auto",
     show_default=True,
-    help="Who judges; auto: testimony where people answered, else the jury.",
+    help="Method. auto: plcp if --base is given, testimony if there are annotators, else jury.",
 )
 @click.option(
     "--base",
     metavar="NAME",
-    help="Base of plcp: aggd, sure, knn, svm, lalo, plcl, ipal, clpl, ecoc; auto chooses.",
+    help="Base classifier of plcp: aggd, sure, knn, svm, lalo, plcl, ipal, clpl, ecoc; auto "
+    "chooses one (default: aggd; sure for many rows).",
 )
-@click.option("--decisions", metavar="FILE", help="Reviewed rows, taken as certain.")
+@click.option(
+    "--decisions",
+    metavar="FILE",
+    help="File of reviewed labels; these are treated as true (default: none).",
+)
 @click.option(
     "--cost",
     metavar="COST",
-    help="What a near miss costs: absolute, within:3, ordinal:3, tree, or a FILE.csv of costs.",
+    help="Cost of a wrong label, for ordered or related labels: absolute, within:3, ordinal:3, "
+    "tree, or a FILE.csv with a cost table (default: every wrong label costs the same).",
 )
 @click.option(
     "--order",
     metavar="A,B,...",
-    help="All labels from first to last, if they are ordered and are not numbers.",
+    help="Order of the labels, from first to last, if they are ordered and are not numbers "
+    "(default: detected).",
 )
 @click.option(
     "--tool",
     type=click.Choice(
         ["label-studio", "argilla", "prodigy", "doccano", "crowd-kit", "hugging-face"]
     ),
-    help="Write suggestions for this labelling tool too; by default if DATA is its export.",
+    help="Labelling tool to write suggestions for (default: the tool that exported DATA, if any).",
 )
 @random_state_option
 @set_option
-@out_option("Folder to write; appears whole or not at all.", required=True, metavar="DIR")
+@out_option(
+    "Output folder. If the command fails, nothing is written.", required=True, metavar="DIR"
+)
 @json_option
 def rectify(
     data: str, out: Path, as_json: bool, decisions: str | None, tool: str | None, **given: Any
 ) -> None:
-    """Give every row of DATA its label.
+    """Label every row of DATA.
 
-    DATA is a file of CSV, TSV, Parquet, Arrow, JSON or Excel, a folder or pattern of such files,
-    or - for the standard input. What the columns are is guessed where it is not said and there
-    is no doubt; otherwise the commands to choose from are shown. DIR gets
-    rectified.csv (your table and the labels), docket.csv, docket.html (the page to review),
-    suggested.csv (rows worth a look), annotators.csv (where people answered), model (for
-    appellate predict) and run.json.
+    DATA is a CSV, TSV, Parquet, Arrow, JSON or Excel file, a folder or pattern of such files,
+    or - for the standard input. Columns that you do not name are detected automatically. If the
+    columns can be read in several ways, the command stops and shows one command for each.
+
+    DIR gets rectified.csv (your table with the labels), docket.html (the review page),
+    docket.csv (the rows of the review page), suggested.csv (rows worth checking),
+    annotators.csv (reliability of each annotator, if there are annotators), model (for appellate
+    predict) and run.json (settings and scores).
     """
     with user_errors():
         from appellate.rectification.case import Case
@@ -98,7 +109,7 @@ def rectify(
         check_folder(out)
         kept = {p.name for p in out.iterdir()} - {*FILES} if out.is_dir() else set()
         if tool == HUGGING_FACE:
-            open_datasets()  # whose absence is said before the work
+            open_datasets()  # reports a missing package before the work
         try:
             case = Case(data, step=lambda text: say(text, err=True), **given)
         except UnclearTableError as error:
@@ -120,7 +131,7 @@ def rectify(
         say(f"look at     {', '.join(map(str, worth))}")
         if decisions is None and DECISIONS in kept:
             taken = f"--decisions {shlex.quote(str(out / DECISIONS))}"
-            say(f"note        the decisions in the folder were not taken: add {taken}")
+            say(f"note        The decisions in the folder were not used. To use them, add {taken}")
         names = sorted(p.name for p in out.iterdir() if p.name not in kept)
         say(f"written     '{out}': {', '.join(names)}")
         again = f"appellate serve {shlex.quote(str(out))}"

@@ -14,20 +14,21 @@ _EPILOG = """\b
 Tables:
   test-accuracy       Table 2: B and B-PLCP on held-out rows
   transductive        B and B-PLCP on their training rows
-  correction-ratio    wrong verdicts that appeals correct, right ones they break
+  correction-ratio    first labels: wrong ones corrected, correct ones lost
   ablation            without kernel, with the other partner, without blur
   collaborative-term  collaborative or aggressive link
   sensitivity         four curves over lambda, alpha, gamma, k on Lost
-  trajectories        samples whose false label led and was corrected (Fig. 2)
-  all                 all of these
+  trajectories        samples whose wrong first label was corrected (Fig. 2)
+  all                 all tables of this list
 
 \b
 Beyond the paper:
-  authors             PLCP as its authors' code has it, Lost raw and z-scored, and
-                      what the paper's rule to stop would do
-  rivals              every base alone, coupled as published, and with a jury as partner,
-                      the jury and the networks, on every data set at hand, ranked
-  curves              accuracy over more candidates, missing truth, shared sets
+  authors             PLCP as in its authors' code, on Lost raw and z-scored,
+                      and the effect of the paper's stopping rule
+  rivals              ranking of all methods on all data sets you have: each
+                      base alone, with PLCP, with a jury; jury; networks
+  curves              accuracy with more candidates, missing true labels or
+                      shared sets
 
 \b
 Examples:
@@ -35,12 +36,17 @@ Examples:
   appellate reproduce all --out reproduction
   appellate reproduce all --backend dask --scheduler tcp://10.0.0.1:8786
 
-Data sets are fgnet, lost, msrcv2, mirflickr, soccer_player and yahoo_news of the
-paper, and birdsong, labelme, music_genre, fashion_uniform, fashion_instance and
-fashion_set_first; they are looked for in APPELLATE_DATA_HOME. Bases are plcl,
-aggd, sure, lalo, svm and knn of the paper, ipal, clpl and ecoc, and those of
-installed third parties. Networks need torch and have the first five splits.
-A run that was killed goes on where it was when the same command is given again.
+\b
+Names:
+  the paper's data sets   fgnet, lost, msrcv2, mirflickr, soccer_player,
+                          yahoo_news
+  other data sets         birdsong, labelme, music_genre, fashion_uniform,
+                          fashion_instance, fashion_set_first
+  the paper's bases       plcl, aggd, sure, lalo, svm, knn
+  other bases             ipal, clpl, ecoc, and those of installed plugins
+
+Data sets are read from APPELLATE_DATA_HOME. Networks need torch and run on the
+first five splits. An interrupted run resumes when you repeat the command.
 """
 
 
@@ -50,13 +56,13 @@ A run that was killed goes on where it was when the same command is given again.
     "--datasets",
     metavar="NAMES",
     multiple=True,
-    help="Data sets, separated by commas.  [default: the paper's six, for rivals all]",
+    help="Data sets, separated by commas (default: the paper's six; for rivals, all).",
 )
 @click.option(
     "--bases",
     metavar="NAMES",
     multiple=True,
-    help="Base classifiers, separated by commas.  [default: the paper's six, for rivals all]",
+    help="Base classifiers, separated by commas (default: the paper's six; for rivals, all).",
 )
 @run_options("appellate-reproduction")
 def reproduce(
@@ -72,10 +78,11 @@ def reproduce(
     store: Path | None,
     as_json: bool,
 ) -> int:
-    """Run TABLE of the paper on the data sets at hand, and show ours beside its own.
+    """Recompute TABLE of the paper, and compare our results with the published ones.
 
-    B and B-PLCP run on the same splits with the same seeds. Data sets that are not there are
-    named with the reason and left out. The exit code is 1 if single runs failed.
+    Each base classifier B and its coupled version B-PLCP run on the same splits with the same
+    seeds. The command skips data sets that you do not have, and says why. The exit code is 1 if
+    a run failed.
     """
     check_run_options(out, backend, scheduler)
     from appellate.experiments.reproduction import file_names, request, write_reports
@@ -113,13 +120,15 @@ def reproduce(
         return 1 if summary.failures else 0
     show_reports(reports.values())
     click.echo(
-        f"{summary.total} runs: {summary.found} were stored, {summary.computed} computed now."
+        f"{summary.total} runs: {summary.found} stored earlier, {summary.computed} computed now."
     )
-    click.echo(f"Tables, figures and a page with {', '.join(reports)}: {out / 'index.html'}")
+    click.echo(
+        f"wrote tables, figures and a page with {', '.join(reports)}: open {out / 'index.html'}"
+    )
     earlier = [t for t in TABLES if t not in reports and (out / f"{t}.md").exists()]
     if earlier:
         click.echo(
-            f"The page does not have {', '.join(earlier)}, made before; 'appellate reproduce all' "
-            "makes one with everything."
+            f"The page does not show the earlier {', '.join(earlier)}. Run 'appellate reproduce "
+            "all' for a page with everything."
         )
     return 1 if summary.failures else 0

@@ -17,21 +17,27 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Review a docket in the browser, saved to disk.")
+@click.command(epilog=_EPILOG, short_help="Review labels in the browser.")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8088, show_default=True, help="0 for any."
+    "--host", default="127.0.0.1", show_default=True, help="Network address to listen on."
 )
-@click.option("--token", metavar="TEXT", help="Secret of the address; by default a random one.")
-@click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8088,
+    show_default=True,
+    help="Port; 0 picks a free one.",
+)
+@click.option("--token", metavar="TEXT", help="Access token in the URL (default: random).")
+@click.option("--open", "browse", is_flag=True, help="Open the review page in the browser.")
 def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -> None:
-    """Serve the docket page of DIR; decisions are appended to DIR/decisions.csv.
+    """Serve the review page of DIR. Decisions are saved to DIR/decisions.csv.
 
-    Whoever has the address, with its token, can read and decide; nobody else can. The page is
-    served on this machine only, unless --host says otherwise. Requests that name another host or
-    port are refused: forward the same port if you work over SSH. Of other files only the pictures
-    that the page names are served.
+    Anyone with the full URL, including its token, can view the page and save decisions. By
+    default only this machine can reach the page; --host changes this. Requests for another host
+    or port are refused: over SSH, forward the same port. The server sends the page and the images
+    it shows, and no other file.
     """
     from appellate import review
     from appellate._files import WriteError, finish_folder
@@ -40,16 +46,16 @@ def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -
     with user_errors():
         finish_folder(folder)
     if not os.path.lexists(folder / "docket.html"):
-        raise UserError(f"'{folder}' has no docket.html. Name a folder that rectify wrote.")
+        raise UserError(f"'{folder}' has no docket.html. Give a folder that rectify wrote.")
     if token is not None and len(token) < 16:
-        raise UserError("--token must have 16 characters or more, so that it cannot be guessed.")
+        raise UserError("--token must have 16 characters or more, so that nobody can guess it.")
 
     file = folder / "decisions.csv"
 
     def ready(address: str) -> None:
-        say(f"{address}\ndecisions are saved in '{file}'; Ctrl-C ends")
+        say(f"{address}\nSaving decisions to '{file}'. Press Ctrl-C to stop.")
         if skipped := DecisionFile(file).read().skipped:
-            say(f"'{file}' has lines that are skipped. {say_skipped(skipped)}", err=True)
+            say(f"Some lines of '{file}' are skipped. {say_skipped(skipped)}", err=True)
         if browse:
             click.launch(address)
 
@@ -60,6 +66,6 @@ def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -
             raise
         except OSError as error:
             raise UserError(
-                f"cannot serve '{folder}' on {host}:{port}: {error.strerror or error}. Choose "
+                f"Cannot serve '{folder}' on {host}:{port}: {error.strerror or error}. Choose "
                 "another --host or --port."
             ) from error

@@ -162,12 +162,17 @@ def _fix_kernels(model: Any, n_rows: int) -> None:
     """Represent kernels by the number of rows alone."""
     from sklearn.base import clone
 
+    from appellate.jury import JuryClassifier
     from appellate.numerics.kernels import RadialKernel, read_kernel
     from appellate.numerics.memory import EXACT_ROWS, default_landmarks
 
     base: Any = getattr(model, "estimator", None)
+    owner = model
+    if getattr(model, "partner", None) == "jury":  # which has the kernels of the coupling
+        owner = JuryClassifier("kernel")
+        model.set_params(partner=owner)
     each: Any
-    for each in (model, base):
+    for each in (owner, base):
         kernel = getattr(each, "kernel", None)
         if each is model and kernel is None and hasattr(model, "kernel"):
             kernel = None if hasattr(base, "kernel") else "rbf"
