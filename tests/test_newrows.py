@@ -14,6 +14,9 @@ from appellate import NoteWarning
 from appellate.cli.app import run as command
 from appellate.rectification import predict
 
+# Small tables cause notes that do not matter here; tests of notes use pytest.warns.
+pytestmark = pytest.mark.filterwarnings("ignore::appellate.NoteWarning")
+
 WINTER = [1, 2, 3, 10, 11, 12]
 FAST = {"method": "plcp", "base": "knn"}
 

@@ -258,6 +258,7 @@ def test_a_model_whose_commit_is_a_link_moves_no_file(folder, table, capsys):
     assert sorted(folder.parent.rglob("*")) == before
 
 
+@pytest.mark.filterwarnings("ignore::appellate.NoteWarning")
 def test_decisions_are_not_written_through_a_link(tmp_path):
     table = {"w": [0.0, 0.2, 4.9, 5.1] * 5, "y": ["a|b", "a", "b", "a|b"] * 5}
     decided = appellate.rectify(table, candidates="y").decide({0: "b"})

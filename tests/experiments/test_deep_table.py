@@ -332,7 +332,7 @@ def test_runs_without_test_labels_are_named():
         (lambda r: r["results"].update(head="mean"), "is damaged"),
         (lambda r: r["results"]["test"].update(accuracy={"base": float("nan")}), "is damaged"),
         (lambda r: r["results"]["test"].update(accuracy=0.5), "cannot be read"),
-        (lambda r: r.update(method="CC"), "has no 'CC'"),
+        (lambda r: r.update(method="CC"), "there is no method 'CC'"),
     ],
 )
 def test_damaged_records(spoil, message):

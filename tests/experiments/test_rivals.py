@@ -99,7 +99,7 @@ def test_the_report_has_what_was_run_and_a_dash_for_the_rest(stored, problem):
     assert "jury" not in test
     counts = {row[:2]: row[2:] for row in report.sheets[-1].rows}
     assert counts["B-PLCP against B", "test"][0] == "2"
-    assert counts["B-PLCP(auto) against B", "test"][0] == "0"
+    assert counts["B-PLCP(jury) against B", "test"][0] == "0"
 
 
 def test_where_every_run_failed_the_report_is_empty(problem, tmp_path):

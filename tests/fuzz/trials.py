@@ -257,7 +257,7 @@ class Trials:
         content, meant = make_decisions(rnd, names, inside, classes)
         path.write_bytes(content)
         try:
-            found = take_decisions(case, None, path)
+            found, _ = take_decisions(case, None, path)
         except DecisionError as error:
             expect(meant is None or not meant, "refused:", error, content)
             outcome = "refused"

@@ -29,6 +29,7 @@ from appellate.model_selection import (
     get_scorer,
     get_scorer_names,
 )
+from appellate.numerics import kernels
 from appellate.numerics.smoothers import KernelSmoother
 from appellate.testing import make_clusters, parametrize_with_pll_checks
 from tests.problems import random_candidates
@@ -241,9 +242,9 @@ def test_factors_and_distances_are_shared(data, monkeypatch, scoring, factorisat
             distances.append(len(X))
         return original(X, Y)
 
-    original = problem_module.kernels.squared_distances
+    original = kernels.squared_distances
     monkeypatch.setattr(problem_module.smoothers, "KernelSmoother", Counted)
-    monkeypatch.setattr(problem_module.kernels, "squared_distances", counted_distances)
+    monkeypatch.setattr(kernels, "squared_distances", counted_distances)
     X, candidates, _ = data
     PLCPClassifierCV(AGGDClassifier(max_iter=2), **GRID, scoring=scoring, cv=3).fit(X, candidates)
     assert len(built) == factorisations + 1  # and that of the best

@@ -75,8 +75,8 @@ def counted(monkeypatch):
     watch(la, "eigh", lambda a, out: 9 * len(a[0]) ** 3)
     watch(la.blas, "dsyrk", lambda a, out: a[1].shape[1] * len(out) ** 2)
     watch(la.blas, "dtrsm", lambda a, out: len(a[1]) * out.size)
-    for owner in (kernels, smoothers):
-        watch(owner, "squared_distances", lambda a, out: 2 * a[0].shape[1] * out.size)
+    for name in ("squared_distances", "absolute_distances"):
+        watch(kernels, name, lambda a, out: 2 * a[0].shape[1] * out.size)
     watch(smoothers, "_apply_blocks", lambda a, out: a[0].size, entries)
     for name in ("_gather", "_evaluate"):
         watch(passes, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)

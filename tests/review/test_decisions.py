@@ -357,6 +357,7 @@ def test_the_file_of_a_run_is_read_by_the_next_whatever_labels_are_made_of(tmp_p
     assert again.labels["label"][0] == "b|y"
 
 
+@pytest.mark.filterwarnings("ignore::appellate.NoteWarning")
 def test_a_run_reports_the_lines_that_it_skipped(tmp_path):
     pytest.importorskip("pyarrow"), pytest.importorskip("skrub")
     from appellate import rectify

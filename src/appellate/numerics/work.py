@@ -62,7 +62,7 @@ def count_jury(
     ways: int = 1,
 ) -> Work:
     """Work of kernel members on n rows with l labels; `ways` to cover groups are compared."""
-    (n, l), members, widths = shape, 4, 3
+    (n, l), members, widths, metrics = shape, 6, 5, 4
     hearings = ways * (3 * min(rounds, 3) + _LATER * max(rounds - 3, 0))  # three ambiguities
     searched = min(n, 20_000) if landmarks else n
     outputs = 4 * hearings * members * l * (_SEARCH * searched + (folds + 1) * n)
@@ -74,7 +74,7 @@ def count_jury(
     without_fold = (folds - 2 / 3) / folds**2  # of n^3: a factor of every fold, and across it
     product = 2 * (folds + 1) + 2 - 1 / folds  # of n^2 l: all replicas, and across every fold
     operations = n**3 * (1 + without_fold) + hearings * product * n**2 * l
-    return Work(2 * n**2 * q + members * operations, outputs + 4 * members * n**2)
+    return Work(2 * metrics * n**2 * q + members * operations, outputs + 4 * members * n**2)
 
 
 def count_plcp(

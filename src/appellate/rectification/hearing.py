@@ -29,7 +29,7 @@ from appellate.candidates.names import is_missing, number_groups
 from appellate.docket import Docket, find_runner_up, free_separator
 from appellate.jury import JuryClassifier
 from appellate.numerics import work
-from appellate.numerics.kernels import GaussianKernel, read_kernel
+from appellate.numerics.kernels import GaussianKernel, kernel_key, read_kernel
 from appellate.numerics.memory import represent
 from appellate.plcp import PLCPClassifier
 from appellate.rectification.case import LARGE, Case, Step, is_file, nobody
@@ -114,7 +114,10 @@ def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
     if not isinstance(kernel, GaussianKernel):
         return None
     shape, jury = case.votes.shape, isinstance(estimator, JuryClassifier)
-    many: Any = {"n_matrices": 6, "n_widths": 3} if jury else {"n_matrices": 3, "n_widths": 1}
+    many: Any = {"n_matrices": 3, "n_widths": 1}
+    if jury:
+        kernels = {kernel_key(each) for each, _ in estimator._kernels()}
+        many = {"n_matrices": estimator._n_matrices(), "n_widths": len(kernels)}
     try:
         how = represent(kernel, (shape[0], max(q, 1)), shape[1], np.float64, **many)
     except MemoryError:  # which the fit will say
