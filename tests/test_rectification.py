@@ -401,7 +401,7 @@ def test_the_rounds_of_a_fit_are_told(options, plain):
         (
             6_000,
             {},
-            "judging, about 9 minutes for 6,000 items on this machine "
+            "judging, about 14 minutes for 6,000 items on this machine "
             "(method 'plcp': about 2 minutes)",
         ),
     ],
