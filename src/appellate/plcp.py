@@ -320,11 +320,13 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         """Weigh the base with the members of a jury, by scores of rows that it did not see."""
         jury, base, entries = self._make_jury(), self._make_base(), problem.entries
         verdict = base._solve(problem, start)
+        made = verdict.model()  # once, for the jury and for the fitted base
+        verdict = replace(verdict, model=lambda: made)
         jury._on_round = self._on_round
 
         def fit_voice(replicas: Replicas) -> Voice:
             """Score every row by a base that did not see it; new rows by the base of all rows."""
-            whole = BaseScores(verdict.model())
+            whole = BaseScores(made)
             scores = np.empty(entries.shape)
             for _, rest, fold in replicas.held_out():
                 part = problem.take(rest)
