@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -44,21 +45,31 @@ def test_a_million_rows_under_four_gigabytes(tmp_path):
     assert json.loads(done.stdout)["training"] > 0.9
 
 
+def open_files(pid):
+    """The files that a process has open; one that is closed meanwhile is left out."""
+    targets = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            targets.append(os.readlink(descriptor))
+    return targets
+
+
 def test_nothing_is_left_after_a_crash(tmp_path):
     """Killed while the features are on disk: the file has no name, so it is gone."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.out_of_core_script", "100000", "128", "8", str(tmp_path)],
         cwd=ROOT,
     )
-    descriptors = Path(f"/proc/{process.pid}/fd")
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline and process.poll() is None:
-        targets = [os.readlink(d) for d in descriptors.iterdir() if d.is_symlink()]
-        if any(t.startswith(str(tmp_path)) and t.endswith("(deleted)") for t in targets):
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail("no features were put on disk")
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
+    try:
+        deadline = time.monotonic() + 200
+        while time.monotonic() < deadline and process.poll() is None:
+            targets = open_files(process.pid)
+            if any(t.startswith(str(tmp_path)) and t.endswith("(deleted)") for t in targets):
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("no features were put on disk")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
     assert [p.name for p in tmp_path.iterdir()] == ["X.npy"]

@@ -6,6 +6,7 @@ import base64
 import io
 import struct
 import sys
+import warnings
 import zlib
 
 import numpy as np
@@ -97,6 +98,22 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
     assert embed_pictures(["a.png"], home=tmp_path)[1] == {0: "larger than 1 MB"}
     long = "data:image/png;base64," + "A" * (2 << 20)
     assert embed_pictures([long])[1] == {0: "larger than 1 MB"}
+
+
+def test_the_filters_of_warnings_are_left_as_they_were():
+    """They belong to the process: two threads that set them could leave all warnings off."""
+    cells = [
+        "data:image/png;base64,"
+        + base64.b64encode(encode(Image.new("RGB", (8, 8), (i % 256, i // 256, 0)))).decode()
+        for i in range(600)
+    ]
+    before, interval = list(warnings.filters), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        embed_pictures(cells, mean_colour)
+        assert warnings.filters == before
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_all_unreadable():

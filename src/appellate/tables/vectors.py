@@ -351,7 +351,9 @@ def embed_pictures(
             return None
 
     def compute(rows: list[int]) -> Any:
-        with ThreadPoolExecutor(2) as pool:
+        # The filters of warnings belong to the process, so they are set outside of the threads.
+        with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+            warnings.simplefilter("ignore")  # of sizes, which are checked, and of metadata
             found = list(pool.map(read, rows))
         pictures = [each for each in found if each is not None]
         if not pictures:
@@ -412,19 +414,16 @@ def open_picture(content: bytes) -> Any:
     image = import_extra("PIL.Image", "Reading pictures", "image")
     operations = import_extra("PIL.ImageOps", "Reading pictures", "image")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of sizes, which are checked here, and of metadata
-            with image.open(io.BytesIO(content), formats=_FORMATS) as opened:
-                width, height = opened.size
-                if width * height > _MOST_PIXELS:
-                    raise ValueError(
-                        f"claims {width} x {height} pixels, more than "
-                        f"{_MOST_PIXELS // 10**6} million"
-                    )
-                opened.draft("RGB", (_SIDE, _SIDE))  # decodes a large JPEG smaller
-                picture = operations.exif_transpose(opened).convert("RGB")
-                picture.thumbnail((_SIDE, _SIDE))
-                return picture
+        with image.open(io.BytesIO(content), formats=_FORMATS) as opened:
+            width, height = opened.size
+            if width * height > _MOST_PIXELS:
+                raise ValueError(
+                    f"claims {width} x {height} pixels, more than {_MOST_PIXELS // 10**6} million"
+                )
+            opened.draft("RGB", (_SIDE, _SIDE))  # decodes a large JPEG smaller
+            picture = operations.exif_transpose(opened).convert("RGB")
+            picture.thumbnail((_SIDE, _SIDE))
+            return picture
     except ValueError as error:
         raise ValueError(str(error) or "damaged") from None
     except image.DecompressionBombError:
