@@ -19,7 +19,7 @@ endef
 WITHOUT_TORCH := --allow-subclassing-any --allow-untyped-decorators --no-warn-unused-ignores
 
 # The tests of single parts. Those of whole programs, pages and large data are for `make test`.
-UNIT := tests/bases tests/candidates tests/metrics tests/model_selection tests/numerics \
+UNIT := tests/methods tests/candidates tests/metrics tests/model_selection tests/numerics \
 	$(filter-out tests/test_benchmarks.py tests/test_blocks.py tests/test_cluster.py tests/test_documents.py \
 	tests/test_estimators.py tests/test_examples.py tests/test_large.py \
 	tests/test_out_of_core.py, $(wildcard tests/test_*.py))

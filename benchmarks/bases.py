@@ -17,7 +17,7 @@ from _common import apart, best_time, make_data, peak_bytes, run_parts
 from _solvers import solve_daqp
 
 from appellate import PLCPClassifier
-from appellate.bases import make_base
+from appellate.methods import make_base
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.graph import NeighborGraph
 from appellate.numerics.kernels import Gaussian

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from appellate import SUREClassifier
-from appellate.costs import cost_matrix
+from appellate.evidence.costs import cost_matrix
 
 REPEATS = 7
 

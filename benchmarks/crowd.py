@@ -288,8 +288,8 @@ def measures(p, labels, votes, truth):
 
 
 def compare(name, rivals, draw):
-    from appellate.testimony import majority_vote
-    from appellate.testimony.features import Regressions
+    from appellate.methods.testimony import majority_vote
+    from appellate.methods.testimony.features import Regressions
 
     X, answers, truth, X_test, y_test = load(name, draw)
     results = ours(X, answers, X_test, name in MIXED)

@@ -167,7 +167,7 @@ def load_images(name):
 
 def run_images(job):
     from appellate.datasets import make_partial_labels
-    from appellate.deep.configuration import make_classifier
+    from appellate.experiments.networks.configuration import make_classifier
 
     problem, seed = PROBLEMS[job["problem"]], job["seed"]
     train, test = load_images(job["problem"].removesuffix("-pico"))
@@ -198,7 +198,7 @@ def run_images(job):
 
 def run_table(job):
     from appellate import PLCPClassifier
-    from appellate.deep.configuration import make_classifier
+    from appellate.experiments.networks.configuration import make_classifier
     from appellate.experiments.problems import load_problem
     from appellate.experiments.protocol import split_rows
 

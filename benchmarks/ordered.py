@@ -36,14 +36,14 @@ from appellate import (
     TestimonyClassifier,
     as_answers,
 )
-from appellate.bases.ridge import KernelClassifier
 from appellate.candidates import as_candidates
-from appellate.confidence import blur_entries, normalize_entries
-from appellate.costs import cost_matrix
+from appellate.evidence.confidence import blur_entries, normalize_entries
+from appellate.evidence.costs import cost_matrix
 from appellate.experiments.controls import graph_confidence
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
+from appellate.methods.ridge import KernelClassifier
 from appellate.metrics import (
     mean_absolute_error,
     paired_comparison,
@@ -273,7 +273,7 @@ def fit_smoothed(base, X, candidates, width):
     def smoothed_blur(values, entries, temperature):
         return smooth(blur_entries(values, entries, temperature), entries, kernel)
 
-    with patch("appellate.plcp.blur_entries", smoothed_blur):
+    with patch("appellate.methods.plcp.blur_entries", smoothed_blur):
         return coupled(base).build(0).fit(X, candidates, supervision=start)
 
 

@@ -55,7 +55,7 @@ def make_rows(n, seed=0):
 
 def coupled(base, **options):
     from appellate import PLCPClassifier
-    from appellate.bases import make_base
+    from appellate.methods import make_base
 
     made = make_base(base) if isinstance(base, str) else base
     if "kernel" in options and hasattr(made, "kernel"):
@@ -144,7 +144,7 @@ def fit_aggd(n):
 
     from sklearn.neighbors import NearestNeighbors
 
-    from appellate.bases.aggd import AGGDClassifier
+    from appellate.methods.aggd import AGGDClassifier
 
     said = []
     logger = logging.getLogger("appellate")

@@ -17,8 +17,8 @@ from sklearn.model_selection import train_test_split
 
 from appellate import AGGDClassifier, PLCPClassifier
 from appellate._palette import BOTH
-from appellate.confidence import blur
 from appellate.datasets import make_ambiguous_classification
+from appellate.evidence import blur
 
 confidence = np.array([[0.62, 0.21, 0.1, 0.05, 0.02]])
 everything = np.ones_like(confidence, dtype=bool)

@@ -20,7 +20,7 @@ import numpy as np
 from appellate import TestimonyClassifier
 from appellate._palette import BOTH
 from appellate.datasets import load_labelme, make_ambiguous_classification, make_crowd
-from appellate.testimony import crowd_posterior, majority_vote
+from appellate.methods.testimony import crowd_posterior, majority_vote
 
 try:
     data = load_labelme(download_if_missing=False)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from appellate import JuryClassifier
-from appellate.ambiguity import choose_tau, describe, read_ambiguity
 from appellate.datasets import make_partial_labels
-from appellate.order import label_places
+from appellate.evidence.ambiguity import choose_tau, describe, read_ambiguity
+from appellate.evidence.order import label_places
 
 
 def make_rows(n=500, l=6, seed=0):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from appellate.confidence import (
+from appellate.evidence.confidence import (
     blur,
     blur_entries,
     initial_confidence,

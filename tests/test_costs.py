@@ -16,11 +16,11 @@ from appellate import (
     SUREClassifier,
     as_candidates,
 )
-from appellate.base import Result
-from appellate.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
+from appellate.core.problem import Problem
+from appellate.core.results import Result
+from appellate.evidence.costs import candidate_costs, cost_matrix, describe_cost, expected_costs
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.simplex import project_entries
-from appellate.problem import Problem
 from appellate.testing import make_clusters
 
 # -- the matrices -------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_blocks_do_not_matter(block, monkeypatch):
     values, entries = inside(rng.dirichlet(np.ones(4), size=9), candidates)
     cost = rng.uniform(size=(4, 4))
     expected = entries.gather(entries.scatter(values) @ cost)
-    monkeypatch.setattr("appellate.costs._BLOCK", block)
+    monkeypatch.setattr("appellate.evidence.costs._BLOCK", block)
     np.testing.assert_allclose(candidate_costs(values, entries, cost), expected, atol=1e-12)
 
 

@@ -91,7 +91,7 @@ def parts(model):
     last = model[-1] if hasattr(model, "steps") else model
     yield last
     for name in ("estimator_", "partner_"):
-        if isinstance(getattr(last, name, None), appellate.base.PartialLabelClassifier):
+        if isinstance(getattr(last, name, None), appellate.core.PartialLabelClassifier):
             yield from parts(getattr(last, name))
 
 

@@ -9,23 +9,17 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar, root
 from scipy.special import softmax
 
-from appellate.ambiguity import choose_tau
-from appellate.evidence import (
-    Evidence,
-    Groups,
+from appellate.evidence.ambiguity import choose_tau
+from appellate.evidence.groups import Groups
+from appellate.evidence.held_out import (
     above_chance,
     choose_round,
     criterion,
-    estep,
-    fit_scale,
-    fit_temperature,
-    label_shares,
-    mixture_weights,
     row_criterion,
-    set_odds,
-    soften,
     suspicion,
 )
+from appellate.evidence.likelihood import Evidence, estep, label_shares, set_odds
+from appellate.evidence.scales import fit_scale, fit_temperature, mixture_weights, soften
 from appellate.numerics.entries import CandidateEntries
 from tests.problems import random_candidates
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 import appellate
 from appellate import NoteWarning
 from appellate.rectification import predict
-from appellate.rectification.hearing import shared_excess
+from appellate.rectification.fitting import shared_excess
 from appellate.tables import find_roles, read_table
 
 WORDS = {

@@ -21,9 +21,9 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from appellate import GaussianKernel, PLCPClassifier, bases
-from appellate.bases import available_bases, make_base
+from appellate import GaussianKernel, PLCPClassifier
 from appellate.io import ModelFileError, load_model, read_meta, save_model
+from appellate.methods import available_bases, make_base, registry
 from appellate.model_selection import (
     CandidateKFold,
     CandidateStratifiedKFold,
@@ -391,7 +391,7 @@ ATTACKS = {
     "our constructor": pack(
         {
             **node(
-                "appellate.plcp.PLCPClassifier",
+                "appellate.methods.plcp.PLCPClassifier",
                 "ConstructorFromReduceNode",
                 content=node("builtins.tuple", "TupleNode", content=[text("x")]),
             ),
@@ -402,7 +402,7 @@ ATTACKS = {
     "our server": pack(
         {**node("appellate.review.server.DocketServer", "ObjectNode"), "protocol": 2}
     ),
-    "no class of ours": pack({**node("appellate.plcp.Any", "ObjectNode"), "protocol": 2}),
+    "no class of ours": pack({**node("appellate.methods.plcp.Any", "ObjectNode"), "protocol": 2}),
     "nowhere": pack({**node("appellate.nowhere.Thing", "ObjectNode"), "protocol": 2}),
 }
 
@@ -659,6 +659,6 @@ def test_a_registered_base_needs_no_further_trust(rows, tmp_path, monkeypatch):
     model = PLCPClassifier(Prior(), head="mean").fit(*rows)
     with pytest.raises(ModelFileError, match="Prior"):
         save_model(model, tmp_path / "stranger")
-    monkeypatch.setitem(bases._OURS, "prior", f"{__name__}:Prior")
+    monkeypatch.setitem(registry._OURS, "prior", f"{__name__}:Prior")
     again = load_model(save_model(model, tmp_path / "known"))
     np.testing.assert_array_equal(again.predict_proba(rows[0]), model.predict_proba(rows[0]))

@@ -23,13 +23,17 @@ from appellate import (
     PLKNNClassifier,
     SoftLabelClassifier,
     SUREClassifier,
-    landmarks,
 )
 from appellate.candidates import as_candidates
+from appellate.core.problem import Problem
 from appellate.datasets import make_partial_labels
-from appellate.evidence import Evidence, Scale, estep
+from appellate.evidence.likelihood import Evidence, estep
+from appellate.evidence.order import order_matrix
+from appellate.evidence.scales import Scale
 from appellate.io import load_model, save_model
-from appellate.jurors import (
+from appellate.methods.jury import nystroem
+from appellate.methods.jury.classifier import KERNELS, ArrayOutputs
+from appellate.methods.jury.members import (
     Decision,
     ForestJuror,
     KernelJuror,
@@ -40,12 +44,9 @@ from appellate.jurors import (
     make_folds,
     seat,
 )
-from appellate.jury import KERNELS, ArrayOutputs
-from appellate.landmarks import LandmarkBench
+from appellate.methods.jury.nystroem import LandmarkBench
 from appellate.numerics import blocks, memory
 from appellate.numerics.kernels import GaussianKernel, LaplacianKernel
-from appellate.order import order_matrix
-from appellate.problem import Problem
 from appellate.testing import make_clusters, parametrize_with_pll_checks
 from tests.problems import random_candidates
 
@@ -148,7 +149,7 @@ def test_landmark_outputs_against_exact(data, monkeypatch, kernel, gap, ordered)
     problem = Problem(X, as_candidates(candidates))
     many = {"approximation": "nystroem", "n_landmarks": 90}
     kernels = [(GaussianKernel(0.5), 0.05), (kernel, 0.5)]
-    monkeypatch.setattr(landmarks, "_PIECE", 100)
+    monkeypatch.setattr(nystroem, "_PIECE", 100)
     monkeypatch.setattr(blocks, "_BLOCK_BYTES", 7000)
     members = [
         (name, problem.basis(clone(kernel).set_params(**many)), ridge)
@@ -183,7 +184,7 @@ def test_landmark_outputs_against_exact(data, monkeypatch, kernel, gap, ordered)
 
 def test_criterion_on_a_sample(monkeypatch):
     X, candidates, truth, _ = make_bags(n_bags=200)
-    monkeypatch.setattr(landmarks, "_SAMPLE", 300)
+    monkeypatch.setattr(nystroem, "_SAMPLE", 300)
     many = GaussianKernel(approximation="nystroem", n_landmarks=100)
     options = {"kernel": many, "random_state": 0}
     jury = JuryClassifier("auto", **options).fit(X, candidates)

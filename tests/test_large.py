@@ -255,7 +255,7 @@ def test_svm_refuses_before_it_makes_features(coupled, tmp_path, monkeypatch):
     X, candidates, _ = make_problem(20_000, dtype=np.float32)
     model = PLSVMClassifier(random_state=0, kernel=nystroem(2000, cache_dir=tmp_path))
     monkeypatch.setattr(memory, "free_memory", lambda: 650 * 10**6)
-    monkeypatch.delattr("appellate.problem.nystroem_basis")
+    monkeypatch.delattr("appellate.core.problem.nystroem_basis")
     with pytest.raises(MemoryError, match=r"ower n_landmarks.* another base"):
         (PLCPClassifier(model) if coupled else model).fit(X, candidates)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from appellate import JuryClassifier, PLCPClassifier, PLKNNClassifier, SUREClassifier
-from appellate.ambiguity import choose_tau, resemblance
 from appellate.datasets import make_partial_labels
-from appellate.evidence import Evidence
-from appellate.jurors import make_folds
-from appellate.jury import KERNELS
-from appellate.order import choose_width, order_matrix
+from appellate.evidence.ambiguity import choose_tau, resemblance
+from appellate.evidence.likelihood import Evidence
+from appellate.evidence.order import choose_width, order_matrix
+from appellate.methods.jury.classifier import KERNELS
+from appellate.methods.jury.members import make_folds
 from tests import literal_jury
 
 SETTINGS = [

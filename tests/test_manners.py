@@ -32,7 +32,8 @@ from appellate import (
     SUREClassifier,
     TestimonyClassifier,
 )
-from appellate.base import PartialLabelClassifier, check_base
+from appellate.core.base import PartialLabelClassifier
+from appellate.core.foreign import check_base
 from appellate.model_selection import PLCPClassifierCV
 from appellate.testing import make_clusters
 

@@ -146,7 +146,7 @@ def written(tmp_path, cells, delimiter="\t"):
 
 def numbers_of(run, file, **options):
     """Return the numbers that the model gets."""
-    from appellate.rectification.newrows import new_features
+    from appellate.rectification.prediction import new_features
     from appellate.tables import read_table
 
     return new_features(run.settings, read_table(file, **options), {})[0]["w"].tolist()

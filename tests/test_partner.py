@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.exceptions import ConvergenceWarning
 
 from appellate import PartnerClassifier
-from appellate.confidence import blur
+from appellate.evidence.confidence import blur
 from appellate.experiments.controls import CandidatePartner
 from tests.literal import smoother
 from tests.problems import random_candidates, random_confidence, solve_qp

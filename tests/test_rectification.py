@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 import appellate
 from appellate import NoteWarning, SoftLabelClassifier
 from appellate.numerics.work import Work
-from appellate.rectification.case import Case
-from appellate.rectification.hearing import with_time
+from appellate.rectification.fitting import with_time
+from appellate.rectification.preparation import Case
 from appellate.rectification.run import hear
 from appellate.tables import write_table
 from tests.cli.tables import make_rows

@@ -17,10 +17,15 @@ from appellate import TestimonyClassifier, as_answers
 from appellate.candidates import Answers
 from appellate.datasets import make_ambiguous_classification, make_crowd
 from appellate.io import load_model, save_model
-from appellate.testimony import crowd_posterior, majority_vote
-from appellate.testimony.features import Regressions, answer_likelihood, choose_ridge, find_beta
-from appellate.testimony.functions import find_functions, one_sided_labels
-from appellate.testimony.people import (
+from appellate.methods.testimony import crowd_posterior, majority_vote
+from appellate.methods.testimony.features import (
+    Regressions,
+    answer_likelihood,
+    choose_ridge,
+    find_beta,
+)
+from appellate.methods.testimony.functions import find_functions, one_sided_labels
+from appellate.methods.testimony.people import (
     confusions,
     count_votes,
     credit,
@@ -32,7 +37,7 @@ from appellate.testimony.people import (
     sample_opinions,
     set_rates,
 )
-from appellate.testimony.rounds import (
+from appellate.methods.testimony.rounds import (
     audit_temperature,
     find_shared_errors,
     hear,

@@ -15,9 +15,9 @@ import pytest
 
 import appellate
 from appellate import JuryClassifier, PartnerClassifier, PLCPClassifier
-from appellate.bases import available_bases, make_base
 from appellate.cli.app import run
 from appellate.datasets.catalogue import known_datasets
+from appellate.methods import available_bases, make_base
 from tests.cli.tables import write_table
 from tests.test_files import make_special
 
@@ -83,7 +83,7 @@ def test_rows_too_far_for_ipal_are_a_value_error():
 
 
 def test_a_partner_that_meets_no_number_stops_at_once(monkeypatch):
-    from appellate.problem import Problem
+    from appellate.core.problem import Problem
 
     calls = []
 

@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Tests of the core: they need no extra, only the tools below.
 CORE = [
-    "tests/bases",
+    "tests/methods",
     "tests/candidates",
     "tests/metrics",
     "tests/model_selection/test_scorers.py",

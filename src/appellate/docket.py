@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.candidates.names import is_missing, label_vector
-from appellate.costs import candidate_costs
+from appellate.evidence.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries
 
 __all__ = ["Docket"]
@@ -48,7 +48,7 @@ class Docket:
     rounds : sequence of ndarray, shape (n, l), or None
         Confidence of the partner after each round, if the model kept it.
     cost : ndarray, shape (l, l), or None
-        Costs by which the labels were decided, the smallest 0 (`appellate.costs`).
+        Costs by which the labels were decided, the smallest 0 (`appellate.evidence.costs`).
     cost_name : str
         What they are called.
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from appellate._files import MemberError, finish_folder, read_json, read_member, whole_folder
 from appellate._text import import_extra
-from appellate.bases import available_bases
 from appellate.candidates.names import scalars
+from appellate.methods import available_bases
 
 __all__ = ["ModelFileError", "load_model", "read_meta", "save_model"]
 

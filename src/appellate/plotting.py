@@ -15,14 +15,14 @@ from appellate._palette import BOTH
 from appellate._text import install
 from appellate.candidates import name_rows
 from appellate.candidates.names import is_missing
-from appellate.confidence import normalize_rows
+from appellate.evidence.confidence import normalize_rows
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from appellate.plcp import PLCPClassifier
+    from appellate.methods.plcp import PLCPClassifier
 
 __all__ = ["plot_trajectories"]
 

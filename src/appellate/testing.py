@@ -6,7 +6,7 @@ Like scikit-learn's `parametrize_with_checks`, to be used beside it::
     def test_partial_label_checks(estimator, check):
         check(estimator)
 
-A class that merely meets the protocol `appellate.base.BaseClassifier` gets the checks that
+A class that merely meets the protocol `appellate.core.BaseClassifier` gets the checks that
 the protocol implies; a subclass of `PartialLabelClassifier` gets all of them.
 """
 
@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from appellate.base import PartialLabelClassifier, check_base
-from appellate.confidence import blur, initial_confidence
-from appellate.costs import expected_costs
-from appellate.plcp import PLCPClassifier
+from appellate.core.base import PartialLabelClassifier
+from appellate.core.foreign import check_base
+from appellate.evidence.confidence import blur, initial_confidence
+from appellate.evidence.costs import expected_costs
+from appellate.methods.plcp import PLCPClassifier
 
 __all__ = ["make_clusters", "parametrize_with_pll_checks", "pll_checks"]
 

@@ -16,8 +16,8 @@ import pytest
 
 from appellate.cli import deep
 from appellate.cli.app import run
-from appellate.deep import runs, sources
 from appellate.deep.checkpoint import load_tree, save_tree
+from appellate.experiments.networks import runs, sources
 from appellate.io import load_model
 from tests.test_files import make_special
 

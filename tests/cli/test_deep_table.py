@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from appellate.cli.app import run
-from appellate.deep import sources
+from appellate.experiments.networks import sources
 from tests.cli.test_deep import SMALL, make_arrays, read, stop_at
 
 VARIANTS = {

@@ -10,7 +10,7 @@ import pytest
 from appellate.cli.app import run
 from appellate.datasets import load_labelme
 from appellate.io import load_model
-from appellate.rectification.case import read_embeddings
+from appellate.rectification.preparation import read_embeddings
 from appellate.review.page import read_page
 from tests.cli.tables import read_rows, write_rows
 from tests.review.dockets import shown

@@ -133,7 +133,7 @@ def test_the_name_says_the_format(ending, model, tmp_path, capsys):
 
 def test_files_of_others_are_not_written_over(model, tmp_path, capsys, monkeypatch):
     home, rows = model
-    monkeypatch.setattr("appellate.rectification.newrows.label_rows", None)  # before the work
+    monkeypatch.setattr("appellate.rectification.prediction.label_rows", None)  # before the work
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
     write_rows(tmp_path / "new.csv", rows)
     for out, why in {

@@ -14,11 +14,12 @@ import pytest
 import scipy.io
 from sklearn.datasets import load_digits
 
-from appellate.bases import available_bases
 from appellate.cli.app import run
-from appellate.experiments import curves, methods, problems, reproduction, store
-from appellate.experiments.reproduction import file_names
-from appellate.experiments.tables import TABLES
+from appellate.experiments import methods, problems, store
+from appellate.experiments.layouts import TABLES
+from appellate.methods import available_bases
+from appellate.paper import curves, reproduction
+from appellate.paper.reproduction import file_names
 from appellate.tables import write_table
 from tests.experiments.small import make_problem
 
@@ -211,7 +212,7 @@ def _small_only(name):
 
 
 def test_a_full_disk_while_writing_tables(tmp_path, capsys, monkeypatch):
-    from appellate.experiments import reproduction
+    from appellate.paper import reproduction
 
     def full(*_):
         raise OSError(28, "No space left on device")

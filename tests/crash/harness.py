@@ -143,8 +143,8 @@ def rectify_scenario(home, again, exchange=True):
 
 
 def model_scenario(home, again):
-    from appellate.bases import make_base
     from appellate.io import load_model, save_model
+    from appellate.methods import make_base
 
     old, new = (make_base("sure").fit([[0.0], [1.0]], [name, "b"]) for name in ("old", "new"))
     folder = home / "m"

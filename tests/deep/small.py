@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from appellate.deep import Optimizer
-from appellate.deep.configuration import make_classifier, merge
 from appellate.deep.data import ArrayInputs, Scaling
 from appellate.deep.streams import Streams
 from appellate.deep.trainer import Trainer
+from appellate.experiments.networks.configuration import make_classifier, merge
 from tests.problems import random_candidates
 
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from appellate.deep.configuration import (
+from appellate.experiments.networks.configuration import (
     ConfigurationError,
     all_settings,
     configuration_names,
@@ -34,7 +34,7 @@ TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 
 
 def printed_figures():
-    text = files("appellate.experiments").joinpath("paper.csv").read_text(encoding="utf-8")
+    text = files("appellate.paper").joinpath("printed.csv").read_text(encoding="utf-8")
     return {
         (row["table"], row["method"], row["dataset"]): (float(row["mean"]), float(row["std"]))
         for row in csv.DictReader(text.splitlines())

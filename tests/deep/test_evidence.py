@@ -13,17 +13,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from appellate.ambiguity import read_ambiguity  # noqa: E402
 from appellate.datasets import make_partial_labels  # noqa: E402
 from appellate.deep import Ambiguity, PRODENClassifier  # noqa: E402
-from appellate.deep.configuration import read_configuration  # noqa: E402
 from appellate.deep.methods import Batch, ClassPrior, Coupled, Plan  # noqa: E402
 from appellate.deep.panel import Reading  # noqa: E402
-from appellate.deep.runs import RunError, choose_flip  # noqa: E402
 from appellate.deep.settings import Contrast, Coupling, Network  # noqa: E402
-from appellate.deep.sources import RunData  # noqa: E402
 from appellate.deep.streams import Streams  # noqa: E402
-from appellate.evidence import Evidence  # noqa: E402
+from appellate.evidence.ambiguity import read_ambiguity  # noqa: E402
+from appellate.evidence.likelihood import Evidence  # noqa: E402
+from appellate.experiments.networks.configuration import read_configuration  # noqa: E402
+from appellate.experiments.networks.runs import RunError, choose_flip  # noqa: E402
+from appellate.experiments.networks.sources import RunData  # noqa: E402
 from appellate.io import load_model, save_model  # noqa: E402
 from tests.deep.small import (  # noqa: E402
     MAKERS,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from appellate import JuryClassifier
-from appellate.evidence import Evidence
+from appellate.evidence.likelihood import Evidence
 from appellate.io import save_model
-from appellate.jurors import Layers
+from appellate.methods.jury.members import Layers
 
 torch = pytest.importorskip("torch")
 

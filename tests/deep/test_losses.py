@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from appellate import confidence  # noqa: E402
 from appellate.deep import losses  # noqa: E402
+from appellate.evidence import confidence  # noqa: E402
 from tests.problems import random_candidates, random_confidence  # noqa: E402
 
 READINGS = ["complement", "softmax", "softmax_rescaled", "sigmoid"]

@@ -6,9 +6,9 @@ import sqlite3
 
 import numpy as np
 
+from appellate.experiments.layouts import plan
 from appellate.experiments.methods import LOWEST, PARTNER_ALONE, RANDOM, RIDGE, alone, coupled
 from appellate.experiments.problems import Problem
-from appellate.experiments.tables import plan
 
 METHODS = (alone("knn"), coupled("knn"), alone("sure"), coupled("sure"), RIDGE, PARTNER_ALONE)
 COMPARED = "key, dataset, method, split, seed, data_hash, version, config, scores, details"

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier
-from appellate.confidence import blur
-from appellate.experiments.authors import AUTHORS, AuthorsPLCP, monotone_share, stopping_round
+from appellate.evidence.confidence import blur
+from appellate.experiments.layouts import plan
 from appellate.experiments.methods import coupled
 from appellate.experiments.problems import standardize
 from appellate.experiments.protocol import Run, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
-from appellate.experiments.studies import authors_tables, load_with_raw_lost, report_authors
-from appellate.experiments.tables import plan
+from appellate.paper.authors import AUTHORS, AuthorsPLCP, monotone_share, stopping_round
+from appellate.paper.studies import authors_tables, load_with_raw_lost, report_authors
 from tests.literal import graph, neighbors, propagate, smoother
 from tests.problems import exact_simplex_projection, random_candidates
 

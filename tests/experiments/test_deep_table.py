@@ -10,12 +10,12 @@ from scipy import stats
 
 pytest.importorskip("torch")
 
-from appellate.deep.configuration import (
+from appellate.experiments.networks.configuration import (
     all_settings,
     make_classifier,
     read_configuration,
 )
-from appellate.experiments.deep_reports import DeepTableError, report_deep
+from appellate.paper.deep_reports import DeepTableError, report_deep
 
 HEADS = {None: ("base",)}
 BOTH = ("base", "partner", "mean")

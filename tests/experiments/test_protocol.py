@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier, bases
+from appellate import AGGDClassifier, PLCPClassifier, SUREClassifier
 from appellate.experiments import methods, runner
 from appellate.experiments.controls import graph_confidence
 from appellate.experiments.methods import (
@@ -24,7 +24,8 @@ from appellate.experiments.methods import (
 from appellate.experiments.protocol import Run, execute, split_rows
 from appellate.experiments.runner import code_version, package_version, run_all
 from appellate.experiments.store import Store
-from appellate.experiments.studies import sensitivity_methods, trace_methods
+from appellate.methods import registry
+from appellate.paper.studies import sensitivity_methods, trace_methods
 from tests.experiments.small import METHODS, make_problem, make_runs, read_rows
 from tests.realdata.protocol import split
 
@@ -125,8 +126,11 @@ def test_keys_know_the_code_of_a_third_party(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     (package / "base.py").write_text("class Theirs: ...\n")
     monkeypatch.syspath_prepend(tmp_path)
-    known = {"theirs": "their_package.base:Theirs", "sure": "appellate.bases.sure:SUREClassifier"}
-    monkeypatch.setattr("appellate.bases.available_bases", lambda: known)
+    known = {
+        "theirs": "their_package.base:Theirs",
+        "sure": "appellate.methods.sure:SUREClassifier",
+    }
+    monkeypatch.setattr("appellate.methods.available_bases", lambda: known)
 
     def key(base):
         methods._foreign_code.cache_clear()
@@ -144,8 +148,8 @@ def test_keys_know_the_code_of_a_third_party(tmp_path, monkeypatch):
 def test_the_code_that_decides_scores_is_in_the_key():
     assert code_version().startswith(f"{package_version()}+")
     counted = {*runner.scoring_files()}
-    bases = {f"bases/{name}.py" for name in ("aggd", "knn", "lalo", "plcl", "sure", "svm")}
-    assert {"plcp.py", "partner.py", "jury.py", "base.py", *bases} <= counted
+    bases = {f"methods/{name}.py" for name in ("aggd", "knn", "lalo", "plcl", "sure", "svm")}
+    assert {"methods/plcp.py", "methods/jury/classifier.py", "core/base.py", *bases} <= counted
     assert {"experiments/protocol.py", "experiments/methods.py", "tables/encoding.py"} <= counted
 
 
@@ -308,7 +312,7 @@ class Prior:
 
 
 def test_third_parties_run_alone_and_coupled(problem, monkeypatch):
-    monkeypatch.setitem(bases._OURS, "prior", f"{__name__}:Prior")
+    monkeypatch.setitem(registry._OURS, "prior", f"{__name__}:Prior")
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Prior.__module__])
     before, after = (execute(Run("small", m("prior"), 0, 0), problem) for m in (alone, coupled))
     assert (before.error, after.error) == (None, None)

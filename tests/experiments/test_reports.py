@@ -10,8 +10,8 @@ import pytest
 
 from appellate.datasets.home import resolve
 from appellate.experiments.figures import draw_table
+from appellate.experiments.layouts import COLUMNS, TABLES, Column, Line, Table, make_table
 from appellate.experiments.methods import BASES, alone, coupled
-from appellate.experiments.paper import figures, lookup
 from appellate.experiments.reports import (
     Report,
     Sheet,
@@ -25,7 +25,7 @@ from appellate.experiments.reports import (
 )
 from appellate.experiments.results import Results, fill
 from appellate.experiments.store import Store
-from appellate.experiments.tables import COLUMNS, TABLES, Column, Line, Table, make_table
+from appellate.paper.printed import figures, lookup
 
 TABLE = Table(
     "small",

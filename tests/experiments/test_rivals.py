@@ -11,25 +11,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appellate.bases import available_bases
 from appellate.candidates import as_answers
 from appellate.datasets import make_crowd
 from appellate.experiments import methods as registry
-from appellate.experiments.curves import CURVES, curve_problems
+from appellate.experiments.layouts import Column, make_comparison, plan
 from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, deep, read_methods
 from appellate.experiments.protocol import Run, execute, split_rows
 from appellate.experiments.reports import report_table
 from appellate.experiments.results import Results, fill
-from appellate.experiments.rivals import (
+from appellate.experiments.runner import run_all
+from appellate.experiments.store import Store
+from appellate.methods import available_bases
+from appellate.paper.curves import CURVES, curve_problems
+from appellate.paper.rivals import (
     critical_difference,
     mean_ranks,
     rank_sheet,
     report_rivals,
     rival_methods,
 )
-from appellate.experiments.runner import run_all
-from appellate.experiments.store import Store
-from appellate.experiments.tables import Column, make_comparison, plan
 
 
 @pytest.fixture(scope="module")

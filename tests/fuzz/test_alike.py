@@ -15,8 +15,8 @@ from appellate._text import printable
 from appellate.cli.app import run
 from appellate.datasets import load_partial_csv
 from appellate.experiments.problems import load_own
-from appellate.rectification.case import Case
-from appellate.rectification.newrows import new_features
+from appellate.rectification.prediction import new_features
+from appellate.rectification.preparation import Case
 from appellate.tables import TableError, find_roles, read_labels, read_table
 from tests.fuzz.hostile import generator, make_table
 

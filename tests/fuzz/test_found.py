@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from appellate.cli.app import run
-from appellate.rectification.newrows import label_rows
+from appellate.rectification.prediction import label_rows
 from appellate.tables import read_table
 from tests.cli.tables import write_table
 from tests.fuzz.trials import RAW, Trials

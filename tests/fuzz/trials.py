@@ -25,11 +25,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from appellate._text import defuse
-from appellate.bases import make_base
 from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
-from appellate.rectification.case import Case
-from appellate.rectification.hearing import take_decisions
+from appellate.methods import make_base
+from appellate.rectification.fitting import take_decisions
+from appellate.rectification.preparation import Case
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import DocketServer
 from tests.fuzz.hostile import (

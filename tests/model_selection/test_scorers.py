@@ -25,8 +25,10 @@ from appellate import (
     SUREClassifier,
     as_candidates,
 )
-from appellate.ambiguity import TAUS
-from appellate.evidence import Evidence, criterion, fit_temperature, soften
+from appellate.evidence.ambiguity import TAUS
+from appellate.evidence.held_out import criterion
+from appellate.evidence.likelihood import Evidence
+from appellate.evidence.scales import fit_temperature, soften
 from appellate.experiments.controls import CandidatePartner
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
 from appellate.model_selection import (

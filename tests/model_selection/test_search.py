@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import appellate.problem as problem_module
+import appellate.core.problem as problem_module
 from appellate import (
     AGGDClassifier,
     CLPLClassifier,

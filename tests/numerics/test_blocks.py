@@ -311,7 +311,7 @@ def test_what_a_lazy_prediction_carries_does_not_grow_with_the_training_rows(
     X, candidates, _ = problem
     landmarks = GaussianKernel(approximation="nystroem", n_landmarks=20)
     monkeypatch.setattr(
-        "appellate.base.predict_lazily",
+        "appellate.core.base.predict_lazily",
         lambda call, *args, **options: carried.append(len(pickle.dumps(call))),
     )
     for times in (1, 8):
@@ -418,7 +418,7 @@ def test_predictions_do_not_depend_on_the_blocks(problem, head, monkeypatch):
     X, candidates, _ = problem
     model = PLCPClassifier(PLKNNClassifier(), head=head).fit(X, candidates)
     whole = [getattr(model, m)(X) for m in ("predict", "predict_proba", "decision_function")]
-    monkeypatch.setattr("appellate.base._PREDICT_ROWS", 7)
+    monkeypatch.setattr("appellate.core.base._PREDICT_ROWS", 7)
     parts = [getattr(model, m)(X) for m in ("predict", "predict_proba", "decision_function")]
     np.testing.assert_array_equal(parts[0], whole[0])
     for one, other in zip(parts[1:], whole[1:], strict=True):

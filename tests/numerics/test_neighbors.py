@@ -102,7 +102,7 @@ def test_a_search_that_fails_is_named():
 
 @pytest.mark.parametrize("search", [None, NearestNeighbors(algorithm="brute")])
 def test_new_rows_are_searched_in_one_index(search, monkeypatch, tmp_path):
-    monkeypatch.setattr("appellate.base._PREDICT_ROWS", 50)
+    monkeypatch.setattr("appellate.core.base._PREDICT_ROWS", 50)
     X, candidates, _ = make_problem(200)
     model = PLKNNClassifier(neighbors=search).fit(X, candidates)
     built = []

@@ -17,8 +17,8 @@ from appellate import (
     landmarks,
 )
 from appellate.candidates import as_answers
+from appellate.methods.testimony import features
 from appellate.numerics import blocks, graph, kernels, memory, passes, smoothers, work
-from appellate.testimony import features
 
 Q, LABELS = 5, 6
 SPEED = work.Work(3e10, 6e8)  # of some machine

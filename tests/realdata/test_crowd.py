@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from appellate import TestimonyClassifier, as_answers
 from appellate.datasets import load_cifar10h, load_cifar10n, load_labelme
-from appellate.testimony import majority_vote
+from appellate.methods.testimony import majority_vote
 
 pytestmark = pytest.mark.realdata
 

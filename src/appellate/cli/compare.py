@@ -84,10 +84,10 @@ def compare(
     The exit code is 1 if a method failed on a split. The table then shows the other runs.
     """
     check_run_options(out, backend, scheduler)
+    from appellate.experiments.layouts import make_comparison, plan
     from appellate.experiments.methods import read_methods
     from appellate.experiments.problems import load_own
-    from appellate.experiments.reproduction import write_comparison
-    from appellate.experiments.tables import make_comparison, plan
+    from appellate.paper.reproduction import write_comparison
 
     with user_errors():
         chosen = read_methods(methods)

@@ -18,7 +18,7 @@ from appellate.cli._terminal import INTERRUPTED, UserError, show_reports, user_e
 
 if TYPE_CHECKING:
     from appellate.deep.settings import Listener
-    from appellate.deep.sources import RunData
+    from appellate.experiments.networks.sources import RunData
 
 Record = dict[str, Any]
 SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Ignore its accuracy."
@@ -85,7 +85,10 @@ def configs(name: str | None) -> None:
 
     Configurations named independent are controls: two bases trained separately.
     """
-    from appellate.deep.configuration import configuration_names, read_configuration
+    from appellate.experiments.networks.configuration import (
+        configuration_names,
+        read_configuration,
+    )
 
     if name is None:
         for each in configuration_names():
@@ -174,10 +177,10 @@ def train(
     it also holds a folder tensorboard.
     """
     _check_extra()
-    from appellate.deep import runs
-    from appellate.deep.configuration import read_configuration
     from appellate.deep.processes import agreed, opened_group, rank
-    from appellate.deep.sources import resolve_source
+    from appellate.experiments.networks import runs
+    from appellate.experiments.networks.configuration import read_configuration
+    from appellate.experiments.networks.sources import resolve_source
 
     with user_errors():
         configuration = read_configuration(name)
@@ -219,8 +222,8 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
     The result is the same as that of an uninterrupted run.
     """
     _check_extra()
-    from appellate.deep import runs
     from appellate.deep.processes import opened_group
+    from appellate.experiments.networks import runs
 
     with user_errors():
         record = runs.read_run(folder)
@@ -244,7 +247,7 @@ def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
     It never comes from the best test epoch. The command does not need a GPU.
     """
     _check_extra()
-    from appellate.deep import runs
+    from appellate.experiments.networks import runs
 
     with user_errors():
         record = runs.evaluate(folder, home)
@@ -273,9 +276,9 @@ def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: boo
     difference.
     """
     _check_extra()
-    from appellate.deep import runs
-    from appellate.experiments.deep_reports import report_deep
+    from appellate.experiments.networks import runs
     from appellate.experiments.reports import to_csv, to_latex, to_markdown
+    from appellate.paper.deep_reports import report_deep
 
     writers = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
     endings = (*writers, ".json")
@@ -318,9 +321,9 @@ def table(folders: tuple[Path, ...], heads: bool, out: Path | None, as_json: boo
 
 def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bool) -> int:
     """Train in this process; the first one writes and tells."""
-    from appellate.deep import runs
     from appellate.deep.checkpoint import CHECKPOINT, LOG
     from appellate.deep.processes import rank
+    from appellate.experiments.networks import runs
     from appellate.tables import write_table
 
     if rank() > 0:

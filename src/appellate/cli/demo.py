@@ -61,7 +61,7 @@ def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -
         with progress(3) as shown:
             shown.step("writing the table and its images")
             from appellate.notes import NoteWarning
-            from appellate.rectification.case import Case
+            from appellate.rectification.preparation import Case
             from appellate.rectification.run import hear
 
             truth = _write(out, flip_probability, random_state)

@@ -55,7 +55,7 @@ def predict(
     """
     with user_errors():
         from appellate._files import check_writable
-        from appellate.rectification.newrows import label_rows, open_model, unused_columns
+        from appellate.rectification.prediction import label_rows, open_model, unused_columns
         from appellate.tables import check_ending, read_table, write_csv, write_table
         from appellate.tables.cells import name_some
         from appellate.tables.writing import free_names

@@ -101,7 +101,7 @@ def rectify(
     predict) and run.json (settings and scores).
     """
     with user_errors():
-        from appellate.rectification.case import Case
+        from appellate.rectification.preparation import Case
         from appellate.rectification.run import DECISIONS, FILES, check_folder, hear
         from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets

@@ -85,8 +85,8 @@ def reproduce(
     a run failed.
     """
     check_run_options(out, backend, scheduler)
-    from appellate.experiments.reproduction import file_names, request, write_reports
-    from appellate.experiments.tables import TABLES
+    from appellate.experiments.layouts import TABLES
+    from appellate.paper.reproduction import file_names, request, write_reports
 
     with user_errors():
         what = request(table, datasets, bases, range(seed, seed + splits))

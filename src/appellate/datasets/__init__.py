@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         make_crowd as make_crowd,
         make_long_tailed as make_long_tailed,
     )
-    from appellate.datasets.tables import load_partial_csv as load_partial_csv
+    from appellate.datasets.own import load_partial_csv as load_partial_csv
 
 _HOMES = {
     "crowd": "load_cifar10h load_cifar10n load_labelme load_music_genre "
@@ -60,7 +60,7 @@ _HOMES = {
     "realworld": "load_birdsong load_fgnet load_lost load_mirflickr "
     "load_msrcv2 load_soccer_player load_yahoo_news",
     "synthetic": "make_ambiguous_classification make_crowd make_long_tailed",
-    "tables": "load_partial_csv",
+    "own": "load_partial_csv",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 __all__ = sorted(_HOME_OF)

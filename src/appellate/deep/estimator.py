@@ -17,9 +17,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
-from appellate.base import COUNT, AppealClassifier, Model, ProbabilityModel, Result
-from appellate.confidence import normalize_entries
-from appellate.costs import candidate_costs
+from appellate.core.base import COUNT, AppealClassifier
+from appellate.core.results import Model, ProbabilityModel, Result
 from appellate.deep.data import ArrayInputs, Scaling, open_inputs
 from appellate.deep.methods import Committee, Method, Plan, seat, weights
 from appellate.deep.networks import NetworkFactory
@@ -40,10 +39,12 @@ from appellate.deep.settings import (
 )
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import predict
+from appellate.evidence.confidence import normalize_entries
+from appellate.evidence.costs import candidate_costs
 from appellate.numerics.entries import Values
 
 if TYPE_CHECKING:
-    from appellate.problem import Problem
+    from appellate.core.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +149,7 @@ Selection, default="last"
         Seed of all streams: networks, batches, augmentation. With the same seed the base of a
         coupled classifier starts from the same weights and sees the same batches as alone.
     cost : None, str, dict or (l, l) matrix, default=None
-        What a wrong label costs (`appellate.costs.cost_matrix`), such as ``"absolute"`` or
+        What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates as verdict and as appeal. None: the most likely one.
 
@@ -172,7 +173,7 @@ Selection, default="last"
     resemblance_ : float or None
         Whether the false labels look like the true ones, .5 if not and up to 1 if they do; None
         if `ambiguity` is not ``"auto"`` or too few rows are confident
-        (`appellate.ambiguity.resemblance`).
+        (`appellate.evidence.resemblance`).
     targets_ : {"label-first", "in-sample", "honest", "given"}
         Whose output the targets were made of, if any.
     criterion_ : dict

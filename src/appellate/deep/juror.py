@@ -1,6 +1,6 @@
 """The network that sits in a jury: `PRODENClassifier` on targets that stay as they are.
 
-`appellate.jurors` finds it by name, so that a jury without networks needs no torch.
+`appellate.methods.jury.members` finds it by name, so that a jury without networks needs no torch.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from torch import nn
 
 from appellate.deep.estimator import PRODENClassifier
 from appellate.deep.settings import Ambiguity, Network, Optimizer, Run
-from appellate.evidence import Evidence
-from appellate.jurors import Expert, Layers, Scores
+from appellate.evidence.likelihood import Evidence
+from appellate.methods.jury.members import Expert, Layers, Scores
 
 _ROWS = 128  # of a batch, about
 

@@ -107,7 +107,7 @@ def normalize_over(weights: Tensor, candidates: Tensor) -> Tensor:
 def blur(probabilities: Tensor, candidates: Tensor, temperature: float | None = -1.0) -> Tensor:
     """Soften probabilities within the candidates: ``rownorm(exp(e^k g) * y)``.
 
-    As `appellate.confidence.blur`; a temperature of None only normalises. Beyond k = 9.2 it
+    As `appellate.evidence.blur`; a temperature of None only normalises. Beyond k = 9.2 it
     stays as it is there, all but a choice of the largest: its gradient would overflow.
 
     Examples

@@ -7,7 +7,7 @@ caption, segments and an image's tags) contains that already, so the network's t
 
 *In-sample*, p is the network's own output in training and pi a moving average; it costs nothing.
 *Honest*, p comes from networks that did not see the row, in rounds over folds: where networks
-memorise their rows, and where tau has to be found from the sets (`appellate.evidence`).
+memorise their rows, and where tau has to be found from the sets (`appellate.evidence.likelihood`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from appellate.ambiguity import PROOF, TAUS, choose_tau, resemblance
 from appellate.deep.augment import make_augmentation
 from appellate.deep.checkpoint import RunFolder
 from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
@@ -34,14 +33,10 @@ from appellate.deep.processes import n_processes
 from appellate.deep.settings import Record, Settings
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import HeldOut, Trainer, predict
-from appellate.evidence import (
-    Evidence,
-    above_chance,
-    estep,
-    fit_temperature,
-    row_criterion,
-    soften,
-)
+from appellate.evidence.ambiguity import PROOF, TAUS, choose_tau, resemblance
+from appellate.evidence.held_out import above_chance, row_criterion
+from appellate.evidence.likelihood import Evidence, estep
+from appellate.evidence.scales import fit_temperature, soften
 from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import Values
 
@@ -64,7 +59,7 @@ class Reading:
     tau, temperature, criterion : float
         The chosen tau, the temperature at which its criterion is largest, and that criterion.
     resemblance : float or None
-        Whether the false labels look like the true ones (`appellate.ambiguity.resemblance`), by
+        Whether the false labels look like the true ones (`appellate.evidence.resemblance`), by
         the label-first networks; None if too few rows are confident, or if tau was given.
     """
 

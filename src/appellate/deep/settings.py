@@ -20,10 +20,10 @@ from sklearn.base import BaseEstimator, clone
 from torch import nn
 
 from appellate._compat import Interval, StrOptions
-from appellate.ambiguity import WORDS, read_ambiguity
-from appellate.base import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
+from appellate.core.base import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from appellate.deep.losses import PARTNER_OUTPUTS
 from appellate.deep.networks import NetworkFactory, Shape, make_network
+from appellate.evidence.ambiguity import WORDS, read_ambiguity
 
 Record = dict[str, Any]
 Listener = Callable[[Record], None]

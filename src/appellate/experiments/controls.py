@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.base import Result
-from appellate.bases.ridge import KernelClassifier
 from appellate.candidates import CandidateSets
+from appellate.core.problem import Kernel, Problem
+from appellate.core.results import Result
+from appellate.methods.partner import PartnerClassifier
+from appellate.methods.plcp import PLCPClassifier
+from appellate.methods.ridge import KernelClassifier
 from appellate.numerics.entries import Values
-from appellate.partner import PartnerClassifier
-from appellate.plcp import PLCPClassifier
-from appellate.problem import Kernel, Problem
 
 
 class RidgeControl(KernelClassifier):

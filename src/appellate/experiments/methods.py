@@ -47,9 +47,9 @@ SETTING = (
     "have no views."
 )
 _CLASSES = {
-    "jury": "appellate.jury:JuryClassifier",
-    "testimony": "appellate.testimony:TestimonyClassifier",
-    "partner": "appellate.partner:PartnerClassifier",
+    "jury": "appellate.methods.jury.classifier:JuryClassifier",
+    "testimony": "appellate.methods.testimony:TestimonyClassifier",
+    "partner": "appellate.methods.partner:PartnerClassifier",
     "ridge": "appellate.experiments.controls:RidgeControl",
 }
 
@@ -75,7 +75,7 @@ class Method:
     start : {"own", "graph"}
         Initial confidence of the base: its own, or that of the neighbour graph.
     trace : bool
-        Also record samples whose wrong verdict was corrected (`appellate.experiments.traces`).
+        Also record samples whose wrong verdict was corrected (`appellate.paper.traces`).
     """
 
     title: str = field(compare=False)
@@ -134,7 +134,7 @@ class Method:
         return deep.RivalClassifier(**given | {"loss": self.base} | dict(self.settings))
 
     def _build_base(self, seed: int) -> Any:
-        from appellate.bases import make_base
+        from appellate.methods import make_base
 
         base = make_base(str(self.base), **dict(self.base_settings))
         parameters = base.get_params() if hasattr(base, "get_params") else {}
@@ -144,7 +144,7 @@ class Method:
 
     def _build_coupled(self, seed: int) -> Any:
         from appellate.experiments.controls import CandidatePLCP
-        from appellate.plcp import PLCPClassifier
+        from appellate.methods.plcp import PLCPClassifier
 
         # The base brings its seed, so that its verdict is that of the base alone; its cost
         # governs both.
@@ -162,7 +162,7 @@ def _fix_kernels(model: Any, n_rows: int) -> None:
     """Represent kernels by the number of rows alone."""
     from sklearn.base import clone
 
-    from appellate.jury import JuryClassifier
+    from appellate.methods.jury.classifier import JuryClassifier
     from appellate.numerics.kernels import RadialKernel, read_kernel
     from appellate.numerics.memory import EXACT_ROWS, default_landmarks
 
@@ -189,7 +189,7 @@ def _fix_kernels(model: Any, n_rows: int) -> None:
 @cache
 def _foreign_code(base: str) -> str | None:
     """Hash of all modules of the package that a third party's base comes from."""
-    from appellate.bases import available_bases
+    from appellate.methods import available_bases
 
     package = available_bases().get(base, "appellate").partition(":")[0].partition(".")[0]
     return None if package == "appellate" else _code(package)
@@ -319,8 +319,8 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     ['jury', 'PL-KNN (n_neighbors=5)', 'PL-KNN (n_neighbors=5)-PLCP',
     'PL-KNN (n_neighbors=5)-PLCP(jury)']
     """
-    from appellate.bases import available_bases
     from appellate.datasets.home import resolve
+    from appellate.methods import available_bases
 
     parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
     known = ["jury", "testimony", *available_bases(), *DEEP]

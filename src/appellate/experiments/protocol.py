@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 from appellate.experiments.controls import graph_confidence, luck
 from appellate.experiments.methods import Method
 from appellate.experiments.problems import Problem
-from appellate.experiments.traces import representative_errors
 from appellate.metrics import approximated_accuracy, broken_ratio, correction_ratio, covering_rate
+from appellate.paper.traces import representative_errors
 
 SCHEMA = 1  # of the scores: raised when a score changes its meaning
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from appellate._text import install, neutralize
 from appellate.experiments.figures import draw_table
 from appellate.experiments.methods import SETTING
-from appellate.experiments.paper import IMPROVEMENT_RATIOS
 from appellate.experiments.results import Results, TableResult, finite
 from appellate.experiments.store import Row
 from appellate.metrics.paired import format_p
+from appellate.paper.printed import IMPROVEMENT_RATIOS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,14 +10,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.experiments.layouts import COLUMNS, Column, Line, Table
 from appellate.experiments.methods import Method, splits_of
-from appellate.experiments.paper import Figure, lookup
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import Run, within
 from appellate.experiments.runner import code_version
 from appellate.experiments.store import Row, Store
-from appellate.experiments.tables import COLUMNS, Column, Line, Table
 from appellate.metrics import PairedComparison, average_improvement_ratio, paired_comparison
+from appellate.paper.printed import Figure, lookup
 
 
 class Results:

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from appellate.candidates import check_length
 from appellate.candidates.names import factorize, label_vector, ordered
-from appellate.costs import cost_matrix, is_within
+from appellate.evidence.costs import cost_matrix, is_within
 from appellate.metrics import _reading as reading
 from appellate.metrics.paired import PairedComparison, paired_comparison, read_scores
 
@@ -176,7 +176,7 @@ def expected_cost(
     truth, predicted : array-like, shape (n,)
         Labels.
     cost : None, str, dict or (l, l) matrix
-        As the classifiers take it (`appellate.costs.cost_matrix`); None counts errors. Of a
+        As the classifiers take it (`appellate.evidence.cost_matrix`); None counts errors. Of a
         matrix the smallest entry is taken off, so that the best is 0.
     classes : sequence, default=None
         All classes, in order; by default the labels that occur, sorted.

@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appellate import metrics
-from appellate.ambiguity import TAUS
-from appellate.base import PartialLabelClassifier, ProbabilityModel, read_sets
 from appellate.candidates import CandidateSets, as_candidates, check_length
 from appellate.candidates.names import label_vector
-from appellate.evidence import Evidence, criterion, fit_temperature, soften
+from appellate.core.base import PartialLabelClassifier, read_sets
+from appellate.core.results import ProbabilityModel
+from appellate.evidence.ambiguity import TAUS
+from appellate.evidence.held_out import criterion
+from appellate.evidence.likelihood import Evidence
+from appellate.evidence.scales import fit_temperature, soften
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,18 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
 from appellate._compat import StrOptions
-from appellate.base import AppealClassifier, Model, Result, check_base
-from appellate.bases.ridge import KernelClassifier
 from appellate.candidates.names import object_array
-from appellate.costs import cost_matrix
+from appellate.core.base import AppealClassifier
+from appellate.core.foreign import check_base
+from appellate.core.problem import Kernel, Problem
+from appellate.core.results import Model, Result
+from appellate.evidence.costs import cost_matrix
+from appellate.methods.plcp import CoupledModel, PLCPClassifier
+from appellate.methods.ridge import KernelClassifier
 from appellate.model_selection.scorers import Scorer, get_scorer, get_scorer_names
 from appellate.model_selection.splits import make_folds
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, read_kernel
-from appellate.plcp import CoupledModel, PLCPClassifier
-from appellate.problem import Kernel, Problem
 
 _SHARED = ("smoothing", "max_rounds", "tol", "link", "head", "random_state")
 _LISTS = ("bandwidths", "regularizations", "collaborations", "blurs", "costs")

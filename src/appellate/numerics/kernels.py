@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 
 from appellate._compat import Interval, StrOptions
-from appellate._docs import share_docs
+from appellate._parameters import share_docs
 
 _BLOCK_ROWS = 512
 _TILE_ROWS = 64

@@ -7,7 +7,7 @@ model.
 
 from __future__ import annotations
 
-from appellate.rectification.newrows import predict
+from appellate.rectification.prediction import predict
 from appellate.rectification.run import Rectification, load, rectify
 
 __all__ = ["Rectification", "load", "predict", "rectify"]

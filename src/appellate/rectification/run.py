@@ -34,8 +34,7 @@ from appellate.rectification.acceptance import (
     rows_needed,
     steps,
 )
-from appellate.rectification.case import NOT_KEPT, Case, Step, nobody
-from appellate.rectification.hearing import (
+from appellate.rectification.fitting import (
     FIRST,
     SUGGESTED,
     Hearing,
@@ -47,7 +46,8 @@ from appellate.rectification.hearing import (
     take_decisions,
     with_time,
 )
-from appellate.rectification.newrows import NO_MODEL, label_rows, read_document
+from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
+from appellate.rectification.preparation import NOT_KEPT, Case, Step, nobody
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
 from appellate.tables.cells import as_number, is_text, printable
@@ -161,7 +161,7 @@ def rectify(
         Reviewed rows, which are certain, see `Rectification.decide`.
     cost : str, path, mapping or matrix, default=None
         What a near miss costs: ``"absolute"``, ``"within:3"``, ``"ordinal:3"``, ``"tree"``, or a
-        file with a table of costs, see `appellate.costs.cost_matrix`.
+        file with a table of costs, see `appellate.evidence.cost_matrix`.
     order : sequence of str, default=None
         All labels from first to last, if they are ordered and are not numbers. The jury uses the
         order if neighbouring labels look alike; a cost may need it.

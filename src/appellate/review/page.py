@@ -119,7 +119,8 @@ def page_data(
     expected_wrong : float, default=None
         How many labels calibrated confidences expect to be wrong, of all that are not excluded.
     found : sequence of str, default=None
-        Sentences about the candidate sets, such as those of `appellate.ambiguity.describe`.
+        Sentences about the candidate sets, such as those of
+        `appellate.evidence.ambiguity.describe`.
     warnings : sequence of str, default=()
         What the reader must know before anything else.
 

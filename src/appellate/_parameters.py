@@ -1,0 +1,79 @@
+"""Parts of docstrings that many classifiers share, written once: here.
+
+A line ``<name>`` of a class's docstring stands for the part of that name.
+
+<kernel>
+    kernel : {"rbf", "laplacian", "linear"} or a kernel object, default="rbf"
+        Gaussian or Laplacian, as wide as the mean distance of all pairs of training rows, or
+        linear. A `GaussianKernel` or `LaplacianKernel` sets another width, or Nystroem features
+        for many rows.
+
+<radial>
+    bandwidth : float, default=1.0
+        Width as a multiple of the mean distance of all pairs of training rows.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        The kernel matrix itself, n x n, or Nystroem features of some landmarks, whose cost
+        grows linearly with the rows. Auto decides from the number of rows and the free memory;
+        the logger ``"appellate"`` reports the choice and the memory that it takes.
+    n_landmarks : int or None, default=None
+        Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
+        many as fit into memory.
+    cache_dir : str, path or None, default=None
+        Folder for the Nystroem features; None keeps them in memory.
+    root : bool, default=False
+        Compare ``sign(x) sqrt(|x|)`` instead of the features x. It suits histograms and counts.
+
+<neighbors>
+    neighbors : object or None, default=None
+        How neighbours are searched: any object with ``fit(X)`` and ``kneighbors(X, k)``, or
+        one of scikit-learn's neighbour transformers; None: exactly. The logger
+        ``"appellate"`` tells its recall on a sample.
+
+<cost>
+    cost : None, str, dict or (l, l) matrix, default=None
+        What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
+        ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
+        training row among its candidates. None: the most likely one.
+
+<classes>
+    classes_ : ndarray, shape (l,)
+        Class names.
+    cost_ : ndarray, shape (l, l), or None
+        Cost of every predicted label (column) where another (row) is true.
+    candidates_ : ndarray of bool, shape (n, l)
+        Candidate sets of the training rows.
+    n_ties_ : int
+        Training rows whose label was not the only best candidate.
+
+<regression>
+    confidence_ : ndarray, shape (n, l)
+        Final confidence, rows on the simplex over the candidates.
+    training_output_ : ndarray, shape (n, l)
+        Output of the final regression on the training rows.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: the largest training output among its candidates.
+    n_iter_ : int
+        Turns taken.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TypeVar
+
+Documented = TypeVar("Documented", bound=type)
+
+_PARTS = dict(re.findall(r"^<(\w+)>\n((?:    .*\n)+)", __doc__ or "", flags=re.M))
+
+
+def share_docs(documented: Documented) -> Documented:
+    """Replace every line ``<name>`` of a class's docstring by the part of that name."""
+
+    def part(match: re.Match[str]) -> str:
+        text = textwrap.dedent(_PARTS[match[2]]).strip("\n")
+        return textwrap.indent(text, match[1])
+
+    if documented.__doc__:
+        documented.__doc__ = re.sub(r"^( *)<(\w+)>$", part, documented.__doc__, flags=re.M)
+    return documented

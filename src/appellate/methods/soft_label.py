@@ -1,0 +1,222 @@
+"""Any scikit-learn classifier as a base: trained on weighted candidate pairs."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from appellate._compat import Interval
+from appellate._parameters import share_docs
+from appellate.core.base import COUNT, RoutingClassifier
+from appellate.core.foreign import seeded
+from appellate.core.problem import Problem
+from appellate.core.results import ProbabilityModel, Result
+from appellate.evidence.confidence import normalize_entries
+from appellate.numerics.entries import Values, order_of_appearance
+
+_LARGEST_SEED = np.iinfo(np.int32).max
+_LEAST = 1e-6  # probability whose logarithm is taken
+
+
+@share_docs
+@dataclass(eq=False, repr=False)
+class SoftLabelClassifier(RoutingClassifier):
+    """Make a classifier that takes sample weights learn from candidate sets.
+
+    Row i is given to the classifier once for each candidate j, with label j and weight
+    P_ij; its predicted probabilities, kept to the candidates and normalised, are the next
+    confidence P:
+
+        P <- rownorm(Y * probabilities of the classifier fitted on the pairs (x_i, j; P_ij))
+
+    which are expectation-maximisation steps for a probabilistic classifier [1]_. The final
+    model is fitted on the pairs of the last confidence.
+
+    By default a row's probabilities come from a model that has not seen the row: each of
+    `n_folds` models is fitted on the pairs of all other folds. A flexible model (a forest,
+    boosted trees) otherwise returns the very weights that it was given, and nothing is ever
+    disambiguated. With `supervision`, the confidence starts there.
+
+    Cost: ``n_rounds * n_folds + 1`` fits of the classifier (``n_rounds + 1`` within the
+    sample) on the candidate pairs. Memory: one copy of the features of the pairs, n c q for c
+    candidates a row, and n x l.
+
+    Parameters
+    ----------
+    estimator : object
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight`` and that has
+        ``predict_proba``, such as `LogisticRegression`, `RandomForestClassifier`,
+        `HistGradientBoostingClassifier`, or those of LightGBM and XGBoost. A pipeline takes
+        no plain ``sample_weight``: put the other steps before this classifier.
+    n_rounds : int, default=3
+        Times that the confidence is estimated.
+    out_of_fold : bool, default=True
+        Whether a row's probabilities come from a model that has not seen it.
+    n_folds : int, default=5
+        Number of such models, at most one a row. All pairs of a row are in one fold.
+    random_state : int, RandomState instance or None, default=None
+        Makes the folds, and replaces the `random_state` of the classifier if it has one.
+    <cost>
+
+    Attributes
+    ----------
+    estimator_ : object
+        The classifier fitted on the final pairs; its labels are integers. A
+        `DummyClassifier` where only one label is left.
+    label_columns_ : ndarray of int
+        Label k of that classifier is the class ``classes_[label_columns_[k]]``.
+    <classes>
+    confidence_ : ndarray, shape (n, l)
+        Final confidence, rows on the simplex over the candidates.
+    training_output_ : ndarray, shape (n, l)
+        Probabilities of the training rows in the last round, out of fold by default; 0 for
+        labels that a model has not seen.
+    transduction_ : ndarray, shape (n,)
+        Label of every training row: the candidate of the largest confidence.
+    n_iter_ : int
+        Rounds run.
+
+    References
+    ----------
+    .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from appellate import SoftLabelClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> model = SoftLabelClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    >>> model.predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    estimator: Any
+    _: KW_ONLY
+    n_rounds: int = 3
+    out_of_fold: bool = True
+    n_folds: int = 5
+    random_state: Any = None
+    cost: Any = None
+
+    _parameter_constraints = {
+        "n_rounds": [COUNT],
+        "out_of_fold": ["boolean"],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        _check_estimator(self.estimator)
+        entries, rng = problem.entries, check_random_state(self.random_state)
+        everyone, n_folds = np.arange(problem.n_rows), min(self.n_folds, problem.n_rows)
+        splits = [(everyone, everyone)]  # rows that a model sees, and rows that it judges
+        if self.out_of_fold and n_folds > 1:
+            folds = KFold(n_folds, shuffle=True, random_state=rng.randint(_LARGEST_SEED))
+            splits = list(folds.split(everyone))
+        prototype = self.estimator
+        if self.random_state is not None:
+            prototype = seeded(prototype, rng.randint(_LARGEST_SEED))
+        initial = confidence = problem.uniform(start)
+        for _ in range(self.n_rounds):
+            output = np.empty(entries.shape, dtype=problem.dtype)
+            for seen, judged in splits:
+                model = _fit_pairs(prototype, problem, confidence, seen)
+                output[judged] = model.decision(problem.matrix[judged])
+            # Where no candidate has a chance, what was there stays.
+            confidence = normalize_entries(entries.gather(output), entries, confidence)
+
+        def make() -> SoftLabelModel:
+            final = _fit_pairs(prototype, problem, confidence, everyone)
+            return replace(final, training_output=output)
+
+        heard = entries.gather(output)
+        return Result(initial, confidence, heard, self.n_rounds, make, ranking=confidence)
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
+        fitted: Any = self._model
+        self.estimator_, self.label_columns_ = fitted.estimator, fitted.columns
+
+    def __sklearn_tags__(self) -> Any:
+        """Take the features that the classifier takes."""
+        tags, estimator = super().__sklearn_tags__(), self.estimator
+        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type):
+            theirs = get_tags(estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = theirs.sparse, theirs.allow_nan
+        return tags
+
+
+def _fit_pairs(
+    prototype: Any, problem: Problem, confidence: Values, seen: NDArray[np.intp]
+) -> SoftLabelModel:
+    """Fit a clone on the candidate pairs of the rows `seen`, weighted by the confidence.
+
+    Labels are numbered as they come up in the rows: a random classifier then sees the same
+    data whatever the classes are called.
+    """
+    entries, columns = problem.entries, order_of_appearance(problem.candidates)
+    if problem.sample_weight is not None:
+        confidence = confidence * problem.sample_weight[entries.rows]
+    codes = np.argsort(columns)[entries.labels]
+    order = np.lexsort((codes, entries.rows))
+    used = order[(np.isin(entries.rows, seen) & (confidence > 0))[order]]
+    labels, targets = np.unique(codes[used], return_inverse=True)
+    one_label = len(labels) == 1  # which many classifiers refuse
+    model = DummyClassifier(strategy="prior") if one_label else clone(prototype)
+    model.fit(problem.matrix[entries.rows[used]], targets, sample_weight=confidence[used])
+    return SoftLabelModel(None, model, columns[labels], entries.shape[1])
+
+
+@dataclass(frozen=True)
+class SoftLabelModel(ProbabilityModel):
+    """A fitted classifier and the columns, among all l, of the labels that it knows."""
+
+    estimator: Any
+    columns: NDArray[np.intp]
+    n_labels: int
+
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Predict probabilities of all labels, (m, l)."""
+        out = np.zeros((X.shape[0], self.n_labels), dtype=X.dtype)
+        out[:, self.columns] = self.estimator.predict_proba(X)
+        if not np.isfinite(out).all():
+            raise ValueError(
+                f"{type(self.estimator).__name__}.predict_proba returned NaN or infinity."
+            )
+        return out
+
+    def honest_scores(self) -> NDArray[Any]:
+        """Logarithms of the probabilities, out of fold by default."""
+        return np.log(np.maximum(np.asarray(self.training_output), _LEAST))
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Raise a TypeError that names what a classifier lacks to be trained on weighted pairs."""
+    lacking, way_out = None, ""
+    if isinstance(estimator, type):
+        lacking = f"an instance, not the class: {estimator.__name__}()"
+    elif not callable(getattr(estimator, "fit", None)):
+        lacking = "a fit method"
+    elif not has_fit_parameter(estimator, "sample_weight"):
+        lacking = "a parameter 'sample_weight' in its fit method"
+        if hasattr(estimator, "steps"):
+            way_out = (
+                " Put the other steps of the pipeline outside: "
+                "make_pipeline(scaler, SoftLabelClassifier(classifier))."
+            )
+    elif not hasattr(estimator, "predict_proba"):
+        lacking = "a predict_proba method"
+    if lacking is not None:
+        raise TypeError(
+            f"SoftLabelClassifier cannot train {estimator!r} on weighted candidate pairs: it "
+            f"needs {lacking}.{way_out}"
+        )

@@ -1,0 +1,210 @@
+"""From the names of tables to runs, and from runs to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from appellate._files import whole_folder
+from appellate.datasets.home import resolve
+from appellate.experiments.layouts import DECLARED, TABLES, Column, Table, make_table, plan
+from appellate.experiments.methods import BASES, Method, deep_missing
+from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems
+from appellate.experiments.protocol import Run
+from appellate.experiments.reports import Report, report_table, write_files, write_page
+from appellate.experiments.results import Results, fill
+from appellate.methods import available_bases
+from appellate.paper import studies
+from appellate.paper.curves import CURVE_METHODS, curve_problems, report_curves
+from appellate.paper.rivals import rank_sheet, report_rivals, rival_methods
+from appellate.paper.studies import DATASET
+
+ENDINGS = ("md", "csv", "tex", "png", "pdf")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What shall be reproduced.
+
+    Attributes
+    ----------
+    tables : tuple of str
+        Of `EXPERIMENTS`, those that the data sets at hand allow.
+    bases : tuple of str
+        Registered names; the ablation, the collaborative term and the studies have PL-AGGD
+        alone, as the paper.
+    problems : dict of str to Problem
+        Data sets that are there.
+    splits : tuple of int
+        Their seeds.
+    missing : dict of str to str
+        Data sets that are not there, and why.
+    left_out : tuple of str
+        Why data sets, tables and networks are left out.
+    """
+
+    tables: tuple[str, ...]
+    bases: tuple[str, ...]
+    problems: dict[str, Problem]
+    splits: tuple[int, ...]
+    missing: dict[str, str]
+    left_out: tuple[str, ...]
+
+    def runs(self) -> list[Run]:
+        """All runs of all tables, each once."""
+        found: dict[Run, None] = {}
+        for table, (name, problem) in product(self.tables, self.problems.items()):
+            methods = EXPERIMENTS[table].methods(self.bases, problem)
+            found |= dict.fromkeys(plan([name], methods, self.splits))
+        return list(found)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or study.
+
+    Attributes
+    ----------
+    methods : callable
+        What is run on a problem, for some bases.
+    report : callable
+        From results, bases and reasons for data sets that are not there to the report.
+    needs_lost : bool
+        Whether it cannot be made without Lost.
+    has_all : bool
+        Whether all data sets and bases that are known are the default, not the paper's; and
+        networks.
+    load : callable
+        From names of data sets to problems and reasons, as `load_problems`.
+    """
+
+    methods: Callable[[Sequence[str], Problem], Iterable[Method]]
+    report: Callable[[Results, Sequence[str], Mapping[str, str]], Report]
+    needs_lost: bool = False
+    has_all: bool = False
+    load: Callable[[list[str]], tuple[dict[str, Problem], dict[str, str]]] = load_problems
+
+
+def _of_paper(name: str) -> Experiment:
+    def report(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
+        return report_table(fill(make_table(name, bases), results), results, missing)
+
+    return Experiment(lambda bases, _: make_table(name, bases).methods(), report)
+
+
+EXPERIMENTS = {name: _of_paper(name) for name in DECLARED} | {
+    "sensitivity": Experiment(studies.sensitivity_methods, studies.report_sensitivity, True),
+    "trajectories": Experiment(studies.traced, studies.report_trajectories, True),
+    "authors": Experiment(
+        lambda bases, _: studies.authors_tables(bases)[0].methods(),
+        studies.report_authors,
+        needs_lost=True,
+        load=studies.load_with_raw_lost,
+    ),
+    "rivals": Experiment(rival_methods, report_rivals, has_all=True),
+    "curves": Experiment(
+        lambda *_: CURVE_METHODS, report_curves, load=lambda _: (curve_problems(), {})
+    ),
+}
+
+
+def request(
+    table: str, datasets: Iterable[str], bases: Iterable[str], splits: Iterable[int]
+) -> Reproduction:
+    """Understand names, separated by commas and however spelled, and load the data.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known, or no table can be made; it says what to do.
+    """
+
+    def choose(
+        given: Iterable[str], known: Iterable[str], usual: Iterable[str], what: str
+    ) -> list[str]:
+        names = [name.strip() for each in given for name in each.split(",")]
+        return list(dict.fromkeys(resolve(n, list(known), what) for n in names or usual))
+
+    name = resolve(table, [*EXPERIMENTS, "all"], "table")
+    tables = TABLES if name == "all" else (name,)
+    first, sets = EXPERIMENTS[tables[0]], [*DATASETS, *FURTHER]
+    known = choose(datasets, sets, sets if first.has_all else DATASETS, "data set")
+    usual = available_bases() if first.has_all else BASES
+    chosen = choose(bases, available_bases(), usual, "base classifier")
+    problems, missing = first.load(known)
+    lacking = [t for t in tables if EXPERIMENTS[t].needs_lost and DATASET not in problems]
+    if DATASET not in known and len(lacking) == len(tables):
+        raise ValueError(
+            f"{', '.join(tables)}: this needs {DATASETS[DATASET].title}. Choose it too: "
+            f"--datasets {','.join([*known, DATASET])}"
+        )
+    if not problems or len(lacking) == len(tables):
+        reasons = "\n".join(missing.values())
+        raise ValueError(f"none of the data sets that this needs is there.\n{reasons}")
+    why = f"it is made of Lost: {missing.get(DATASET, 'which is not among --datasets')}"
+    networks = [deep_missing()] if first.has_all and deep_missing() else []
+    left_out = (*missing.values(), *networks, *(f"{table}: {why}" for table in lacking))
+    there = tuple(table for table in tables if table not in lacking)
+    return Reproduction(there, tuple(chosen), problems, tuple(splits), missing, left_out)
+
+
+def file_names(tables: Iterable[str]) -> list[str]:
+    """Names of the files that are written of some tables, if there is something to draw."""
+    return [f"{table}.{ending}" for table in tables for ending in ENDINGS] + ["index.html"]
+
+
+def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[str, Report]:
+    """Write Markdown, CSV, LaTeX, figures and the page into a folder; return the reports.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib (extra ``plot``) or jinja2 (extra ``report``) is missing.
+    """
+    reports = {
+        table: EXPERIMENTS[table].report(results, what.bases, what.missing)
+        for table in what.tables
+    }
+    _write(
+        reports.values(),
+        folder,
+        what.tables,
+        title="PLCP: the paper's tables, reproduced",
+        lead="Every figure that the paper prints stands beside the one computed here, on "
+        f"{len(what.splits)} random 50/50 splits of each data set.",
+        missing=list(what.missing.values()),
+        rows=results.used(run.method for run in what.runs()),
+    )
+    return reports
+
+
+def write_comparison(
+    tables: Sequence[Table], problem: Problem, results: Results, folder: Path
+) -> list[Report]:
+    """Write the tables of `make_comparison` into a folder, as `write_reports` does."""
+    reports = []
+    for table in tables:
+        filled = fill(table, results, [Column(problem.title, problem.name)])
+        report = report_table(filled, results, {})
+        reports.append(replace(report, sheets=(*report.sheets, rank_sheet(table, results))))
+    _write(
+        reports,
+        folder,
+        ["comparison", "training-rows"],
+        title=tables[0].title,
+        lead=f"{len(problem.X)} samples, {problem.X.shape[1]} features, "
+        f"{problem.candidates.shape[1]} classes.",
+        rows=results.used(tables[0].methods()),
+    )
+    return reports
+
+
+def _write(reports: Collection[Report], folder: Path, tables: Iterable[str], **page: Any) -> None:
+    """Write all files of some reports and their page; files of these tables are replaced."""
+    with whole_folder(folder, owned=file_names(tables)) as stage:
+        for report in reports:
+            write_files(report, stage)
+        write_page(reports, stage, **page)
