@@ -10,7 +10,7 @@ import pytest
 
 from appellate.datasets.home import resolve
 from appellate.experiments.figures import draw_table
-from appellate.experiments.layouts import COLUMNS, TABLES, Column, Line, Table, make_table
+from appellate.experiments.layouts import Column, Line, Table
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.reports import (
     Report,
@@ -25,18 +25,19 @@ from appellate.experiments.reports import (
 )
 from appellate.experiments.results import Results, fill
 from appellate.experiments.store import Store
-from appellate.paper.printed import figures, lookup
+from appellate.paper.layouts import COLUMNS, TABLES, make_table
+from appellate.paper.printed import figures, lookup, published
 
 TABLE = Table(
     "small",
     "Small",
     "A caption.",
-    "test_accuracy",
     (
         Line("SURE", alone("sure"), "test"),
         Line("SURE-PLCP", coupled("sure"), "test", (coupled("sure"), alone("sure"))),
         Line("absent", alone("lalo"), "test"),
     ),
+    published("test_accuracy"),
 )
 
 
@@ -138,11 +139,11 @@ def test_the_page_escapes_everything(tmp_path):
 def test_every_printed_figure_has_its_line(name):
     table = make_table(name, list(BASES))
     lines = {line.paper or line.title for line in table.lines}
-    printed = {method for source, method, _ in figures() if source == table.source}
+    printed = {method for method, _ in table.published.figures}
     assert printed <= lines
     for line in table.lines:
         called = line.paper or line.title
-        found = [lookup(table.source, called, column.title) for column in COLUMNS]
+        found = [table.published.figures.get((called, column.title)) for column in COLUMNS]
         assert all(found) or not any(found)
 
 

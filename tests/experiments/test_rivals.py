@@ -17,19 +17,14 @@ from appellate.experiments import methods as registry
 from appellate.experiments.layouts import Column, make_comparison, plan
 from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, deep, read_methods
 from appellate.experiments.protocol import Run, execute, split_rows
+from appellate.experiments.ranks import critical_difference, mean_ranks, rank_sheet
 from appellate.experiments.reports import report_table
 from appellate.experiments.results import Results, fill
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
 from appellate.methods import available_bases
 from appellate.paper.curves import CURVES, curve_problems
-from appellate.paper.rivals import (
-    critical_difference,
-    mean_ranks,
-    rank_sheet,
-    report_rivals,
-    rival_methods,
-)
+from appellate.paper.rivals import report_rivals, rival_methods
 
 
 @pytest.fixture(scope="module")

@@ -74,8 +74,9 @@ class Method:
         default; of a network those that all have, and its own.
     start : {"own", "graph"}
         Initial confidence of the base: its own, or that of the neighbour graph.
-    trace : bool
-        Also record samples whose wrong verdict was corrected (`appellate.paper.traces`).
+    details : str or None
+        ``"module:function"`` that records more of a fit from the model, the true labels and the
+        numbers of the training rows, as plain data.
     """
 
     title: str = field(compare=False)
@@ -84,7 +85,7 @@ class Method:
     base_settings: Settings = ()
     settings: Settings = ()
     start: Literal["own", "graph"] = "own"
-    trace: bool = False
+    details: str | None = None
 
     def config(self) -> dict[str, Any]:
         """All that decides the result, as plain data."""

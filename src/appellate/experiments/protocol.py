@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from appellate.experiments.controls import graph_confidence, luck
 from appellate.experiments.methods import Method
 from appellate.experiments.problems import Problem
 from appellate.metrics import approximated_accuracy, broken_ratio, correction_ratio, covering_rate
-from appellate.paper.traces import representative_errors
 
 SCHEMA = 1  # of the scores: raised when a score changes its meaning
 
@@ -81,7 +81,7 @@ class Outcome:
         Shares in [0, 1]; a score that does not exist (such as the share of corrected samples
         where none was wrong) is left out. ``name@3`` allows ordered labels a difference of 3.
     details : dict or None
-        Examples, where the method is traced.
+        What the method's `details` recorded.
     fit_seconds, predict_seconds : float
         Processor times: other jobs beside the run do not count.
     memory : float or None
@@ -146,7 +146,7 @@ def _execute(run: Run, problem: Problem) -> Outcome:
         return Outcome(
             {within("transductive", t): luck(sets, labels, t, lowest=lowest) for t in tolerances}
         )
-    if method.trace:
+    if method.details:
         model.set_params(keep_confidences=True)
     start = time.process_time()
     y: Any = answers[train] if answers is not None and method.kind == "testimony" else candidates
@@ -170,8 +170,8 @@ def _execute(run: Run, problem: Problem) -> Outcome:
     details = None
     if truth is not None and problem.truth is not None:
         scores |= _true_scores(run, problem, problem.truth, model, X, predicted)
-        if method.trace:
-            details = representative_errors(model, truth, train)
+        if method.details:
+            details = resolve_name(method.details)(model, truth, train)
     kept = {name: value for name, value in scores.items() if value == value}
     return Outcome(kept, details, fitted - start, done - fitted, peak_memory())
 

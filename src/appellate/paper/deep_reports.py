@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.experiments.layouts import Figure
 from appellate.experiments.networks.configuration import (
     all_settings,
     make_classifier,
@@ -23,7 +24,7 @@ from appellate.experiments.reports import MARKS, Report, Sheet, p_value
 from appellate.experiments.results import finite, mean_spread
 from appellate.metrics import PairedComparison, paired_comparison
 from appellate.metrics.paired import FEWEST
-from appellate.paper.printed import Figure, lookup
+from appellate.paper.printed import lookup
 
 Record = dict[str, Any]
 

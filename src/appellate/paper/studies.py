@@ -11,7 +11,7 @@ import numpy as np
 
 from appellate.experiments import problems
 from appellate.experiments.figures import OURS, place_legend
-from appellate.experiments.layouts import COLUMNS, Column, Table, make_table
+from appellate.experiments.layouts import Column, Table
 from appellate.experiments.methods import Method, alone, coupled
 from appellate.experiments.problems import Problem
 from appellate.experiments.protocol import split_rows
@@ -29,8 +29,9 @@ from appellate.experiments.reports import (
 from appellate.experiments.results import Results, fill, finite, mean_spread
 from appellate.metrics import paired_comparison
 from appellate.paper.authors import AUTHORS, corrected_shares, stopping_round
+from appellate.paper.layouts import COLUMNS, make_table
 from appellate.paper.printed import REPRESENTATIVE_ERRORS
-from appellate.paper.traces import KINDS
+from appellate.paper.traces import KINDS, RECORD
 from appellate.plotting import INK, MUTED, dress, new_figure, plot_trajectories
 
 if TYPE_CHECKING:
@@ -99,10 +100,10 @@ def sensitivity_methods(_: object, problem: Problem) -> list[Method]:
 def trace_methods() -> dict[str, Method]:
     """Traced methods by the name of their line: three bases, two also with a graph start."""
     bases = {"aggd": "PL-AGGD", "sure": "SURE", "lalo": "LALO"}
-    own = {t: Method(f"{t}-PLCP, traced", "plcp", b, trace=True) for b, t in bases.items()}
+    own = {t: Method(f"{t}-PLCP, traced", "plcp", b, details=RECORD) for b, t in bases.items()}
     for base in ("sure", "lalo"):
         title = f"{bases[base]}-PLCP, graph start, traced"
-        graph = Method(title, "plcp", base, start="graph", trace=True)
+        graph = Method(title, "plcp", base, start="graph", details=RECORD)
         own[f"{bases[base]}, graph start"] = graph
     return own
 
