@@ -84,7 +84,9 @@ def fixed(labels: Labels, *, n_false: int = 1) -> Plan:
 
 def cooccurring(labels: Labels, *, epsilon: float = 0.5, partners: Any = None) -> Plan:
     """One false label for every row: the partner of the true one, or any other."""
-    partner, truth, l = _partners(partners, labels.names), labels.truth, len(labels.names)
+    partner = _partners(partners, labels.names)
+    truth = labels.truth
+    l = len(labels.names)
     if l == 2 and epsilon < 1:
         raise ValueError(
             f"epsilon={epsilon:g} cannot be had with two classes: there is no label but the "
@@ -170,7 +172,9 @@ def set_first(
     Distractors are labels of no row of the bag, frequent ones likelier, and as many more as a
     set of `fewest` needs.
     """
-    truth, n, l = labels.truth, len(labels.truth), len(labels.names)
+    truth = labels.truth
+    n = len(labels.truth)
+    l = len(labels.names)
     n_distractors = check_integer("n_distractors", n_distractors, 0, l - 1)
     if bags is not None:
         if len(bags) != n:

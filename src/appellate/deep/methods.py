@@ -297,7 +297,9 @@ class Coupled(Method):
 
     def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
         super().__init__()
-        self.base, self.partner, self.settings = base, partner, settings
+        self.base = base
+        self.partner = partner
+        self.settings = settings
 
     @property
     def confidence(self) -> Tensor:  # type: ignore[override]

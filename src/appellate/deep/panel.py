@@ -333,8 +333,13 @@ class Panel:
         before : Method or None
             Whose weights to start from, if they fit.
         """
-        run, selection, streams = self.settings.run, self.settings.selection, Streams(seed)
-        device, listener, held_out, folder = run.find_device(), run.listener, None, None
+        run = self.settings.run
+        selection = self.settings.selection
+        streams = Streams(seed)
+        device = run.find_device()
+        listener = run.listener
+        held_out = None
+        folder = None
         n, share = len(self.candidates), selection.fraction
         if share and not 1 <= share * n <= n - 1:
             raise ValueError(

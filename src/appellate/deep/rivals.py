@@ -157,7 +157,10 @@ class SoLar(Proden):
     frequency: Tensor
     queue: Tensor
     filled: Tensor
-    sharpness, rate, n_turns, n_kept = 3.0, 0.01, 50, 2048
+    sharpness = 3.0
+    rate = 0.01
+    n_turns = 50
+    n_kept = 2048
 
     def __init__(self, network: nn.Module, confidence: Tensor) -> None:
         super().__init__(network, confidence)

@@ -228,7 +228,9 @@ class Trainer:
         if self.held_out is not None:
             heads = predict(self.method, self.inputs, self.scaling, self.held_out.rows)
             record |= self.held_out.judge(heads, self.epoch + 1, self.method)
-        self.sums, self.epoch, self.batch = {}, self.epoch + 1, 0
+        self.sums = {}
+        self.epoch = self.epoch + 1
+        self.batch = 0
         now = time.perf_counter()
         seconds, self._since = now - self._since, now
         record["seconds"] = seconds

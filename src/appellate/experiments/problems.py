@@ -163,7 +163,9 @@ def load_problem(name: str) -> Problem:
         data = getattr(datasets, f"load_{known.source or name}")(download_if_missing=False)
         if known.hidden is not None:  # the same pictures and sets for every split
             rows = np.random.default_rng(0).choice(len(data.X), _FASHION_ROWS, replace=False)
-            X, truth, options = data.X[rows] / 255.0, data.y_true[rows], dict(known.hidden)
+            X = data.X[rows] / 255.0
+            truth = data.y_true[rows]
+            options = dict(known.hidden)
             if options["strategy"] == "instance_dependent":
                 options["X"] = X
             options |= {"classes": list(range(10)), "random_state": 0}

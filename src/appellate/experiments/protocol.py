@@ -141,7 +141,9 @@ def _execute(run: Run, problem: Problem) -> Outcome:
     if model is None:
         if truth is None or not (known := truth >= 0).any():
             return Outcome()
-        sets, labels, lowest = candidates[known], truth[known], method.kind == "lowest"
+        sets = candidates[known]
+        labels = truth[known]
+        lowest = method.kind == "lowest"
         tolerances = (0, *problem.tolerances)
         return Outcome(
             {within("transductive", t): luck(sets, labels, t, lowest=lowest) for t in tolerances}

@@ -429,7 +429,9 @@ def _overview(records: list[Record]) -> Sheet:
 def _differences(records: list[Record]) -> Sheet:
     rows = []
     for each in records:
-        n, low, printed = len(each["seeds"]), each["difference_low"], each["paper_difference"]
+        n = len(each["seeds"])
+        low = each["difference_low"]
+        printed = each["paper_difference"]
         effect, points = each["effect_size"], f"{each['difference']:+.2f} "
         rows.append(
             (
@@ -510,7 +512,9 @@ def _notes(lines: list[DeepLine], pairs: list[DeepPair]) -> Iterable[str]:
                 "settings, so nothing to compare it with."
             )
     for each in pairs:
-        line, other, n = each.line, each.other, len(each.seeds)
+        line = each.line
+        other = each.other
+        n = len(each.seeds)
         name = f"{_name(line)} against {other.title}"
         if each.unlike:
             yield f"{name}: {_seeds(each.unlike)} not paired, the candidate sets are not the same."

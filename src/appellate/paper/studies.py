@@ -111,7 +111,9 @@ def trace_methods() -> dict[str, Method]:
 def report_sensitivity(results: Results, *_: object) -> Report:
     """Report the four curves over lambda, alpha, gamma and k on Lost."""
     reference = results.scores(DATASET, coupled(BASE), "test")
-    sheets, records, stacked = [], [], []
+    sheets = []
+    records = []
+    stacked = []
     for curve in CURVES:
         rows = []
         for value in curve.values:
@@ -156,7 +158,9 @@ def traced(_: object, problem: Problem) -> list[Method]:
 
 def report_trajectories(results: Results, *_: object) -> Report:
     """Report the errors that appeals correct: false labels that start high, or rise."""
-    examples, counts, records = [], [], []
+    examples = []
+    counts = []
+    records = []
     for title, method in trace_methods().items():
         rows = {split: results.row(DATASET, method, split) for split in results.splits}
         found = {s: row.details for s, row in rows.items() if row is not None and row.details}
@@ -321,7 +325,9 @@ def _stopping_sheet(results: Results) -> Sheet:
     """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
     rows, splits = [], results.splits
     for name, method in product((DATASET, _RAW.dataset), (coupled(BASE), AUTHORS)):
-        problem, shares, stops = results.problems[name], [], []
+        problem = results.problems[name]
+        shares = []
+        stops = []
         for split in splits:
             train, _ = split_rows(len(problem.X), split)
             model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)

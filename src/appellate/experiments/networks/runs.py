@@ -42,7 +42,9 @@ from appellate.io import load_model, save_model
 from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
 FORMAT, FORMAT_VERSION = "appellate-deep-run", 2
-RECORD, MODEL, DOCKET = "run.json", "model", "docket.csv"
+RECORD = "run.json"
+MODEL = "model"
+DOCKET = "docket.csv"
 _LARGEST = 64 << 20  # bytes of a record or a log
 _NUMBER = (int, float)
 _SCORES: Record = {"rows": int, "accuracy": {"*": _NUMBER}}
@@ -183,7 +185,9 @@ def make_record(
 def make_model(record: Record, **run: Any) -> DeepClassifier:
     """Make the classifier of a run; the rest are parameters of its `Run`."""
     run = {"device": record["device"], **run}
-    method, settings, seed = record["method"], record["settings"], record["seed"]
+    method = record["method"]
+    settings = record["settings"]
+    seed = record["seed"]
     return configurations.make_classifier(method, settings, random_state=seed, **run)
 
 

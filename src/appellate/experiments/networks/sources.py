@@ -111,7 +111,9 @@ def _load_images(source: str, home: Path | None) -> RunData:
     labelled = getattr(datasets, f"load_{name}")
     train: Any = (datasets.load_cifar10n if source == "cifar10n" else labelled)(data_home=home)
     test = labelled(subset="test", data_home=home)
-    rows, sets, names = train.images, train.get("candidates"), train.class_names
+    rows = train.images
+    sets = train.get("candidates")
+    names = train.class_names
     return RunData(rows, sets, names, train.y_true, test.images, test.y_true)
 
 
