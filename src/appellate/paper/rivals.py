@@ -54,7 +54,7 @@ def report_rivals(results: Results, bases: Sequence[str], *_: object) -> Report:
     runs = [(n, m) for n, problem in problems.items() for m in rival_methods(bases, problem)]
     seconds = _seconds(results, runs)
     sheets = []
-    records = []
+    records: list[dict[str, Any]] = []
     notes = []
     for score, title in (("test", "Test accuracy"), ("transductive", "Transductive accuracy")):
         found: Scores = {}
