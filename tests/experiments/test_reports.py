@@ -10,7 +10,7 @@ import pytest
 
 from appellate.datasets.home import resolve
 from appellate.experiments.figures import draw_table
-from appellate.experiments.layouts import Column, Line, Table
+from appellate.experiments.layouts import Column, Line, ResultTable
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.reports import (
     Report,
@@ -21,14 +21,14 @@ from appellate.experiments.reports import (
     to_csv,
     to_latex,
     to_markdown,
-    write_page,
+    write_index,
 )
 from appellate.experiments.results import Results, fill
 from appellate.experiments.store import Store
 from appellate.paper.layouts import COLUMNS, TABLES, make_table
 from appellate.paper.printed import figures, lookup, published
 
-TABLE = Table(
+TABLE = ResultTable(
     "small",
     "Small",
     "A caption.",
@@ -126,7 +126,7 @@ def test_the_page_escapes_everything(tmp_path):
     bad = "<script>alert('&')</script>"
     sheet = Sheet(bad, (bad,), ((bad,),))
     reports = [Report(bad, bad, bad, (sheet, sheet), (), (bad,))]
-    write_page(reports, tmp_path, title=bad, lead=bad, missing=[bad])
+    write_index(reports, tmp_path, title=bad, lead=bad, missing=[bad])
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "<script" not in page
     reader = Reader()

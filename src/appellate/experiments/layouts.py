@@ -20,8 +20,8 @@ from appellate.experiments.methods import (
     splits_of,
     with_jury,
 )
-from appellate.experiments.problems import Problem
-from appellate.experiments.protocol import Run
+from appellate.experiments.problems import Dataset
+from appellate.experiments.protocol import Trial
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table of results.
 
     Attributes
@@ -133,11 +133,11 @@ class Table:
         return list(dict.fromkeys(found))
 
 
-def plan(datasets: Iterable[str], methods: Iterable[Method], splits: Iterable[int]) -> list[Run]:
+def plan(datasets: Iterable[str], methods: Iterable[Method], splits: Iterable[int]) -> list[Trial]:
     """List the runs of some methods: B and B-PLCP on the same splits with the same seeds."""
     methods, splits = list(methods), list(splits)
     return [
-        Run(d, m, split, seed=split)
+        Trial(d, m, split, seed=split)
         for d in datasets
         for split in splits
         for m in methods
@@ -168,7 +168,7 @@ def control_lines(score: str, *methods: Method, against: Method | None = None) -
     return [Line(f"control: {method.title}", method, score, pair) for method, pair in pairs]
 
 
-def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
+def make_comparison(problem: Dataset, methods: Sequence[Method]) -> list[ResultTable]:
     """Declare what is compared on a user's data: test rows, and training rows if there is truth.
 
     Parameters
@@ -204,7 +204,7 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     marks = MARKS_MEAN.format(first="B-PLCP", second="B")
     title = f"Comparison on {problem.title}"
     caption = f"{measure}, mean and standard deviation over splits. {marks}"
-    tables = [Table("comparison", title, caption, tuple(lines))]
+    tables = [ResultTable("comparison", title, caption, tuple(lines))]
     if problem.truth is None:
         return tables
     lines = []
@@ -220,4 +220,4 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
         "standard deviation over splits; then the share of wrong verdicts whose appeal is right, "
         f"and of right verdicts whose appeal is wrong. {marks}"
     )
-    return [*tables, Table("training-rows", "Training rows", caption, tuple(lines))]
+    return [*tables, ResultTable("training-rows", "Training rows", caption, tuple(lines))]

@@ -16,14 +16,14 @@ from threadpoolctl import threadpool_limits
 
 from appellate.experiments.controls import graph_confidence, luck
 from appellate.experiments.methods import Method
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
 from appellate.metrics import approximated_accuracy, broken_ratio, correction_ratio, covering_rate
 
 SCHEMA = 1  # of the scores: raised when a score changes its meaning
 
 
 @dataclass(frozen=True)
-class Run:
+class Trial:
     """One cell of an experiment.
 
     Attributes
@@ -111,7 +111,7 @@ def split_rows(n: int, split: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
-def execute(run: Run, problem: Problem) -> Outcome:
+def execute(run: Trial, problem: Dataset) -> Outcome:
     """Train on half of the rows, test on the other, on one thread; never raise.
 
     An exception of the method becomes the `error` of the outcome, so that one impossible
@@ -126,7 +126,7 @@ def execute(run: Run, problem: Problem) -> Outcome:
         return Outcome(error=f"{type(error).__name__}: {error}")
 
 
-def _execute(run: Run, problem: Problem) -> Outcome:
+def _execute(run: Trial, problem: Dataset) -> Outcome:
     method, answers = run.method, problem.answers
     train, test = split_rows(len(problem.X), run.split)
     candidates = problem.candidates[train]
@@ -179,8 +179,8 @@ def _execute(run: Run, problem: Problem) -> Outcome:
 
 
 def _true_scores(
-    run: Run,
-    problem: Problem,
+    run: Trial,
+    problem: Dataset,
     truth: NDArray[np.intp],
     model: Any,
     X: NDArray[Any],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.stats import rankdata, studentized_range
 
-from appellate.experiments.layouts import Table
+from appellate.experiments.layouts import ResultTable
 from appellate.experiments.reports import Sheet
 from appellate.experiments.results import Results
 
@@ -49,7 +49,7 @@ def rank_note(n_methods: int, n_blocks: int, blocks: str) -> str:
     )
 
 
-def rank_sheet(table: Table, results: Results) -> Sheet:
+def rank_sheet(table: ResultTable, results: Results) -> Sheet:
     """Rank the methods of a comparison over the splits of its one data set.
 
     The test takes splits for independent, which they are not: it finds too many differences.

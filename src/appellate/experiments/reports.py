@@ -250,7 +250,7 @@ def write_files(report: Report, folder: Path) -> None:
         report.figure.savefig(stem.with_suffix(".png"), dpi=150)
 
 
-def write_page(
+def write_index(
     reports: Collection[Report],
     folder: Path,
     *,

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.experiments.layouts import Column, Figure, Line, Table
+from appellate.experiments.layouts import Column, Figure, Line, ResultTable
 from appellate.experiments.methods import Method, splits_of
-from appellate.experiments.problems import Problem
-from appellate.experiments.protocol import Run, within
+from appellate.experiments.problems import Dataset
+from appellate.experiments.protocol import Trial, within
 from appellate.experiments.runner import code_version
 from appellate.experiments.store import Row, Store
 from appellate.metrics import PairedComparison, average_improvement_ratio, paired_comparison
@@ -32,7 +32,7 @@ class Results:
     """
 
     def __init__(
-        self, store: Store, problems: Mapping[str, Problem], splits: Sequence[int]
+        self, store: Store, problems: Mapping[str, Dataset], splits: Sequence[int]
     ) -> None:
         self.problems = dict(problems)
         self.splits = list(splits)
@@ -42,7 +42,7 @@ class Results:
 
     def row(self, dataset: str, method: Method, split: int) -> Row | None:
         """Return the row of a run, or None."""
-        key = Run(dataset, method, split, split).key(self._prints[dataset], self._version)
+        key = Trial(dataset, method, split, split).key(self._prints[dataset], self._version)
         return self._rows.get(key)
 
     def scores(self, dataset: str, method: Method, score: str) -> NDArray[np.float64] | None:
@@ -104,7 +104,7 @@ class TableResult:
         ``cells[line, column]``.
     """
 
-    table: Table
+    table: ResultTable
     columns: tuple[Column, ...]
     cells: dict[tuple[Line, Column], Cell]
 
@@ -130,7 +130,7 @@ class TableResult:
         return average_improvement_ratio(*zip(*pairs, strict=True))
 
 
-def fill(table: Table, results: Results, columns: Sequence[Column]) -> TableResult:
+def fill(table: ResultTable, results: Results, columns: Sequence[Column]) -> TableResult:
     """Compute the cells of a table from the stored runs."""
     there = tuple(column for column in columns if column.dataset in results.problems)
     named = {line.method: line.paper or line.title for line in reversed(table.lines)}

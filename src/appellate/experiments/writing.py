@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from appellate._files import whole_folder
-from appellate.experiments.layouts import Column, Table
-from appellate.experiments.problems import Problem
+from appellate.experiments.layouts import Column, ResultTable
+from appellate.experiments.problems import Dataset
 from appellate.experiments.ranks import rank_sheet
-from appellate.experiments.reports import Report, report_table, write_files, write_page
+from appellate.experiments.reports import Report, report_table, write_files, write_index
 from appellate.experiments.results import Results, fill
 
 ENDINGS = ("md", "csv", "tex", "png", "pdf")
@@ -23,7 +23,7 @@ def file_names(tables: Iterable[str]) -> list[str]:
 
 
 def write_comparison(
-    tables: Sequence[Table], problem: Problem, results: Results, folder: Path
+    tables: Sequence[ResultTable], problem: Dataset, results: Results, folder: Path
 ) -> list[Report]:
     """Write the tables of `make_comparison` into a folder."""
     reports = []
@@ -50,4 +50,4 @@ def write_folder(
     with whole_folder(folder, owned=file_names(tables)) as stage:
         for report in reports:
             write_files(report, stage)
-        write_page(reports, stage, **page)
+        write_index(reports, stage, **page)

@@ -103,7 +103,7 @@ class DeepRun:
     smoke: bool = False
 
 
-def read_run(folder: str, record: Record) -> DeepRun | None:
+def read_deep_run(folder: str, record: Record) -> DeepRun | None:
     """Take from the record of a finished run what a table needs; None without test labels.
 
     Raises
@@ -399,7 +399,7 @@ def report_deep(
     """
     runs, told = [], [f"Left out: {reason}." for reason in left_out]
     for folder, record in records.items():
-        run = read_run(folder, record)
+        run = read_deep_run(folder, record)
         if run is None:
             told.append(f"Left out: '{folder}' has no test rows with labels.")
         else:

@@ -10,7 +10,7 @@ from appellate.experiments.layouts import (
     MARKS_MEAN,
     Column,
     Line,
-    Table,
+    ResultTable,
     control_lines,
     coupling_lines,
 )
@@ -33,10 +33,10 @@ COLUMNS = (
 )
 
 
-def make_table(name: str, bases: Sequence[str]) -> Table:
+def make_table(name: str, bases: Sequence[str]) -> ResultTable:
     """Declare one of the five tables for some of the bases."""
     title, caption, source, lines = DECLARED[name]
-    return Table(name, title, caption, tuple(lines(bases)), published(source))
+    return ResultTable(name, title, caption, tuple(lines(bases)), published(source))
 
 
 def _transductive(bases: Sequence[str]) -> list[Line]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from appellate.datasets.home import resolve
 from appellate.experiments.layouts import plan
 from appellate.experiments.methods import BASES, Method, deep_missing
-from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems
-from appellate.experiments.protocol import Run
+from appellate.experiments.problems import DATASETS, FURTHER, Dataset, load_problems
+from appellate.experiments.protocol import Trial
 from appellate.experiments.reports import Report, report_table
 from appellate.experiments.results import Results, fill
 from appellate.experiments.writing import write_folder
@@ -46,14 +46,14 @@ class Reproduction:
 
     tables: tuple[str, ...]
     bases: tuple[str, ...]
-    problems: dict[str, Problem]
+    problems: dict[str, Dataset]
     splits: tuple[int, ...]
     missing: dict[str, str]
     left_out: tuple[str, ...]
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[Trial]:
         """All runs of all tables, each once."""
-        found: dict[Run, None] = {}
+        found: dict[Trial, None] = {}
         for table, (name, problem) in product(self.tables, self.problems.items()):
             methods = EXPERIMENTS[table].methods(self.bases, problem)
             found |= dict.fromkeys(plan([name], methods, self.splits))
@@ -79,11 +79,11 @@ class Experiment:
         From names of data sets to problems and reasons, as `load_problems`.
     """
 
-    methods: Callable[[Sequence[str], Problem], Iterable[Method]]
+    methods: Callable[[Sequence[str], Dataset], Iterable[Method]]
     report: Callable[[Results, Sequence[str], Mapping[str, str]], Report]
     needs_lost: bool = False
     has_all: bool = False
-    load: Callable[[list[str]], tuple[dict[str, Problem], dict[str, str]]] = load_problems
+    load: Callable[[list[str]], tuple[dict[str, Dataset], dict[str, str]]] = load_problems
 
 
 def _of_paper(name: str) -> Experiment:

@@ -24,7 +24,7 @@ from appellate.experiments.methods import (
     deep_rivals,
     with_jury,
 )
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
 from appellate.experiments.ranks import mean_ranks, rank_note
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
 from appellate.experiments.results import Results, mean_spread
@@ -34,7 +34,7 @@ Scores = dict[str, dict[str, NDArray[np.float64]]]  # by method, then by data se
 Seconds = dict[tuple[str, str], float]  # by method and data set
 
 
-def rival_methods(bases: Iterable[str], problem: Problem) -> list[Method]:
+def rival_methods(bases: Iterable[str], problem: Dataset) -> list[Method]:
     """All that can be run on a problem: controls, jury, bases alone and coupled, networks."""
     heard = [TESTIMONY, MAJORITY] if problem.answers is not None else []
     kinds = (alone, coupled, with_jury)
@@ -95,7 +95,7 @@ def _seconds(results: Results, runs: Iterable[tuple[str, Method]]) -> Seconds:
 
 
 def _ranking(
-    title: str, found: Scores, problems: Mapping[str, Problem], seconds: Seconds
+    title: str, found: Scores, problems: Mapping[str, Dataset], seconds: Seconds
 ) -> tuple[Sheet, str]:
     """Return one line per method, the best mean rank first, and a note on the ranks."""
     datasets = [name for name in problems if any(name in each for each in found.values())]

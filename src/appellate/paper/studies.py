@@ -11,9 +11,9 @@ import numpy as np
 
 from appellate.experiments import problems
 from appellate.experiments.figures import OURS, place_legend
-from appellate.experiments.layouts import Column, Table
+from appellate.experiments.layouts import Column, ResultTable
 from appellate.experiments.methods import Method, alone, coupled
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
 from appellate.experiments.protocol import split_rows
 from appellate.experiments.reports import (
     FIXED,
@@ -89,7 +89,7 @@ CURVES = (
 )
 
 
-def sensitivity_methods(_: object, problem: Problem) -> list[Method]:
+def sensitivity_methods(_: object, problem: Dataset) -> list[Method]:
     """All methods of the four curves, and the base alone."""
     if problem.name != DATASET:
         return []
@@ -151,7 +151,7 @@ def report_sensitivity(results: Results, *_: object) -> Report:
     return Report(*texts, all_sheets, tuple(records), tuple(notes), drawn)
 
 
-def traced(_: object, problem: Problem) -> list[Method]:
+def traced(_: object, problem: Dataset) -> list[Method]:
     """All traced methods."""
     return list(trace_methods().values()) if problem.name == DATASET else []
 
@@ -290,7 +290,7 @@ _RAW = Column(problems.RAW["lost_raw"].title, "lost_raw", paper="Lost")
 _ROUNDS = 10  # in which the paper's rule is looked for
 
 
-def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]:
+def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
     """Load data sets as `load_problems`, and Lost also as it stands, where it is there."""
     found, missing = problems.load_problems(names)
     if DATASET in found:
@@ -298,7 +298,7 @@ def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Problem], dict[str, 
     return found, missing
 
 
-def authors_tables(bases: Sequence[str]) -> list[Table]:
+def authors_tables(bases: Sequence[str]) -> list[ResultTable]:
     """Declare test and transductive accuracy, the authors' reading below PL-AGGD-PLCP."""
     pair, tables = (AUTHORS, alone("aggd")), []
     for name in ("test-accuracy", "transductive"):
