@@ -168,7 +168,7 @@ def test_settings_and_code_of_a_network_are_in_its_key():
 
 
 PROBE = """
-from appellate.experiments.methods import Method, deep
+from appellate.experiments.methods import Method, network
 from appellate.experiments.protocol import Run, execute
 from tests.experiments.small import make_problem
 
@@ -178,7 +178,7 @@ class Probe(Method):
         print(torch.get_num_threads())
         return super().build(seed, n_rows)
 
-method = Probe("probe", "deep", "cc", deep("cc").base_settings, (("n_epochs", 1),))
+method = Probe("probe", "deep", "cc", network("cc").base_settings, (("n_epochs", 1),))
 print(execute(Run("small", method, 0, 0), make_problem()).error)
 """
 
