@@ -169,7 +169,7 @@ def test_settings_and_code_of_a_network_are_in_its_key():
 
 PROBE = """
 from appellate.experiments.methods import Method, network
-from appellate.experiments.protocol import Run, execute
+from appellate.experiments.protocol import Trial, execute
 from tests.experiments.small import make_problem
 
 class Probe(Method):
@@ -179,7 +179,7 @@ class Probe(Method):
         return super().build(seed, n_rows)
 
 method = Probe("probe", "deep", "cc", network("cc").base_settings, (("n_epochs", 1),))
-print(execute(Run("small", method, 0, 0), make_problem()).error)
+print(execute(Trial("small", method, 0, 0), make_problem()).error)
 """
 
 
