@@ -15,39 +15,26 @@ from sklearn.preprocessing import StandardScaler
 
 import appellate
 from appellate import (
-    AGGDClassifier,
-    CLPLClassifier,
-    IPALClassifier,
     JuryClassifier,
-    LALOClassifier,
     PartnerClassifier,
-    PLCLClassifier,
     PLCPClassifier,
-    PLECOCClassifier,
     PLKNNClassifier,
-    PLSVMClassifier,
     SoftLabelClassifier,
     SUREClassifier,
     TestimonyClassifier,
     model_selection,
 )
+from appellate.core.foreign import seeded
 from appellate.io import load_model, save_model
+from appellate.methods import make_base, registry
 from appellate.model_selection import PLCPClassifierCV, get_scorer
 from appellate.testing import make_clusters
 
 BASES = [
-    AGGDClassifier(),
-    CLPLClassifier(),
-    IPALClassifier(),
+    *(seeded(make_base(base.name), 0) for base in registry.BASES),
     JuryClassifier("kernel", random_state=0),
-    LALOClassifier(),
     PartnerClassifier(),
-    PLCLClassifier(),
-    PLECOCClassifier(random_state=0),
-    PLKNNClassifier(),
-    PLSVMClassifier(random_state=0),
     SoftLabelClassifier(GaussianNB(), random_state=0),
-    SUREClassifier(),
 ]
 COUPLED = [PLCPClassifier(base) for base in BASES if not isinstance(base, PartnerClassifier)]
 ESTIMATORS = [
