@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from appellate._compat import Interval, StrOptions, fit_context
+from appellate._parameters import stated_constraints
 from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
 from appellate.candidates.containers import row_index
 from appellate.core.problem import Kernel, Problem
@@ -100,8 +101,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def __init_subclass__(cls, **options: Any) -> None:
         """Add the constraints of the classes above to those that a class states."""
         super().__init_subclass__(**options)
-        stated = (vars(each).get("_parameter_constraints", {}) for each in reversed(cls.__mro__))
-        cls._parameter_constraints = {name: c for each in stated for name, c in each.items()}
+        cls._parameter_constraints = stated_constraints(cls)
 
     # -- what a method implements -------------------------------------------------------
 

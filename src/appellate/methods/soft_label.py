@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from appellate._compat import Interval
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import COUNT, RoutingClassifier
 from appellate.core.foreign import seeded
 from appellate.core.problem import Problem
@@ -102,17 +102,11 @@ class SoftLabelClassifier(RoutingClassifier):
 
     estimator: Any
     _: KW_ONLY
-    n_rounds: int = 3
-    out_of_fold: bool = True
-    n_folds: int = 5
+    n_rounds: int = allow(3, COUNT)
+    out_of_fold: bool = allow(True, "boolean")
+    n_folds: int = allow(5, Interval(Integral, 2, None, closed="left"))
     random_state: Any = None
     cost: Any = None
-
-    _parameter_constraints = {
-        "n_rounds": [COUNT],
-        "out_of_fold": ["boolean"],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-    }
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         _check_estimator(self.estimator)

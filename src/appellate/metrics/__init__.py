@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from appellate.candidates import check_length
@@ -17,6 +16,7 @@ from appellate.candidates.names import factorize, label_vector, ordered
 from appellate.evidence.costs import cost_matrix, is_within
 from appellate.metrics import _reading as reading
 from appellate.metrics.paired import PairedComparison, paired_comparison, read_scores
+from appellate.numerics.search import minimize_over_log
 
 __all__ = [
     "PairedComparison",
@@ -483,5 +483,5 @@ def candidate_likelihood(
         return -float(np.mean(np.clip(logs, _LEAST, 0)))
 
     low, high = _LOG_TEMPERATURES
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.02})
-    return -min(float(found.fun), loss(low), loss(high))
+    found = minimize_over_log(loss, (low, high), precision=0.02)
+    return -min(found.loss, loss(low), loss(high))
