@@ -27,7 +27,6 @@ from appellate import (
 from appellate.core.foreign import seeded
 from appellate.io import load_model, save_model
 from appellate.methods import make_base, registry
-from appellate.model_selection import PLCPClassifierCV, get_scorer
 from appellate.testing import make_clusters
 
 BASES = [
@@ -42,8 +41,6 @@ ESTIMATORS = [
     *COUPLED,
     PLCPClassifier(PLCPClassifier(SUREClassifier())),
     PLCPClassifier(SUREClassifier(), head="base", keep_confidences=True),
-    PLCPClassifierCV(SUREClassifier(), bandwidths=[1.0]),
-    PLCPClassifierCV(SUREClassifier(), scoring=get_scorer("covering_rate"), cv=2),
     JuryClassifier(
         [RandomForestRegressor(5), SoftLabelClassifier(GaussianNB()), SUREClassifier()],
         random_state=0,

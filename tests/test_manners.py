@@ -34,7 +34,6 @@ from appellate import (
 )
 from appellate.core.base import PartialLabelClassifier
 from appellate.core.foreign import check_base
-from appellate.model_selection import PLCPClassifierCV
 from appellate.testing import make_clusters
 
 LEAVES_ONE_OUT = [
@@ -46,9 +45,6 @@ LEAVES_ONE_OUT = [
     PLCPClassifier(SUREClassifier()),
     PLCPClassifier(PLKNNClassifier()),
     PLCPClassifier(SUREClassifier(), head="mean"),
-    PLCPClassifierCV(
-        SUREClassifier(), bandwidths=[1.0], regularizations=[0.05], collaborations=[2.0]
-    ),
 ]
 OTHERS = [
     JuryClassifier("kernel", random_state=0),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from numbers import Real
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -178,12 +177,6 @@ class Problem:
             if not before:
                 self._forget("distances")
 
-    def with_cost(self, cost: NDArray[np.float64] | None) -> Self:
-        """Return this problem, all that was computed included, under another cost."""
-        other = copy.copy(self)
-        other.cost = cost
-        return other
-
     # -- regressions --------------------------------------------------------------------
 
     @_once
@@ -293,7 +286,7 @@ class Problem:
 
     def _forget(self, *kinds: str) -> None:
         for key in [key for key in self._made if key[0] in kinds]:
-            del self._made[key]  # in place: `with_cost` shares it
+            del self._made[key]
 
     def _blocks(self) -> Blocks:
         return self.X if isinstance(self.X, Blocks) else ArrayBlocks(self.X)
