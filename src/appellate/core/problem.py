@@ -82,11 +82,6 @@ class Problem:
     features : mapping, default=None
         Number and names of the features, as scikit-learn's fitted attributes.
 
-    Attributes
-    ----------
-    sample_weight : ndarray, shape (n,), or None
-        Weights of the rows, for the methods that take them.
-
     Examples
     --------
     >>> import numpy as np
@@ -114,7 +109,6 @@ class Problem:
         self.entries = CandidateEntries(sets.matrix)
         self.n_rows = len(sets.matrix)
         self.cost, self.backend = cost, backend
-        self.sample_weight: NDArray[Any] | None = None
         self.features = dict(features or {})
         self.keeps_distances = False  # for many widths, one after another
         self._kernels = kernels
@@ -151,7 +145,7 @@ class Problem:
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem of some rows, its kernels represented as in this one.
 
-        It has neither cost nor weights of its rows.
+        It has no cost.
         """
         X, features = self.matrix[rows], {"n_features_in_": self.matrix.shape[1]}  # no names
         part = Problem(X, self.sets[rows], kernels=self._kernels, features=features)
