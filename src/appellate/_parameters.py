@@ -32,7 +32,7 @@ for a class. Parts of docstrings that many classifiers share are written once, h
         ``"appellate"`` tells its recall on a sample.
 
 <cost>
-    cost : None, str, dict or (l, l) matrix, default=None
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates. None: the most likely one.

@@ -66,7 +66,7 @@ Examples:
     "--cost",
     metavar="COST",
     help="Cost of a wrong label, for ordered or related labels: absolute, within:3, ordinal:3, "
-    "tree, or a FILE.csv with a cost table (default: every wrong label costs the same).",
+    "or a FILE.csv with a cost table (default: every wrong label costs the same).",
 )
 @click.option(
     "--order",

@@ -79,7 +79,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     _parameter_constraints: dict[str, list[Any]] = {
         "collaboration": [NOT_NEGATIVE],
         "confidence_weight": [POSITIVE],
-        "cost": [None, str, dict, "array-like"],
+        "cost": [None, str, "array-like"],
         "estimator": [object],
         "feature_weight": [POSITIVE],
         "kernel": KERNEL_CONSTRAINT,

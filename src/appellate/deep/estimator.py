@@ -147,7 +147,7 @@ Selection, default="last"
     random_state : int, RandomState instance or None, default=None
         Seed of all streams: networks, batches, augmentation. With the same seed the base of a
         coupled classifier starts from the same weights and sees the same batches as alone.
-    cost : None, str, dict or (l, l) matrix, default=None
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates as verdict and as appeal. None: the most likely one.

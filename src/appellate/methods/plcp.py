@@ -154,7 +154,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
     random_state : int, RandomState instance or None, default=None
         Seed of the base, where that is random and has none of its own: an integer as it is,
         so that the verdict is what the base alone finds with it.
-    cost : None, str, dict or (l, l) matrix, default=None
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates as verdict and as appeal. None: the most likely one.

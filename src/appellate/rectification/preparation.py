@@ -347,7 +347,7 @@ def _read_order(order: Any, names: list[str]) -> list[str]:
 def _read_cost(cost: Any, order: Any, names: list[str]) -> Any:
     """Return what the classifiers take as `cost`, checked.
 
-    A file holds a table of costs, or of labels and their paths in a tree.
+    A file holds a table of costs.
     """
     if order is None and is_ordered(cost) and as_numbers(names) is None:
         raise ValueError(
@@ -363,23 +363,19 @@ def _read_cost(cost: Any, order: Any, names: list[str]) -> Any:
 
 
 def _read_costs(table: Table, names: list[str]) -> Any:
-    """Read a table of costs, or of labels and their paths in a tree."""
+    """Read a table of costs."""
     first, *others = table.names
     rows = {text: i for i, text in enumerate(table.texts(first).to_pylist())}
-    missing = [name for name in names if len(others) > 1 and name not in others]
+    missing = [name for name in names if name not in others]
     lacking = [name for name in names if name not in rows]
     if lacking or missing:
         kind = "row" if lacking else "column"
         raise TableError(
             f"cost: {table.source} has no {kind} for the label "
             f"{name_some((lacking or missing)[:1])}. A table of costs has the true labels in its "
-            "first column and one column for every predicted label; a table of paths has two "
-            "columns."
+            "first column and one column for every predicted label."
         )
     places = [rows[name] for name in names]
-    if len(others) == 1:
-        paths = table.texts(others[0]).to_pylist()
-        return {name: paths[i] or "" for name, i in zip(names, places, strict=True)}
     columns = []
     for name in names:
         values = table.numbers(name)
