@@ -27,6 +27,7 @@ from unittest.mock import patch
 
 import numpy as np
 from _common import make_parser, replace_measured, table
+from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 from threadpoolctl import threadpool_limits
 
 from appellate import (
@@ -44,12 +45,7 @@ from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
 from appellate.methods.ridge import KernelClassifier
-from appellate.metrics import (
-    mean_absolute_error,
-    paired_comparison,
-    quadratic_weighted_kappa,
-    tolerance_accuracy,
-)
+from appellate.metrics import paired_comparison, tolerance_accuracy
 from appellate.model_selection import CandidateStratifiedKFold, get_scorer
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.simplex import project_entries
@@ -70,13 +66,14 @@ JURIES = [
 
 
 def measure(truth, labels):
-    """All scores of ordered labels."""
+    """All scores of ordered labels, which are whole numbers."""
+    every = np.arange(min(*truth, *labels), max(*truth, *labels) + 1)
     return [
         tolerance_accuracy(truth, labels, 0),
         tolerance_accuracy(truth, labels, 3),
         tolerance_accuracy(truth, labels, 5),
         mean_absolute_error(truth, labels),
-        quadratic_weighted_kappa(truth, labels),
+        cohen_kappa_score(truth, labels, weights="quadratic", labels=every),
     ]
 
 

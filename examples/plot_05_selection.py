@@ -14,11 +14,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
 
-from appellate import SUREClassifier
+from appellate import GaussianKernel, PLCPClassifier, SUREClassifier
 from appellate._palette import BOTH
 from appellate.datasets import make_partial_labels
-from appellate.model_selection import PLCPClassifierCV
+from appellate.model_selection import CandidateStratifiedKFold, get_scorer
 
 images, labels = load_digits(return_X_y=True)
 X, truth = images[:300] / 16, labels[:300]
@@ -31,12 +32,17 @@ candidates = make_partial_labels(
 # One search for every score. A scorer may be any callable, so the last one notes the accuracy on
 # the test rows: this is the oracle, and only the picture uses it.
 
-grid = {
-    "bandwidths": (0.3, 1.0, 2.0),
-    "regularizations": (0.01, 0.05, 0.5),
-    "collaborations": (0.5, 2.0),
-    "blurs": (-1.0,),
-}
+# Base and partner share the kernel and the ridge.
+model = PLCPClassifier(SUREClassifier(kernel=GaussianKernel()))
+grid = [
+    {
+        "estimator__kernel__bandwidth": [0.3, 1.0, 2.0],
+        "estimator__regularization": [ridge],
+        "regularization": [ridge],
+        "collaboration": [0.5, 2.0],
+    }
+    for ridge in (0.01, 0.05, 0.5)
+]
 
 
 def oracle(model, X, y):
@@ -45,7 +51,9 @@ def oracle(model, X, y):
 
 
 searches = {
-    scoring: PLCPClassifierCV(SUREClassifier(), scoring=scoring, cv=3, **grid).fit(X, candidates)
+    scoring: GridSearchCV(
+        model, grid, scoring=get_scorer(scoring), cv=CandidateStratifiedKFold(3)
+    ).fit(X, candidates)
     for scoring in ("candidate_likelihood", "covering_rate", "evidence", oracle)
 }
 true = searches.pop(oracle).cv_results_["mean_test_score"]

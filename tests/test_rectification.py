@@ -294,9 +294,9 @@ def test_methods_bases_and_settings(plain):
     assert classifier.max_rounds == 2
     assert classifier.kernel.bandwidth == 2.0
     assert "expected_wrong" not in run.scores, "its confidence is not calibrated"
-    with pytest.warns(NoteWarning, match="was chosen as base without the truth"):
+    with pytest.warns(NoteWarning, match="was chosen as base without the true labels"):
         chosen = appellate.rectify(table, candidates="maybe", base="auto")
-    assert "was chosen as base without the truth" in " ".join(chosen.settings["notes"])
+    assert "was chosen as base without the true labels" in " ".join(chosen.settings["notes"])
     light = appellate.rectify(table, candidates="maybe", method="jury", max_rounds=1)
     assert light.model[-1].max_rounds == 1
     for wrong, message in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 from pathlib import Path
@@ -15,6 +16,18 @@ from appellate._text import install
 from appellate.cli._terminal import UserError, user_errors
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def hang(word: str, text: str, indent: int) -> str:
+    """Lay out an entry of a list in a help text: a word, and what follows at an indent.
+
+    Examples
+    --------
+    >>> print(hang("base", "knn, sure", 10))
+      base    knn, sure
+    """
+    start = f"  {word}".ljust(indent)
+    return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=" " * indent)
 
 
 def _setting(text: str) -> tuple[str, Any]:

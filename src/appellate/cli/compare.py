@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from appellate.cli._options import STORE, check_run_options, run_options, table_options
+from appellate.cli._options import STORE, check_run_options, hang, run_options, table_options
 from appellate.cli._terminal import (
     UserError,
     compute_runs,
@@ -16,8 +16,12 @@ from appellate.cli._terminal import (
     show_reports,
     user_errors,
 )
+from appellate.deep.registry import TITLES as NETWORKS
+from appellate.methods.registry import TITLES as BASES
 
-_EPILOG = """\b
+_BASES = f"{', '.join(BASES)}, or a base classifier of an installed plugin"
+_NETWORKS = f"{', '.join(NETWORKS)}; networks need torch and run on at most five splits"
+_EPILOG = f"""\b
 Examples:
   appellate compare my.csv --truth label
   appellate compare crowd.parquet --annotators 'w*' --methods jury,knn
@@ -28,11 +32,8 @@ Examples:
 Methods:
   jury        the default of rectify
   testimony   for tables with annotators
-  base        knn, svm, sure, lalo, aggd, plcl, ipal, clpl, ecoc, or a base
-              classifier of an installed plugin
-  network     proden, pico, rc, cc, lws, cavl, mse, exp, abs-mae, abs-gce,
-              pop, cr-dpll, solar, records; networks need torch and run on at
-              most five splits
+{hang("base", _BASES, 14)}
+{hang("network", _NETWORKS, 14)}
 
 Settings follow a colon, for example proden:ambiguity=auto.
 """

@@ -19,6 +19,7 @@ from appellate.cli._options import (
     typed_options,
 )
 from appellate.cli._terminal import UserError, progress, say, user_errors
+from appellate.methods.registry import TITLES as BASES
 
 if TYPE_CHECKING:
     from appellate.tables.roles import Readings
@@ -53,8 +54,8 @@ Examples:
 @click.option(
     "--base",
     metavar="NAME",
-    help="Base classifier of plcp: aggd, sure, knn, svm, lalo, plcl, ipal, clpl, ecoc; auto "
-    "chooses one (default: aggd; sure for many rows).",
+    help=f"Base classifier of plcp: {', '.join(BASES)}; auto chooses one (default: aggd; sure for "
+    "many rows).",
 )
 @click.option(
     "--decisions",
@@ -65,7 +66,7 @@ Examples:
     "--cost",
     metavar="COST",
     help="Cost of a wrong label, for ordered or related labels: absolute, within:3, ordinal:3, "
-    "tree, or a FILE.csv with a cost table (default: every wrong label costs the same).",
+    "or a FILE.csv with a cost table (default: every wrong label costs the same).",
 )
 @click.option(
     "--order",

@@ -13,15 +13,14 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import Interval, StrOptions, fit_context
+from appellate._parameters import stated_constraints
 from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
 from appellate.candidates.containers import row_index
 from appellate.core.problem import Kernel, Problem
@@ -80,7 +79,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     _parameter_constraints: dict[str, list[Any]] = {
         "collaboration": [NOT_NEGATIVE],
         "confidence_weight": [POSITIVE],
-        "cost": [None, str, dict, "array-like"],
+        "cost": [None, str, "array-like"],
         "estimator": [object],
         "feature_weight": [POSITIVE],
         "kernel": KERNEL_CONSTRAINT,
@@ -100,8 +99,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def __init_subclass__(cls, **options: Any) -> None:
         """Add the constraints of the classes above to those that a class states."""
         super().__init_subclass__(**options)
-        stated = (vars(each).get("_parameter_constraints", {}) for each in reversed(cls.__mro__))
-        cls._parameter_constraints = {name: c for each in stated for name, c in each.items()}
+        cls._parameter_constraints = stated_constraints(cls)
 
     # -- what a method implements -------------------------------------------------------
 
@@ -450,66 +448,6 @@ class AppealClassifier(PartialLabelClassifier):
     def _rounds(self) -> list[NDArray[Any]] | None:
         """Confidence after each round, if the model kept it."""
         return None
-
-
-class RoutingClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
-    """Base class of the classifiers around another, `estimator`, which weights of rows go to."""
-
-    estimator: Any
-
-    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, *, supervision: ArrayLike | None = None, **params: Any) -> Self:
-        """Fit to training rows and their candidate sets.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, q)
-            Features, as the classifier inside takes them.
-        y : array-like
-            Candidate sets, see `PartialLabelClassifier.fit`.
-        supervision : array-like, shape (n, l), default=None
-            Confidence to start from.
-        **params
-            ``sample_weight``, shape (n,): weights of the rows for the classifier inside, if its
-            ``fit`` takes them. With scikit-learn's metadata routing it is passed on if that
-            classifier requests it.
-
-        Returns
-        -------
-        self
-        """
-        if params and get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **params).estimator.fit
-        weights = params.pop("sample_weight", None)
-        if params:
-            raise TypeError(
-                f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
-            )
-        problem, start = self._open(X, y, supervision)
-        if weights is not None:
-            inside, n = self.estimator, problem.n_rows
-            while isinstance(inside, RoutingClassifier):
-                inside = inside.estimator
-            if not has_fit_parameter(inside, "sample_weight"):
-                raise TypeError(
-                    f"{type(inside).__name__} takes no sample_weight. Fit without weights, or "
-                    "take a base that has them, such as SoftLabelClassifier."
-                )
-            weights = np.asarray(weights, dtype=np.float64)
-            if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
-                raise ValueError(
-                    f"sample_weight must be {n} finite numbers, none negative, one a row; got "
-                    f"shape {weights.shape}."
-                )
-            problem.sample_weight = weights
-        self._keep(problem, self._solve(problem, start))
-        return self
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say that the weights of rows go to the classifier inside."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
 
 
 def _warn_of_orders(X: Any, y: Any) -> None:

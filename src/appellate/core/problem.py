@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from numbers import Real
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -83,11 +82,6 @@ class Problem:
     features : mapping, default=None
         Number and names of the features, as scikit-learn's fitted attributes.
 
-    Attributes
-    ----------
-    sample_weight : ndarray, shape (n,), or None
-        Weights of the rows, for the methods that take them.
-
     Examples
     --------
     >>> import numpy as np
@@ -115,7 +109,6 @@ class Problem:
         self.entries = CandidateEntries(sets.matrix)
         self.n_rows = len(sets.matrix)
         self.cost, self.backend = cost, backend
-        self.sample_weight: NDArray[Any] | None = None
         self.features = dict(features or {})
         self.keeps_distances = False  # for many widths, one after another
         self._kernels = kernels
@@ -152,7 +145,7 @@ class Problem:
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem of some rows, its kernels represented as in this one.
 
-        It has neither cost nor weights of its rows.
+        It has no cost.
         """
         X, features = self.matrix[rows], {"n_features_in_": self.matrix.shape[1]}  # no names
         part = Problem(X, self.sets[rows], kernels=self._kernels, features=features)
@@ -177,12 +170,6 @@ class Problem:
             self.keeps_distances = before
             if not before:
                 self._forget("distances")
-
-    def with_cost(self, cost: NDArray[np.float64] | None) -> Self:
-        """Return this problem, all that was computed included, under another cost."""
-        other = copy.copy(self)
-        other.cost = cost
-        return other
 
     # -- regressions --------------------------------------------------------------------
 
@@ -293,7 +280,7 @@ class Problem:
 
     def _forget(self, *kinds: str) -> None:
         for key in [key for key in self._made if key[0] in kinds]:
-            del self._made[key]  # in place: `with_cost` shares it
+            del self._made[key]
 
     def _blocks(self) -> Blocks:
         return self.X if isinstance(self.X, Blocks) else ArrayBlocks(self.X)

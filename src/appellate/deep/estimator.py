@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, Field, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -17,6 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
+from appellate._parameters import allow
 from appellate.core.base import COUNT, AppealClassifier
 from appellate.core.results import Model, ProbabilityModel, Result
 from appellate.deep.data import ArrayInputs, InputScaling, open_inputs
@@ -34,8 +35,6 @@ from appellate.deep.settings import (
     Run,
     Selection,
     Settings,
-    allow,
-    constraints,
 )
 from appellate.deep.streams import Streams, isolated
 from appellate.deep.trainer import predict_rows
@@ -148,7 +147,7 @@ Selection, default="last"
     random_state : int, RandomState instance or None, default=None
         Seed of all streams: networks, batches, augmentation. With the same seed the base of a
         coupled classifier starts from the same weights and sees the same batches as alone.
-    cost : None, str, dict or (l, l) matrix, default=None
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates as verdict and as appeal. None: the most likely one.
@@ -221,9 +220,7 @@ Selection, default="last"
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Add what parameters of its own may be, and the parts of the docstring that all share."""
-        own = {k: v.metadata["values"] for k, v in vars(cls).items() if isinstance(v, Field)}
-        cls._parameter_constraints = own
+        """Add the parts of the docstring that all share."""
         super().__init_subclass__(**more)
         shared = inspect.cleandoc(DeepClassifier.__doc__ or "").split("\n----------\n")
         told = {"parameters": shared[1].removesuffix("\n\nAttributes"), "attributes": shared[2]}
@@ -375,9 +372,6 @@ Selection, default="last"
                 f"rows of shape {self.input_shape_}."
             )
         return inputs
-
-
-DeepClassifier._parameter_constraints |= constraints(DeepClassifier)
 
 
 class PRODENClassifier(DeepClassifier):

@@ -10,16 +10,17 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.base import BaseEstimator, clone
 from torch import nn
 
-from appellate._compat import Interval, StrOptions
+from appellate._compat import Interval
+from appellate._parameters import allow, stated_constraints
 from appellate.core.base import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from appellate.deep.losses import PARTNER_OUTPUTS
 from appellate.deep.networks import NetworkFactory, Shape, make_network
@@ -32,27 +33,18 @@ Listener = Callable[[Record], None]
 SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
 
-def allow(default: Any, *values: Any) -> Any:
-    """Describe a parameter once: its default, and what it may be, as scikit-learn checks it.
-
-    A set holds words.
-    """
-    allowed = [StrOptions(each) if isinstance(each, set) else each for each in values]
-    return field(default=default, metadata={"values": allowed})
-
-
 PARTNERS = {"non-candidate", "candidate", "independent"}
-
-
-def constraints(settings: Any) -> dict[str, list[Any]]:
-    """Collect what the parameters may be."""
-    return {each.name: each.metadata["values"] for each in fields(settings) if each.metadata}
 
 
 class Settings(BaseEstimator):  # type: ignore[misc]
     """Base class: settings that can be given by one word, their first field."""
 
-    _parameter_constraints = property(constraints)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take the constraints that the class states by `allow`."""
+        super().__init_subclass__(**options)
+        cls._parameter_constraints = stated_constraints(cls)
 
     @classmethod
     def of(cls, value: Any) -> Self:

@@ -13,6 +13,8 @@ from pkgutil import resolve_name
 from typing import Any, Literal, TypeVar
 
 from appellate._text import install
+from appellate.deep.registry import TITLES as DEEP
+from appellate.methods.registry import TITLES
 
 Luck = Literal["random", "lowest", "majority"]
 Whole = Literal["jury", "testimony", "partner", "ridge"]
@@ -20,22 +22,8 @@ Kind = Literal["base", "plcp", "deep"] | Whole | Luck
 Item = TypeVar("Item")
 Settings = tuple[tuple[str, Any], ...]
 
-# The paper's names of its six bases, in the order of its tables.
-BASES = {
-    "plcl": "PL-CL",
-    "aggd": "PL-AGGD",
-    "sure": "SURE",
-    "lalo": "LALO",
-    "svm": "PL-SVM",
-    "knn": "PL-KNN",
-}
-#: Networks by their names for ``--methods``.
-DEEP = {
-    **{"proden": "PRODEN", "pico": "PiCO", "rc": "RC", "cc": "CC", "lws": "LWS", "cavl": "CAVL"},
-    **{"mse": "MSE", "exp": "EXP", "abs-mae": "ABS-MAE", "abs-gce": "ABS-GCE", "pop": "POP"},
-    **{"cr-dpll": "CR-DPLL", "solar": "SoLar", "records": "RECORDS"},
-}
-_TITLES = BASES | DEEP | {"ipal": "IPAL", "clpl": "CLPL", "ecoc": "PL-ECOC"}
+# The paper's six bases, in the order of its tables.
+BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
 
 #: Splits that a network has at most: the first of those that are asked for.
 DEEP_SPLITS = 5
@@ -361,7 +349,7 @@ def _value(text: str) -> Any:
 
 def _title(base: str, settings: dict[str, Any]) -> str:
     said = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return _TITLES.get(base, base) + (f" ({said})" if said else "")
+    return (TITLES | DEEP).get(base, base) + (f" ({said})" if said else "")
 
 
 def _settings(settings: dict[str, Any]) -> Settings:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 
@@ -20,7 +20,6 @@ from appellate.core.base import (
     SHARE,
     AppealClassifier,
     PartialLabelClassifier,
-    RoutingClassifier,
 )
 from appellate.core.foreign import Foreign, check_base
 from appellate.core.problem import Kernel, Problem
@@ -81,7 +80,7 @@ class Exchange(NamedTuple):
 
 @share_docs
 @dataclass(eq=False, repr=False)
-class PLCPClassifier(RoutingClassifier, AppealClassifier):
+class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc]
     """Partial-label learning with a classifier as partner (PLCP).
 
     Any base classifier is coupled with a partner that learns which labels a sample does
@@ -155,7 +154,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the base, where that is random and has none of its own: an integer as it is,
         so that the verdict is what the base alone finds with it.
-    cost : None, str, dict or (l, l) matrix, default=None
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates as verdict and as appeal. None: the most likely one.
@@ -242,15 +241,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Run the rounds and keep their records."""
         entries = problem.entries
-        if problem.sample_weight is not None:
-            weights = problem.sample_weight[entries.rows]
-            mass = np.bincount(entries.labels, weights, len(problem.classes))
-            if (mass == 0).any():
-                raise ValueError(
-                    f"sample_weight is 0 in all rows that have the class "
-                    f"'{problem.classes[mass.argmin()]}', but the partner takes all rows alike. "
-                    "Leave these rows out, or give them weight."
-                )
         if self.partner != "complement":
             return self._with_jury(problem, start)
         base, partner = self._make_base(), self._make_partner()
@@ -330,8 +320,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
                 first = (
                     None if start is None else part.entries.gather(entries.scatter(start)[rest])
                 )
-                if problem.sample_weight is not None:
-                    part.sample_weight = problem.sample_weight[rest]
                 held = BaseScores(self._make_base()._solve(part, first).model())
                 scores[fold] = held.predict(problem.matrix[fold])
             if len(replicas.rows) == 1:  # a single row has no folds

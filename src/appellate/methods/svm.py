@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from appellate._compat import StrOptions
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import COUNT
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, Result
@@ -101,13 +100,11 @@ class PLSVMClassifier(FeatureClassifier):
     """
 
     regularization: float = 1e-3
-    n_epochs: int = 20
+    n_epochs: int = allow(20, COUNT)
     kernel: Kernel = "rbf"
-    output: str = "margin"
+    output: str = allow("margin", {"margin", "one-hot"})
     random_state: Any = None
     cost: Any = None
-
-    _parameter_constraints = {"n_epochs": [COUNT], "output": [StrOptions({"margin", "one-hot"})]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()

@@ -103,6 +103,41 @@ class Regressor:
         return out
 
 
+def leave_one_out(
+    output: NDArray[Any], targets: NDArray[Any], diagonal: NDArray[Any]
+) -> NDArray[Any]:
+    """Compute the output on every row of the regression on all the other rows.
+
+    ``(output_i - S_ii t_i) / (1 - S_ii)`` for a smoother S whose output is ``S t``; nothing is
+    refitted.
+
+    Parameters
+    ----------
+    output : ndarray, shape (n, l)
+        Output of the regression on all rows.
+    targets : ndarray, shape (n, l)
+        Its targets.
+    diagonal : ndarray, shape (n,)
+        Diagonal of the smoother. If an entry is 1, the row alone decides its output; the result
+        is then large but finite.
+
+    Returns
+    -------
+    ndarray, shape (n, l)
+
+    Examples
+    --------
+    The regression on the mean has the smoother ``1 / n``, and leaves the mean of the others:
+
+    >>> import numpy as np
+    >>> targets = np.array([[1.0], [2.0], [6.0]])
+    >>> leave_one_out(np.full((3, 1), 3.0), targets, np.full(3, 1 / 3)).ravel()
+    array([4. , 3.5, 1.5])
+    """
+    own = diagonal[:, np.newaxis]
+    return np.asarray((output - own * targets) / np.maximum(1 - own, np.finfo(own.dtype).eps))
+
+
 class KernelSmoother:
     """The exact smoother of a kernel matrix.
 

@@ -24,8 +24,8 @@ from appellate.methods import make_base
 from appellate.methods.jury.classifier import JuryClassifier
 from appellate.methods.plcp import PLCPClassifier
 from appellate.methods.testimony import TestimonyClassifier
-from appellate.model_selection import PLCPClassifierCV
 from appellate.numerics.kernels import GaussianKernel
+from appellate.rectification.selection import choose_base
 from appellate.tables import Roles, Table, TableError, find_roles, read_labels, read_table
 from appellate.tables.cells import as_number, name_rows, name_some, printable
 from appellate.tables.encoding import (
@@ -347,7 +347,7 @@ def _read_order(order: Any, names: list[str]) -> list[str]:
 def _read_cost(cost: Any, order: Any, names: list[str]) -> Any:
     """Return what the classifiers take as `cost`, checked.
 
-    A file holds a table of costs, or of labels and their paths in a tree.
+    A file holds a table of costs.
     """
     if order is None and is_ordered(cost) and as_numbers(names) is None:
         raise ValueError(
@@ -363,23 +363,19 @@ def _read_cost(cost: Any, order: Any, names: list[str]) -> Any:
 
 
 def _read_costs(table: Table, names: list[str]) -> Any:
-    """Read a table of costs, or of labels and their paths in a tree."""
+    """Read a table of costs."""
     first, *others = table.names
     rows = {text: i for i, text in enumerate(table.texts(first).to_pylist())}
-    missing = [name for name in names if len(others) > 1 and name not in others]
+    missing = [name for name in names if name not in others]
     lacking = [name for name in names if name not in rows]
     if lacking or missing:
         kind = "row" if lacking else "column"
         raise TableError(
             f"cost: {table.source} has no {kind} for the label "
             f"{name_some((lacking or missing)[:1])}. A table of costs has the true labels in its "
-            "first column and one column for every predicted label; a table of paths has two "
-            "columns."
+            "first column and one column for every predicted label."
         )
     places = [rows[name] for name in names]
-    if len(others) == 1:
-        paths = table.texts(others[0]).to_pylist()
-        return {name: paths[i] or "" for name, i in zip(names, places, strict=True)}
     columns = []
     for name in names:
         values = table.numbers(name)
@@ -545,25 +541,18 @@ def _make_estimator(case: Case, base: Any, cost: Any, settings: dict[str, Any]) 
 
 
 def _select(case: Case, estimator: PLCPClassifier) -> None:
-    """Choose base and settings of PLCP by a score that needs no truth, on some of the items."""
+    """Choose base and settings of PLCP without the true labels, on some of the items."""
     seed, n = case.call["random_state"], len(case.names)
     rows = np.random.default_rng(seed).permutation(n)[:_COMPARED]
-    X, sets = clone(case.encoder).fit_transform(case.X.iloc[rows]), case.sets[rows]
-    tried = []
-    for name in ("sure",) if n > LARGE else _BASES:
-        base = make_base(name)
-        search = PLCPClassifierCV(base, costs=[estimator.cost], random_state=seed).fit(X, sets)
-        tried.append((float(search.best_score_), name, base, dict(search.best_params_)))
-    _, name, base, params = max(tried, key=lambda each: each[0])
-    scores = ", ".join(f"{name} {score:.4f}" for score, name, *_ in tried)
+    X = clone(case.encoder).fit_transform(case.X.iloc[rows])
+    names = ("sure",) if n > LARGE else _BASES
+    choice = choose_base(X, case.sets[rows], names, cost=estimator.cost, random_state=seed)
+    scores = ", ".join(f"{name} {score:.4f}" for name, score in choice.scores.items())
     case.notes.append(
-        f"{name} was chosen as base without the truth, on {len(rows)} items: {scores}."
+        f"{choice.name} was chosen as base without the true labels, on {len(rows)} items: "
+        f"{scores}."
     )
-    known, width = base.get_params(), params.pop("bandwidth")
-    (base if "kernel" in known else estimator).set_params(kernel=GaussianKernel(width))
-    if "regularization" in known:
-        base.set_params(regularization=params["regularization"])
-    estimator.set_params(estimator=base, **params)
+    estimator.set_params(**choice.params)
 
 
 def _notes(case: Case) -> Iterator[str]:

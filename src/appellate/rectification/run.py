@@ -159,9 +159,9 @@ def rectify(
         without the truth. By default PL-AGGD, SURE for many rows.
     decisions : path, mapping or data frame, default=None
         Reviewed rows, which are certain, see `Rectification.decide`.
-    cost : str, path, mapping or matrix, default=None
-        What a near miss costs: ``"absolute"``, ``"within:3"``, ``"ordinal:3"``, ``"tree"``, or a
-        file with a table of costs, see `appellate.evidence.cost_matrix`.
+    cost : str, path or matrix, default=None
+        What a near miss costs: ``"absolute"``, ``"within:3"``, ``"ordinal:3"``, or a file with a
+        table of costs, see `appellate.evidence.cost_matrix`.
     order : sequence of str, default=None
         All labels from first to last, if they are ordered and are not numbers. The jury uses the
         order if neighbouring labels look alike; a cost may need it.
