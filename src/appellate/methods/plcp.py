@@ -26,8 +26,8 @@ from appellate.core.foreign import Foreign, check_base
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, ProbabilityModel, Result
 from appellate.evidence.confidence import blur_entries
-from appellate.methods.jury.classifier import JuryClassifier, Voice
-from appellate.methods.jury.members import Replicas, log_shares
+from appellate.methods.jury.classifier import JuryClassifier
+from appellate.methods.jury.members import HeldOut, ModelScores, Replicas
 from appellate.methods.partner import PartnerClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT
@@ -253,7 +253,8 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
                 )
         if self.partner != "complement":
             return self._with_jury(problem, start)
-        base, partner = self._make_base(), self._make_partner()
+        base = self._make_base()
+        partner = self._make_partner()
         rounds = self._algorithm_1(problem, base, partner, start)
         history: list[Round] = []
         for number, last in enumerate(rounds, 1):
@@ -266,7 +267,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             kept = map(entries.scatter, last.confidences) if self.keep_confidences else ()
             history.append(Round(number, changed, *steps, *kept))
             if self._on_round is not None:
-                self._on_round(number)
+                self._on_round(number, self.max_rounds)
             moved = max(each.changed for each in history[-2:]) if number > 1 else 1.0
             settled = self.tol is not None and moved < self.tol
             if settled:
@@ -300,45 +301,49 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         self, problem: Problem, base: Any, partner: PartnerClassifier, start: Values | None
     ) -> Iterator[Exchange]:
         """Algorithm 1, on candidate entries; the numbers are those of the class's docstring."""
-        entries, kept, supervision = problem.entries, self.smoothing, start
+        entries = problem.entries
+        kept = self.smoothing
+        supervision = start
         confidence: Any = None  # P
         doubt = np.zeros(len(entries.labels), dtype=problem.dtype)  # P^, at the candidates
         for _ in range(self.max_rounds):
-            heard = base._solve(problem, supervision)  # 1: M
-            confidence = heard.initial if confidence is None else confidence
-            confidence = np.clip(kept * confidence + (1 - kept) * heard.output, 0, 1)  # 2: P
+            of_base = base._solve(problem, supervision)  # 1: M
+            confidence = of_base.initial if confidence is None else confidence
+            confidence = np.clip(kept * confidence + (1 - kept) * of_base.output, 0, 1)  # 2: P
             to_partner = blur_entries(confidence, entries, self.blur)  # 3: O
-            replied = partner._solve(problem, to_partner)  # 4: 1 - M^
-            doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # 5: P^
+            of_partner = partner._solve(problem, to_partner)  # 4: 1 - M^
+            doubt = np.clip(kept * doubt + (1 - kept) * (1 - of_partner.output), 0, 1)  # 5: P^
             supervision = blur_entries(1 - doubt, entries, self.blur)  # 6: O^
-            yield Exchange(heard, replied, (confidence, 1 - doubt))
+            yield Exchange(of_base, of_partner, (confidence, 1 - doubt))
 
     def _with_jury(self, problem: Problem, start: Values | None) -> Result:
         """Weigh the base with the members of a jury, by scores of rows that it did not see."""
-        jury, base, entries = self._make_jury(), self._make_base(), problem.entries
+        jury = self._make_partner()
+        base = self._make_base()
+        entries = problem.entries
         verdict = base._solve(problem, start)
         made = verdict.model()  # once, for the jury and for the fitted base
         verdict = replace(verdict, model=lambda: made)
         jury._on_round = self._on_round
 
-        def fit_voice(replicas: Replicas) -> Voice:
+        def fit_base(replicas: Replicas) -> HeldOut:
             """Score every row by a base that did not see it; new rows by the base of all rows."""
-            whole = BaseScores(made)
+            whole = ModelScores(made)
             scores = np.empty(entries.shape)
-            for _, rest, fold in replicas.held_out():
+            for _, rest, fold in replicas.folds():
                 part = problem.take(rest)
-                first = (
-                    None if start is None else part.entries.gather(entries.scatter(start)[rest])
-                )
+                first = None
+                if start is not None:
+                    first = part.entries.gather(entries.scatter(start)[rest])
                 if problem.sample_weight is not None:
                     part.sample_weight = problem.sample_weight[rest]
-                held = BaseScores(self._make_base()._solve(part, first).model())
+                held = ModelScores(self._make_base()._solve(part, first).model())
                 scores[fold] = held.predict(problem.matrix[fold])
             if len(replicas.rows) == 1:  # a single row has no folds
                 scores[:] = whole.predict(problem.matrix)
-            return Voice(type(self.estimator).__name__, scores, [whole])
+            return type(self.estimator).__name__, scores, [whole]
 
-        result = jury._solve(problem, start, base=fit_voice)
+        result = jury._solve(problem, start, base=fit_base)
         first = entries.argmax(verdict.rank(problem))
         labels = np.array([first, *result.details["label_history_"][1:]])
         changed = np.mean(labels[1:] != labels[:-1], axis=1).tolist()
@@ -375,23 +380,20 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         ours = isinstance(self.estimator, PartialLabelClassifier)
-        return [*(self.estimator._kernels() if ours else []), *self._any_partner()._kernels()]
+        return [*(self.estimator._kernels() if ours else []), *self._make_partner()._kernels()]
 
     def _n_matrices(self) -> float | None:
         if self.partner == "complement":
             return None
         ours = isinstance(self.estimator, PartialLabelClassifier)
         own = len(self.estimator._kernels()) + 2 if ours else 0
-        return own + cast(float, self._any_partner()._n_matrices())
-
-    def _any_partner(self) -> PartialLabelClassifier:
-        return self._make_partner() if self.partner == "complement" else self._make_jury()
+        return own + cast(float, self._make_partner()._n_matrices())
 
     def __sklearn_tags__(self) -> Any:
         """Take sparse features where base and partner do."""
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, PartialLabelClassifier):
-            both = (get_tags(each).input_tags for each in (self.estimator, self._any_partner()))
+            both = (get_tags(each).input_tags for each in (self.estimator, self._make_partner()))
             tags.input_tags.sparse = all(each.sparse for each in both)
         return tags
 
@@ -432,6 +434,21 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             )
         return base
 
+    def _make_partner(self) -> Any:
+        """Return a fresh partner: the paper's, or a jury."""
+        if self.partner != "complement":
+            return self._make_jury()
+        kernel = self.kernel
+        if kernel is None:  # a third party's `kernel` may be anything
+            ours = isinstance(self.estimator, PartialLabelClassifier)
+            kernel = getattr(self.estimator, "kernel", None) if ours else None
+        return self._partner_type(
+            collaboration=self.collaboration,
+            regularization=self.regularization,
+            link=self.link,
+            kernel="rbf" if kernel is None else kernel,
+        )
+
     def _make_jury(self) -> JuryClassifier:
         given = JuryClassifier("kernel") if self.partner == "jury" else self.partner
         for each in fields(PLCPClassifier):
@@ -450,31 +467,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         if jury.random_state is None:
             jury.set_params(random_state=self.random_state)
         return jury
-
-    def _make_partner(self) -> PartnerClassifier:
-        kernel = self.kernel
-        if kernel is None:  # a third party's `kernel` may be anything
-            ours = isinstance(self.estimator, PartialLabelClassifier)
-            kernel = getattr(self.estimator, "kernel", None) if ours else None
-        return self._partner_type(
-            collaboration=self.collaboration,
-            regularization=self.regularization,
-            link=self.link,
-            kernel="rbf" if kernel is None else kernel,
-        )
-
-
-@dataclass(frozen=True)
-class BaseScores:
-    """A fitted base by its scores, or by logarithms of its probabilities."""
-
-    model: Model
-
-    def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Score new rows, (m, l)."""
-        scores = np.asarray(self.model.decision(X), dtype=np.float64)
-        shares = isinstance(self.model, ProbabilityModel)
-        return log_shares(scores, len(scores)) if shares else scores
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,7 @@ def judge(
     # Without features the jury weighs what was said by how frequent the labels are.
     shown = np.zeros((n, 1)) if rows is None else rows
     if case.scheduler is None:
-        classifier._on_round = lambda number: step(f"round {number}", within=True)
+        classifier._on_round = lambda number, _: step(f"round {number}", within=True)
         classifier.fit(shown[kept], sets[kept], **options)
         del classifier._on_round  # no part of a model
     else:
