@@ -16,12 +16,12 @@ from appellate.deep.estimator import PRODENClassifier
 from appellate.deep.layers import Layers
 from appellate.deep.settings import Ambiguity, Network, Optimizer, Run
 from appellate.evidence.likelihood import Evidence
-from appellate.methods.jury.members import Scores
+from appellate.methods.jury.members import Doubles
 
 _ROWS = 128  # of a batch, about
 
 
-def fit_network(X: NDArray[Any], evidence: Evidence, targets: Scores, seed: int) -> Layers:
+def fit_network(X: NDArray[Any], evidence: Evidence, targets: Doubles, seed: int) -> Layers:
     """Fit a small network to soft targets by cross-entropy.
 
     Two layers of 200 units, ReLU then batch norm; Adam with a cosine schedule, 30 epochs of

@@ -27,7 +27,7 @@ from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, ProbabilityModel, Result
 from appellate.evidence.confidence import blur_entries
 from appellate.methods.jury.classifier import JuryClassifier
-from appellate.methods.jury.members import HeldOut, ModelScores, Replicas
+from appellate.methods.jury.members import LateMember, ModelScores, Replicas
 from appellate.methods.partner import PartnerClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT
@@ -48,7 +48,7 @@ _ALGORITHM_1 = (
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in one round of mutual supervision.
+    """The record of one round of mutual supervision.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     """Partial-label learning with a classifier as partner (PLCP).
 
     Any base classifier is coupled with a partner that learns which labels a sample does
-    *not* have. In each round both hand the other a blurred confidence as supervision, so
+    *not* have. In each round, each gives the other a blurred confidence as supervision, so
     that a sample that the base mislabeled has the chance to be rectified [1]_:
 
     1. train the base, supervised by the partner; it returns its training output M
@@ -103,17 +103,17 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     2. the partners run the rounds of the jury, which find how the sets arose and whether the
        labels are ordered
     3. the out-of-fold scores of the base join those of the partners; temperatures and weights
-       make the criterion of `appellate.evidence.likelihood` largest
-    4. new rows get the label of the mixture; training rows that of the posterior, in which the
-       base speaks by its out-of-fold scores only
+       make `appellate.evidence.criterion` largest
+    4. new rows get the label of the mixture; training rows get the label of the posterior, to
+       which the base contributes its out-of-fold scores only
 
     The partners do most of the work: on set-first data the base has a weight of a few per cent.
-    The parameters of Algorithm 1 (`smoothing` to `keep_confidences`, but for `head`) must then
-    keep their defaults; those of the jury are set on it.
+    The parameters of Algorithm 1 (`smoothing` to `keep_confidences`, except `head`) must then
+    keep their defaults. Set the parameters of the jury on the `JuryClassifier`.
 
-    Cost: that of one kernel matrix, factorisation and inverse, O(n^3), shared by base and
-    partner where their kernels agree; the rounds touch candidate entries only. Memory: at
-    most three n x n matrices, and n^2 c^2 / l numbers, with c candidates a row, for each
+    Cost: one kernel matrix, factorisation and inverse, O(n^3), shared by base and partner if
+    their kernels agree; the rounds touch candidate entries only. Memory: at
+    most three n x n matrices, and n^2 c^2 / l numbers, with c candidates per row, for each
     further ridge or kernel of the base. Nystroem features (`GaussianKernel`) make both linear
     in n.
 
@@ -127,7 +127,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         ``"complement"`` is the paper's partner, a classifier of what a sample is not:
         Algorithm 1 as published. ``"jury"`` (short for ``JuryClassifier("kernel")``) is another
         coupling, not the paper's: the base is one member of a jury, weighed by what its
-        out-of-fold scores prove about the sets. See below.
+        out-of-fold scores prove about the sets, as described above.
     smoothing : float, default=0.5
         Share of the old confidence that is kept (the paper's alpha).
     collaboration : float, default=2.0
@@ -141,11 +141,11 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     tol : float or None, default=None
         Stop after two rounds in a row in each of which fewer than this share of the
         training samples changed their label. None: all rounds are run, as in the authors'
-        code. (The paper's rule needs the truth.)
+        code. (The paper's rule needs the true labels.)
     link : {"collaborative", "aggressive"}, default="collaborative"
         How the partner is tied to the base.
-    kernel : {"rbf", "linear"}, GaussianKernel, LinearKernel or None, default=None
-        Kernel of the partner; None: that of the base, Gaussian if it has none.
+    kernel : {"rbf", "laplacian", "linear"}, a kernel object or None, default=None
+        Kernel of the partner. None: the kernel of the base, Gaussian if the base has none.
     head : {"partner", "base", "mean"}, default="partner"
         Who predicts new rows: the partner of the last round (the paper), which may be a jury,
         the base of the last round, or the mean of both probabilities. It is read at prediction,
@@ -153,13 +153,13 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     keep_confidences : bool, default=False
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the base, where that is random and has none of its own: an integer as it is,
-        so that the verdict is what the base alone finds with it.
+        Seed of the base, if the base is random and has no seed of its own. An integer is passed
+        on as it is, so that the verdict is what the base alone finds with it.
     cost : None, str, dict or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates as verdict and as appeal. None: the most likely one.
-        It governs base and partner; the base has none of its own.
+        It governs base and partner; the base must not have a cost of its own.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     transduction_ : ndarray, shape (n,)
         Label of every training row after appeal.
     overturned_ : ndarray of bool, shape (n,)
-        Where the two differ; never for a row with one candidate.
+        Whether the two differ; never for a row with one candidate.
     initial_confidence_ : ndarray, shape (n, l)
         Confidence from which the base started.
     verdict_confidence_, confidence_ : ndarray, shape (n, l)
@@ -182,16 +182,16 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     training_output_ : ndarray, shape (n, l)
         Scores of the training rows by the last partner, ``1 - M^``.
     ambiguity_, order_width_, resemblance_, criterion_, weights_, suspicion_
-        With a jury as partner: as there. The base is the last of the weights, before those of
-        an earlier round.
+        With a jury as partner: as in `JuryClassifier`. The weight of the base comes after those
+        of the partners, and before those of an earlier round.
     label_history_ : ndarray of int, shape (rounds + 1, n)
         Class index of every training row: verdict first, then each round's appeal.
     history_ : list of Round
-        One entry a round.
+        One entry per round.
     n_iter_ : int
         Rounds run.
     termination_condition_ : {"max_rounds", "tol"}
-        What ended them.
+        What ended the rounds.
 
     References
     ----------
@@ -273,7 +273,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             if settled:
                 break
 
-        def conclude() -> CoupledModel:
+        def make_model() -> CoupledModel:
             """Make base and partner as good as fitted on the problem, and their models one."""
             partner._keep(problem, last.partner)
             base._keep(problem, last.base)
@@ -284,7 +284,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             confidence=last.partner.distribution(entries),
             output=last.partner.output,
             n_iter=len(history),
-            model=conclude,
+            model=make_model,
             ranking=last.partner.ranking,
             details={
                 "estimator_": base.estimator if isinstance(base, Foreign) else base,
@@ -326,7 +326,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         verdict = replace(verdict, model=lambda: made)
         jury._on_round = self._on_round
 
-        def fit_base(replicas: Replicas) -> HeldOut:
+        def fit_base(replicas: Replicas) -> LateMember:
             """Score every row by a base that did not see it; new rows by the base of all rows."""
             whole = ModelScores(made)
             scores = np.empty(entries.shape)
@@ -352,7 +352,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             for number, share in enumerate(changed, 1)
         ]
 
-        def conclude() -> CoupledModel:
+        def make_model() -> CoupledModel:
             """Make base and jury as good as fitted on the problem, and their models one."""
             jury._keep(problem, result)
             base._keep(problem, verdict)
@@ -362,7 +362,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         return replace(
             result,
             n_iter=len(history),
-            model=conclude,
+            model=make_model,
             details={
                 **result.details,
                 "estimator_": base.estimator if isinstance(base, Foreign) else base,
@@ -390,7 +390,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         return own + cast(float, self._make_partner()._n_matrices())
 
     def __sklearn_tags__(self) -> Any:
-        """Take sparse features where base and partner do."""
+        """Take sparse features if base and partner take them."""
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, PartialLabelClassifier):
             both = (get_tags(each).input_tags for each in (self.estimator, self._make_partner()))

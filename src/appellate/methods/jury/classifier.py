@@ -28,8 +28,8 @@ from appellate.evidence.order import label_places
 from appellate.methods.jury import exact, nystroem
 from appellate.methods.jury.members import (
     KERNELS,
-    HeldOut,
     JuryModel,
+    LateMember,
     Replicas,
     draw_folds,
     fit_forest,
@@ -51,32 +51,35 @@ from appellate.numerics.kernels import GaussianKernel, read_kernel
 
 __all__ = ["JuryClassifier"]
 
-_FAINT = 1e-4  # weight below which a member does not predict
+_LEAST_WEIGHT = 1e-4  # weight below which a member does not predict
 
 
 @share_docs
 @dataclass(eq=False, repr=False)
 class JuryClassifier(AppealClassifier):
-    """Partial-label learning by a jury: members that never judge rows they were trained on.
+    """Partial-label learning by a jury, whose members never judge rows they were trained on.
 
-    A row's label has the posterior [1]_: what the row looks like, judged by classifiers that
-    did not see the row's own label, times what was observed of it. A jury of kernel machines,
-    forests and networks gives the first, calibrated; candidate sets the second, either
-    *label-first* (a label was drawn, and others joined it) or *set-first* (a set was there,
-    and one of it is this row's, as with faces and the names in a caption [2]_). Which of the
-    two, whether the labels are ordered, the members' weights and temperatures and the number of
-    rounds are found from the data, without any true label, by how much the jury's out-of-fold
-    output proves about the sets (`appellate.evidence.criterion`).
+    The posterior of a row's label is a product [1]_: how well the label suits the features,
+    judged by members that did not see the row's own label, times how likely the candidate set is
+    if the label is true. Kernel machines, forests and networks give calibrated probabilities for
+    the first factor. The second factor depends on how the sets arose: *label-first* (a label was
+    drawn, and others joined it) or *set-first* (a set was there, and one of its labels is this
+    row's, as with faces and the names in a caption [2]_). The jury finds the origin of the sets,
+    an order among the labels, the weights and temperatures of its members and the number of
+    rounds from the data, without any true label. It maximises what out-of-fold probabilities
+    prove about the sets (`appellate.evidence.criterion`).
 
-    1. kernel members learn from the posterior of the round before (the sets, at first) in all
-       rows, and in all but one of K folds, for every fold
-    2. temperatures and weights make the criterion of the held-out folds largest; rare labels get
-       back half of what shrinkage took from them, unless the sets came first
+    1. The kernel members learn from the posterior of the round before (from the sets, at first):
+       from all rows, and for each of K folds from all rows of the other folds.
+    2. Temperatures and weights make the criterion of the held-out folds largest. Rare labels get
+       back half of what shrinkage took from them, unless the sets came first.
     3. ``posterior ~ evidence * mixture / pi^tau`` [3]_ [4]_, each row by members that left it
-       out
-    4. tau is chosen after three rounds (`appellate.evidence.choose_tau`), the last good round
-       after eight; if an earlier one was better by more than chance, both are averaged
-    5. forests join for up to two rounds; networks are fitted once at the end
+       out.
+    4. The jury chooses tau after three rounds (`appellate.evidence.choose_tau`), and the last
+       good round after eight. If an earlier round was better by more than chance, both are
+       averaged.
+    5. Forests join for up to two rounds. Networks and other classifiers are fitted once, at the
+       end.
 
     If the labels are numbers, or `order` gives their order, the criterion decides before the
     first round whether neighbouring labels share their scores (`appellate.evidence.order`).
@@ -88,8 +91,8 @@ class JuryClassifier(AppealClassifier):
     Parameters
     ----------
     members : {"auto", "kernel"} or list, default="auto"
-        Members besides the six kernel members: a random forest and, with torch installed, a
-        network; none (the light jury); or a list of members, which learn from soft targets:
+        Members next to the six kernel members. ``"auto"``: a random forest and, if torch is
+        installed, a network. ``"kernel"``: none (the light jury). A list may have
 
         - a ``RandomForestRegressor`` or ``ExtraTreesRegressor`` with ``bootstrap=True``, which
           takes part in the rounds
@@ -97,29 +100,30 @@ class JuryClassifier(AppealClassifier):
         - a classifier with ``fit(X, candidates, supervision=)``, such as those of this library;
           `SoftLabelClassifier` makes one of any classifier or regressor of scikit-learn
 
-        Beyond some 20,000 rows, if the kernels become features, the kernel members are alone.
+        If the kernels become Nystroem features (beyond some 20,000 rows), the jury has kernel
+        members only.
     ambiguity : {"auto", "label-first", "set-first"} or float, default="auto"
         How the candidate sets arose: tau from 0 to 1, or found from the data.
     n_folds : int, default=5
-        Folds K, at most one a row.
+        Folds K, at most one per row.
     max_rounds : int, default=8
-        Rounds of the kernel members.
+        Rounds of the kernel members, at most.
     covering : bool or "auto", default=False
-        Whether every label of a group's set belongs to some row of the group; `fit` needs
-        `groups` then. Auto: if the criterion is the larger for it.
+        Whether every label of a group's set belongs to some row of the group; `fit` then needs
+        `groups`. ``"auto"``: whichever has the larger criterion.
     order : {"auto"}, None or sequence of labels, default="auto"
-        The labels in their order, such as ``["small", "medium", "large"]``; auto: that of the
-        numbers if all labels are numbers; None: there is none. An order is used only if the data
-        show that neighbouring labels look alike.
+        The labels in their order, such as ``["small", "medium", "large"]``. ``"auto"``: the
+        order of the numbers if all labels are numbers. None: there is no order. An order is used
+        only if the data show that neighbouring labels look alike.
     <cost>
     n_jobs : int or None, default=None
-        Forests, networks or other members that are fitted at a time, as in joblib. It changes
-        no result.
+        Forests, networks or other members that are fitted at the same time, as in joblib. It
+        does not change the result.
     random_state : int, RandomState instance or None, default=None
-        Makes the folds, and seeds forests and networks.
+        Draws the folds, and seeds forests and networks.
     kernel : {"rbf"} or GaussianKernel, default="rbf"
-        Width that the widths of the kernel members are multiples of, and how kernels are kept
-        if there are many rows.
+        The widths of the kernel members are multiples of its width. It also says how kernels
+        are represented if there are many rows.
 
     Attributes
     ----------
@@ -132,7 +136,7 @@ class JuryClassifier(AppealClassifier):
     order_width_ : int
         How far the evidence of a label reaches along the order, in labels; 0: no order was found.
     covering_ : bool
-        Whether groups were covered.
+        Whether the labels of groups were covered.
     weights_ : list of tuple
         Name, weight and temperature of every member.
     criterion_ : dict
@@ -143,7 +147,7 @@ class JuryClassifier(AppealClassifier):
     transduction_ : ndarray, shape (n,)
         Label of every training row at the end.
     overturned_ : ndarray of bool, shape (n,)
-        Where the two differ; never for a row with one candidate.
+        Whether the two differ; never for a row with one candidate.
     verdict_confidence_, confidence_ : ndarray, shape (n, l)
         Posterior behind them, rows on the simplex over the candidates.
     honest_output_ : ndarray, shape (n, l)
@@ -151,10 +155,10 @@ class JuryClassifier(AppealClassifier):
     training_output_ : ndarray, shape (n, l)
         Probabilities of the training rows by members that left the row's own target out.
     suspicion_ : ndarray, shape (n,)
-        Honest mass outside the candidates: an order in which to look for rows whose true label
-        is not among their candidates.
+        How likely none of the candidates is true: look first at the rows with large values. It
+        is not a calibrated probability.
     label_history_ : ndarray of int, shape (rounds + 1, n)
-        Class index of every training row: verdict first, then round by round.
+        Class index of every training row: first label, then round by round.
     n_iter_ : int
         Rounds behind the final labels.
 
@@ -163,8 +167,8 @@ class JuryClassifier(AppealClassifier):
     .. [1] Jin, Ghahramani (2002). Learning with multiple labels. NIPS.
     .. [2] Cour, Sapp, Taskar (2011). Learning from partial labels. JMLR 12.
     .. [3] Menon et al. (2021). Long-tail learning via logit adjustment. ICLR. (Divides by label
-       frequency where data are long-tailed. Here the reason is another, the origin of the sets,
-       and it is found from the data whether to divide.)
+       frequency if data are long-tailed. The jury divides because of the origin of the sets, and
+       finds from the data whether to divide.)
     .. [4] Hong et al. (2023). Long-tailed partial label learning via dynamic rebalancing. ICLR.
        (The same for partial labels and networks.)
 
@@ -218,16 +222,17 @@ class JuryClassifier(AppealClassifier):
         Parameters
         ----------
         X : array-like, shape (n, q)
-            Features; a Dask array or `ParquetRows` where kernels become Nystroem features.
+            Features; a Dask array or `ParquetRows` if kernels become Nystroem features.
         y : array-like
             Candidate sets, as everywhere (`PartialLabelClassifier.fit`).
         supervision : array-like, shape (n, l), default=None
             Confidence to start from: rows on the simplex over the candidates.
         groups : array-like, shape (n,), default=None
-            Photo, page or recording of every row. Rows of a group are held out together; a row
-            without one (None, NaN, a blank) stands alone.
+            Photo, page or recording of every row. Rows of a group are held out together. A row
+            without one (None, NaN, a blank) is a group of its own.
         evidence : array-like, shape (n, l), default=None
-            Log-likelihoods of what else is known of every label; they add to what the sets say.
+            Log-likelihoods of further evidence for every label; they are added to those of the
+            sets.
 
         Returns
         -------
@@ -256,7 +261,7 @@ class JuryClassifier(AppealClassifier):
         start: Values | None,
         groups: Any = None,
         logs: Any = None,
-        base: Callable[[Replicas], HeldOut] | None = None,
+        base: Callable[[Replicas], LateMember] | None = None,
     ) -> Result:
         """Run the rounds of the kernel members, then mix all; `base` is weighed with them."""
         rng = check_random_state(self.random_state)
@@ -292,7 +297,7 @@ class JuryClassifier(AppealClassifier):
         if problem.cost is not None:
             ranks = [-candidate_costs(values, entries, problem.cost) for values in history]
         output = mixed.output.astype(problem.dtype)
-        predicting = [each for each in mixed.members if each.weight >= _FAINT]
+        predicting = [each for each in mixed.members if each.weight >= _LEAST_WEIGHT]
         return Result(
             initial=entries.uniform(problem.dtype),
             confidence=history[-1],

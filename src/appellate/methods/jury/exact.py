@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from appellate.core.problem import Problem
 from appellate.evidence.likelihood import Evidence
 from appellate.evidence.scales import Scale
-from appellate.methods.jury.members import FittedMember, Replicas, Scores
+from appellate.methods.jury.members import Doubles, FittedMember, Replicas
 from appellate.methods.jury.rounds import FitKernels, FitMember, NamedKernel, mixture
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import Radial
@@ -70,8 +70,8 @@ class KernelMember:
 
     name: str
     matrix: NDArray[Any]
-    diagonals: Scores
-    factors: list[Scores]
+    diagonals: Doubles
+    factors: list[Doubles]
     function: Radial | None
     rows: Any
     weights: NDArray[Any]
@@ -96,7 +96,7 @@ class KernelMember:
             name, kept, diagonals, factors, smoother.function, smoother.rows, smoother.weights
         )
 
-    def output(self, targets: Scores, replicas: Replicas) -> Scores:
+    def output(self, targets: Doubles, replicas: Replicas) -> Doubles:
         """Learn from the targets of every replica, 0 on its fold; return (n, K + 1, l) scores."""
         out = targets.copy()
         for (k, _, fold), factor in zip(replicas.folds(), self.factors, strict=True):
@@ -107,13 +107,13 @@ class KernelMember:
         out[np.isinf(self.diagonals)] = 0
         return out
 
-    def model(self, targets: Scores) -> Regressor:
+    def model(self, targets: Doubles) -> Regressor:
         """Return the regression on (n, l) targets of all rows."""
         dual = _product(self.matrix, targets)
         return Regressor(self.function, self.rows, dual, self.weights @ targets)
 
 
-def _product(matrix: NDArray[Any], values: Scores) -> Scores:
+def _product(matrix: NDArray[Any], values: Doubles) -> Doubles:
     """Multiply in the precision of the matrix."""
     return np.asarray(matrix @ values.astype(matrix.dtype), dtype=np.float64)
 
@@ -122,7 +122,7 @@ def fit_outputs(
     members: Sequence[KernelMember],
     replicas: Replicas,
     targets: list[Values],
-    smooth: Scores | None = None,
+    smooth: Doubles | None = None,
     forests: Sequence[tuple[str, FitMember]] = (),
     seed: int = 0,
 ) -> ArrayOutputs:
@@ -195,11 +195,11 @@ class ArrayOutputs:
     targets: list[Values]
     rows: slice
     evidence: Evidence
-    held_out: list[Scores]
-    arrays: list[Scores]
+    held_out: list[Doubles]
+    arrays: list[Doubles]
     replicas: Replicas
     members: Sequence[KernelMember]
-    dense: Scores
+    dense: Doubles
     forests: Sequence[tuple[str, Any]]
 
     def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:

@@ -35,11 +35,11 @@ from appellate.evidence.scales import Scale
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, LaplacianKernel, RadialKernel
 
-Scores = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 #: Fits a model to rows, their evidence, (n, l) targets and a seed; it scores rows by `predict`.
-FitModel = Callable[[NDArray[Any], Evidence, Scores, int], Any]
+FitModel = Callable[[NDArray[Any], Evidence, Doubles, int], Any]
 #: Name of a member that is fitted once, its held-out scores (n, l), and its models for new rows.
-HeldOut = tuple[str, Scores, list[Any]]
+LateMember = tuple[str, Doubles, list[Any]]
 
 #: Kernel, with its width in mean distances, and ridge of every kernel member.
 KERNELS: tuple[tuple[RadialKernel, float], ...] = (
@@ -114,19 +114,19 @@ class Replicas:
         pairs = zip(self.rows, self.parts, strict=True)
         return [Groups(groups[rows], part.entries) for rows, part in pairs]
 
-    def divide(self, start: Scores) -> list[Values]:
+    def divide(self, start: Doubles) -> list[Values]:
         """Return an (n, l) confidence as targets of every replica, as candidate entries."""
         pairs = zip(self.rows, self.parts, strict=True)
         return [part.normalize(part.entries.gather(start[rows])) for rows, part in pairs]
 
-    def scatter(self, targets: Sequence[Values]) -> Scores:
+    def scatter(self, targets: Sequence[Values]) -> Doubles:
         """Write the targets of every replica, candidate entries, into an (n, K + 1, l) array."""
         out = np.zeros(self.shape)
         for k, (rows, part, values) in enumerate(zip(self.rows, self.parts, targets, strict=True)):
             out[rows[part.entries.rows], k, part.entries.labels] = values
         return out
 
-    def held_out(self, output: Scores) -> Scores:
+    def held_out(self, output: Doubles) -> Doubles:
         """Read every row's output by the replica that lacks it, (n, l)."""
         return np.asarray(output[np.arange(len(self.fold)), self.fold])
 
@@ -190,7 +190,7 @@ def sort_members(
 
 
 def fit_supervised(
-    estimator: Any, X: NDArray[Any], evidence: Evidence, targets: Scores, seed: int
+    estimator: Any, X: NDArray[Any], evidence: Evidence, targets: Doubles, seed: int
 ) -> ModelScores:
     """Fit a classifier of candidate sets that takes soft targets as supervision."""
     candidates = evidence.entries.scatter(np.ones(len(evidence.entries), dtype=bool))
@@ -206,7 +206,7 @@ def fit_held_out(
     X: NDArray[Any],
     replicas: Replicas,
     n_jobs: int | None,
-) -> HeldOut:
+) -> LateMember:
     """Fit a model to every replica that lacks a fold; every model scores the fold it lacks.
 
     Parameters
@@ -248,13 +248,13 @@ def fit_held_out(
 
 def fit_forest(
     forest: Any,
-    targets: Scores,
+    targets: Doubles,
     seed: int,
     *,
     X: NDArray[Any],
     replicas: Replicas,
     n_jobs: int | None,
-) -> tuple[Scores, Trees]:
+) -> tuple[Doubles, Trees]:
     """Fit a forest with ``bootstrap=True`` to every replica; it judges its own rows out of bag.
 
     Cost: K + 1 fits.
@@ -291,8 +291,8 @@ def fit_forest(
 
 
 def _fit_out_of_bag(
-    forest: Any, X: NDArray[np.float32], rows: NDArray[np.intp], targets: Scores
-) -> tuple[Any, Scores]:
+    forest: Any, X: NDArray[np.float32], rows: NDArray[np.intp], targets: Doubles
+) -> tuple[Any, Doubles]:
     """Fit a forest to some rows; return it, and its output on all rows, (n, l)."""
     n, l = targets.shape
     forest.fit(X[rows], targets[rows])
@@ -309,7 +309,7 @@ def _fit_out_of_bag(
     return forest, log_shares(total / votes[:, np.newaxis], n)
 
 
-def log_shares(output: NDArray[Any], n: int) -> Scores:
+def log_shares(output: NDArray[Any], n: int) -> Doubles:
     """``log rownorm(output + .001)`` of n rows."""
     shares = np.maximum(output.reshape(n, -1), 0) + _LEAST_SHARE
     return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))
@@ -362,11 +362,11 @@ class Trees:
             value[:, :, 0].astype(np.float32),
         )
 
-    def predict(self, X: NDArray[Any]) -> Scores:
+    def predict(self, X: NDArray[Any]) -> Doubles:
         """Return logarithms of the label shares of new rows, (m, l)."""
         return log_shares(self.average(X.astype(np.float32, copy=False)), len(X))
 
-    def average(self, X: NDArray[np.float32]) -> Scores:
+    def average(self, X: NDArray[np.float32]) -> Doubles:
         """Return the mean output of all trees, (m, l)."""
         out = np.zeros((len(X), self.value.shape[1]))
         rows = np.arange(len(X))
@@ -383,7 +383,7 @@ class Trees:
 
 @dataclass(frozen=True)
 class ModelScores:
-    """Scores of a fitted classifier or `Model`; logarithms if it gives probabilities.
+    """Doubles of a fitted classifier or `Model`; logarithms if it gives probabilities.
 
     Attributes
     ----------
@@ -393,7 +393,7 @@ class ModelScores:
 
     model: Any
 
-    def predict(self, X: NDArray[Any]) -> Scores:
+    def predict(self, X: NDArray[Any]) -> Doubles:
         """Score new rows, (m, l), also if there are two labels.
 
         A classifier of this library gives its scores, whatever `cost` it has: the jury weighs
@@ -435,9 +435,9 @@ class FittedMember:
     weight: float
     scale: Scale
     models: list[Any]
-    smooth: Scores | None = None
+    smooth: Doubles | None = None
 
-    def probabilities(self, X: NDArray[Any]) -> Scores:
+    def probabilities(self, X: NDArray[Any]) -> Doubles:
         """Return probabilities of new rows, (m, l)."""
         total: Any = 0
         for model in self.models:

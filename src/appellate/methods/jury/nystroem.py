@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from appellate.core.problem import Problem
 from appellate.evidence.likelihood import Evidence
 from appellate.evidence.scales import Scale
-from appellate.methods.jury.members import FittedMember, Replicas, Scores
+from appellate.methods.jury.members import Doubles, FittedMember, Replicas
 from appellate.methods.jury.rounds import FitKernels, NamedKernel
 from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import Values
@@ -81,7 +81,7 @@ def _lay_out(features: Blocks, replicas: Replicas) -> _Part:
 
 def _fold_moments(
     block: NDArray[Any], fold: NDArray[np.int32], n_replicas: int, so_far: Any
-) -> tuple[Scores, Scores]:
+) -> tuple[Doubles, Doubles]:
     """Add ``Z_f'Z_f``, (K + 1, r, r), and ``-Z_f'1``, (K + 1, r), of every fold; replica 0: 0."""
     r = block.shape[1]
     grams, totals = so_far or (np.zeros((n_replicas, r, r)), np.zeros((n_replicas, r)))
@@ -129,7 +129,7 @@ class NystroemMember:
     diagonal: Values
     spans: list[slice]
     placed: Sequence[_Part]
-    totals: Scores
+    totals: Doubles
     systems: list[Any]
 
     @property
@@ -137,7 +137,7 @@ class NystroemMember:
         """Z."""
         return self.smoother.features
 
-    def gather(self, targets: _Singles, shape: tuple[int, int]) -> Scores:
+    def gather(self, targets: _Singles, shape: tuple[int, int]) -> Doubles:
         """``Q'Z`` of every replica, (K + 1, l, r); `shape` is (K + 1, l)."""
         total = np.zeros((shape[0] * shape[1], self.features.shape[1]))
         parts = ((own, targets[s]) for own, s in zip(self.placed, self.spans, strict=True))
@@ -152,7 +152,7 @@ def fit_outputs(
     sample: NDArray[np.intp],
     evidence: Evidence,
     targets: list[Values],
-    smooth: Scores | None = None,
+    smooth: Doubles | None = None,
 ) -> NystroemOutputs:
     """Let all members learn from the targets of every replica.
 
@@ -172,12 +172,12 @@ def fit_outputs(
         Shares the scores between neighbouring labels (`appellate.evidence.order`).
     """
     _, n_replicas, l = replicas.shape
-    joined = _join(targets, replicas)
+    joined = _align(targets, replicas)
     lengths = [len(rows) for rows in replicas.rows]
     means = np.empty((n_replicas, l))
     for k, (part, values) in enumerate(zip(replicas.parts, targets, strict=True)):
         means[k] = np.bincount(part.entries.labels, weights=values, minlength=l) / lengths[k]
-    gathered: dict[int, Scores] = {}  # once for all members of a kernel
+    gathered: dict[int, Doubles] = {}  # once for all members of a kernel
     coefficients = []
     shifts = []
     for member in members:
@@ -194,7 +194,7 @@ def fit_outputs(
         coefficients.append(found.astype(np.float32))
         shifts.append(shift.astype(np.float32))
     held_out = [
-        _held_out(member.features, sample, replicas.fold, found, shift, _single(smooth))
+        _score_sample(member.features, sample, replicas.fold, found, shift, _single(smooth))
         for member, found, shift in zip(members, coefficients, shifts, strict=True)
     ]
     return NystroemOutputs(
@@ -211,11 +211,11 @@ def fit_outputs(
     )
 
 
-def _single(matrix: Scores | None) -> _Singles | None:
+def _single(matrix: Doubles | None) -> _Singles | None:
     return None if matrix is None else matrix.astype(np.float32)
 
 
-def _join(targets: Sequence[Values], replicas: Replicas) -> _Singles:
+def _align(targets: Sequence[Values], replicas: Replicas) -> _Singles:
     """Targets of every replica at the candidates of all rows, (nnz, K + 1); 0 if it lacks them."""
     out = np.zeros((len(replicas.evidence.entries), len(targets)), dtype=np.float32)
     for k, values in enumerate(targets):
@@ -228,15 +228,15 @@ def _kept(replicas: Replicas, k: int) -> Any:
     return slice(None) if k == 0 else (replicas.fold != k)[replicas.evidence.entries.rows]
 
 
-def _held_out(
+def _score_sample(
     features: Blocks,
     sample: NDArray[np.intp],
     fold: NDArray[np.intp],
     coefficients: _Singles,
     shifts: _Singles,
     smooth: _Singles | None,
-) -> Scores:
-    """Scores of the sample's rows by the replica that lacks them, (s, l)."""
+) -> Doubles:
+    """Doubles of the sample's rows by the replica that lacks them, (s, l)."""
     parts = []
     for rows in features.slices:
         chosen = sample[slice(*np.searchsorted(sample, (rows.start, rows.stop)))]
@@ -274,13 +274,13 @@ class NystroemOutputs:
     targets: list[Values]
     rows: NDArray[np.intp]
     evidence: Evidence
-    held_out: list[Scores]
+    held_out: list[Doubles]
     members: Sequence[NystroemMember]
     replicas: Replicas
     joined: _Singles
     coefficients: list[_Singles]
     shifts: list[_Singles]
-    smooth: Scores | None
+    smooth: Doubles | None
 
     def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of the members at the candidates of every replica's own rows."""
@@ -419,7 +419,7 @@ def _held_out_block(
     shifts: _Singles,
     smooth: _Singles | None,
 ) -> NDArray[Any]:
-    """Scores of some rows by the replica that lacks them, (s, l)."""
+    """Doubles of some rows by the replica that lacks them, (s, l)."""
     out = np.empty((len(chosen), shifts.shape[1]))
     part = block[chosen]
     for k in np.unique(fold):

@@ -26,7 +26,7 @@ from appellate.evidence.held_out import above_chance, choose_round, row_criterio
 from appellate.evidence.likelihood import Evidence, estep, set_odds
 from appellate.evidence.order import choose_width, order_matrix
 from appellate.evidence.scales import Scale, fit_scale, fit_temperature, mixture_weights
-from appellate.methods.jury.members import FittedMember, HeldOut, Replicas, Scores
+from appellate.methods.jury.members import Doubles, FittedMember, LateMember, Replicas
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import RadialKernel
 
@@ -63,7 +63,7 @@ class Outputs(Protocol):
     @property
     def evidence(self) -> Evidence: ...  # noqa: D102
     @property
-    def held_out(self) -> list[Scores]: ...  # noqa: D102
+    def held_out(self) -> list[Doubles]: ...  # noqa: D102
 
     def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of the members at the candidates of every replica's own rows."""
@@ -80,9 +80,9 @@ class Outputs(Protocol):
 #: ``fit(targets, smooth)`` fits the kernel members; on the kernel matrix ``forests, seed`` too.
 FitKernels = Callable[..., Outputs]
 #: ``fit(targets, seed)`` fits a forest to (n, K + 1, l) targets; returns such scores and a model.
-FitMember = Callable[[Scores, int], tuple[Scores, Any]]
+FitMember = Callable[[Doubles, int], tuple[Doubles, Any]]
 #: ``fit(targets, seed)`` fits a member once to the targets of every replica.
-FitOnce = Callable[[list[Values], int], HeldOut]
+FitOnce = Callable[[list[Values], int], LateMember]
 #: Name, kernel and ridge of a kernel member.
 NamedKernel = tuple[str, RadialKernel, float]
 
@@ -113,7 +113,7 @@ class JuryRound:
     scales: list[Scale]
     weights: NDArray[np.float64]
     used: NDArray[np.float64]
-    held_out: Scores | None
+    held_out: Doubles | None
     row_criteria: Values
     criterion: float
 
@@ -157,7 +157,7 @@ def judge_outputs(
     )
 
 
-def mixture(outputs: Sequence[Scores], scales: Sequence[Scale], weights: NDArray[Any]) -> Scores:
+def mixture(outputs: Sequence[Doubles], scales: Sequence[Scale], weights: NDArray[Any]) -> Doubles:
     """``sum_m w_m softmax((output_m + b_m) / T_m)``."""
     total = np.zeros(outputs[0].shape)
     for output, scale, weight in zip(outputs, scales, weights, strict=True):
@@ -167,7 +167,7 @@ def mixture(outputs: Sequence[Scores], scales: Sequence[Scale], weights: NDArray
 
 
 def weigh_members(
-    held_out: Sequence[Scores], scales: Sequence[Scale], evidence: Evidence, tau: float
+    held_out: Sequence[Doubles], scales: Sequence[Scale], evidence: Evidence, tau: float
 ) -> NDArray[np.float64]:
     """Find the mixture weights of members by their scores of held-out rows."""
     pairs = zip(held_out, scales, strict=True)
@@ -183,7 +183,7 @@ def _target_shares(replicas: Replicas, targets: Sequence[Values]) -> NDArray[np.
 
 def find_order(
     fit: FitKernels, start: list[Values], places: NDArray[np.intp] | None
-) -> tuple[int, Scores | None]:
+) -> tuple[int, Doubles | None]:
     """Find the width of the order among the labels, and the matrix that follows from it."""
     if places is None:
         return 0, None
@@ -241,7 +241,7 @@ def run_rounds(
     start: list[Values],
     taus: Sequence[float],
     max_rounds: int,
-    order: tuple[int, Scores | None],
+    order: tuple[int, Doubles | None],
     on_round: Callable[[int, int], object] | None = None,
 ) -> Choice:
     """Run the rounds of the kernel members and choose tau and round.
@@ -313,7 +313,7 @@ def _choose_tau(
     resembling = None
     if 0.0 in rounds:
         best = choose_round([each.criterion for each in rounds[0.0]])
-        held_out = cast(Scores, rounds[0.0][best].held_out)
+        held_out = cast(Doubles, rounds[0.0][best].held_out)
         resembling = resemblance(held_out, evidence)
     tau = choose_tau(_criteria(rounds), resembling, ordered=ordered)
     return tau if tau in rounds else next(iter(rounds)), resembling
@@ -348,8 +348,8 @@ class Mixture:
     """
 
     history: list[Values]
-    held_out: Scores
-    output: Scores
+    held_out: Doubles
+    output: Doubles
     members: list[FittedMember]
     suspicion: Values
     criteria: dict[Any, list[float]]
@@ -359,11 +359,11 @@ def mix_members(
     fit: FitKernels,
     choice: Choice,
     replicas: Replicas,
-    smooth: Scores | None,
+    smooth: Doubles | None,
     rng: np.random.RandomState,
     forests: Sequence[tuple[str, FitMember]] = (),
     late: Sequence[FitOnce] = (),
-    base: HeldOut | None = None,
+    base: LateMember | None = None,
 ) -> Mixture:
     """Let further members learn from what the kernel members found, and mix all.
 
@@ -406,7 +406,7 @@ def mix_members(
         last = panel[-1]
         output = outputs.everywhere(last.scales, last.used)[1]
 
-    joined = _fit_late(late, last, replicas, tau, smooth, rng)
+    joined = _fit_late(late, last, replicas, tau, smooth, rng) if late else []
     if base is not None:
         base_member, base_scores = _scale_base(base, outputs, tau, smooth)
         joined.append((base_member, base_scores[outputs.rows]))
@@ -441,7 +441,7 @@ def mix_members(
 
 
 def _outputs_of(
-    done: JuryRound, choice: Choice, fit: FitKernels, smooth: Scores | None
+    done: JuryRound, choice: Choice, fit: FitKernels, smooth: Doubles | None
 ) -> Outputs:
     """Return the outputs of the kernel members in a round; fit them again unless it was last."""
     if done.targets is choice.latest.targets:
@@ -453,7 +453,7 @@ def run_panel(
     fit: FitKernels,
     choice: Choice,
     replicas: Replicas,
-    smooth: Scores | None,
+    smooth: Doubles | None,
     rng: np.random.RandomState,
     forests: Sequence[tuple[str, FitMember]],
 ) -> tuple[list[JuryRound], Outputs, list[float]]:
@@ -495,9 +495,9 @@ def _fit_late(
     last: JuryRound,
     replicas: Replicas,
     tau: float,
-    smooth: Scores | None,
+    smooth: Doubles | None,
     rng: np.random.RandomState,
-) -> list[tuple[FittedMember, Scores]]:
+) -> list[tuple[FittedMember, Doubles]]:
     """Fit members once to the targets of the last round; return them with held-out scores."""
     shares = _target_shares(replicas, last.targets)
     found = []
@@ -510,8 +510,8 @@ def _fit_late(
 
 
 def _scale_base(
-    base: HeldOut, outputs: Outputs, tau: float, smooth: Scores | None
-) -> tuple[FittedMember, Scores]:
+    base: LateMember, outputs: Outputs, tau: float, smooth: Doubles | None
+) -> tuple[FittedMember, Doubles]:
     """Find the temperature of a base; return it with held-out scores of all rows, (n, l)."""
     name, scores, models = base
     scores = scores if smooth is None else scores @ smooth
