@@ -389,6 +389,20 @@ def test_folds_keep_groups_whole():
     assert set(one_group) == {1, 2, 3}
 
 
+@pytest.mark.parametrize(("covering", "n_fits"), [(True, 12), ("auto", 24)])
+def test_every_round_is_reported_with_the_largest_possible_number(covering, n_fits):
+    X, candidates, _, bags = make_bags(n_bags=30)
+    jury = JuryClassifier("kernel", covering=covering, random_state=0)
+    reports = []
+    jury._on_round = lambda number, total: reports.append((number, total))
+    jury.fit(X, candidates, groups=bags)
+    numbers = [number for number, _ in reports]
+    assert {total for _, total in reports} == {n_fits}
+    assert numbers == sorted(set(numbers))  # no number twice
+    assert numbers[0] == 1
+    assert 7 <= numbers[-1] <= n_fits
+
+
 def test_evidence_and_decisions(data):
     X, candidates, truth = data
     logs = np.where(np.eye(4, dtype=bool)[truth], 0.0, -20.0)
@@ -459,8 +473,9 @@ def test_every_kind_of_member_takes_part(data, member, is_forest):
         "forest",
     ],
 )
-def test_refuses_what_cannot_learn_from_soft_targets(data, member):
+def test_refuses_what_cannot_learn_from_soft_targets(data, member, monkeypatch):
     X, candidates, _ = data
+    monkeypatch.setattr(exact, "prepare", None)  # the error comes before any work
     with pytest.raises(TypeError, match="cannot be a member of a jury"):
         JuryClassifier([member]).fit(X, candidates)
 

@@ -277,6 +277,7 @@ class JuryClassifier(AppealClassifier):
             for plain, given in zip(KERNELS, self._kernels(), strict=True)
         ]
         many = problem.representation(named[0][1]).kind == "nystroem"
+        forests, late = ([], []) if many else self._further(problem, replicas)
         prepare = nystroem.prepare if many else exact.prepare
         fit = prepare(problem, named, replicas)
         targets = [part.prior for part in replicas.parts]
@@ -284,7 +285,6 @@ class JuryClassifier(AppealClassifier):
             targets = replicas.divide(problem.entries.scatter(start))
         width, smooth = order = find_order(fit, targets, places)
         choice = self._run_rounds(fit, replicas, coverings, targets, order)
-        forests, late = ([], []) if many else self._further(problem, replicas)
         held = None if base is None else base(replicas)
         mixed = mix_members(fit, choice, replicas, smooth, rng, forests, late, held)
 
@@ -329,7 +329,7 @@ class JuryClassifier(AppealClassifier):
             return None
         if len(groups) != n:
             raise ValueError(
-                f"groups has {len(groups)} values; it needs one for every of {n} rows."
+                f"groups has {len(groups)} values; it needs one for each of {n} rows."
             )
         return np.asarray(number_groups(groups))
 
