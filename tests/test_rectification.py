@@ -6,12 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.svm import SVC
 
 import appellate
-from appellate import NoteWarning, SoftLabelClassifier
-from appellate.numerics.work import Work
-from appellate.rectification.fitting import with_time
+from appellate import NoteWarning
+from appellate.rectification.fitting import tell_rounds
 from appellate.rectification.preparation import Case
 from appellate.rectification.run import hear
 from appellate.tables import write_table
@@ -383,47 +381,32 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
         loaded.decide(exclude("i0"))
 
 
-@pytest.mark.parametrize("options", [{}, {"base": "knn"}])
-def test_the_rounds_of_a_fit_are_told(options, plain):
-    said, within = [], []
+@pytest.mark.parametrize(("options", "total"), [({}, 12), ({"base": "knn"}, 5)])
+def test_step_is_told_every_round_of_a_fit(options, total, plain):
+    told, within = [], []
     case = Case(plain[1], candidates="maybe", **options)
-    hear(case, step=lambda text, **more: (within if more else said).append(text))
-    assert said == ["turning columns into numbers", "judging"]
-    assert within[:2] == ["round 1", "round 2"]
+    hear(case, step=lambda text, **more: (within if more else told).append(text))
+    assert told == ["turning columns into numbers", "judging"]
+    expected = [f"round {number} of at most {total}" for number in range(1, total + 1)]
+    assert 1 < len(within) <= total
+    assert within == expected[: len(within)]
 
 
-@pytest.mark.parametrize(
-    ("n", "options", "said"),
-    [
-        (60, {}, "judging"),
-        (6_000, {"base": SoftLabelClassifier(SVC(kernel="poly"))}, "judging"),  # nobody knows
-        (6_000, {"base": "sure"}, "judging, about 2 minutes for 6,000 items on this machine"),
-        (
-            6_000,
-            {},
-            "judging, about 14 minutes for 6,000 items on this machine "
-            "(method 'plcp': about 2 minutes)",
-        ),
-    ],
-)
-def test_a_long_fit_is_announced(n, options, said, monkeypatch):
-    def stop(*args, **more):
-        raise InterruptedError
-
-    heard = []
-    monkeypatch.setattr("appellate.rectification.run.judge", stop)
-    monkeypatch.setattr("appellate.numerics.work.speed", lambda: Work(2e9, 4e8))
-    case = Case(make_table(n)[0], candidates="maybe", **options)
-    with pytest.raises(InterruptedError):
-        hear(case, step=lambda text, **more: heard.append(text))
-    assert heard[-1] == said
-    assert (with_time("judging", case, 3)[1] is None) == (said == "judging")
-
-
-def test_the_machine_is_not_measured_for_little_work(plain, crowd, monkeypatch):
-    monkeypatch.setattr("appellate.numerics.work.speed", None)
-    for table, options in ((plain[1], {"candidates": "maybe"}), (crowd[1], {"annotators": "w*"})):
-        assert appellate.rectify(table, **options).settings["estimated_seconds"] is None
+def test_the_time_left_is_told_from_the_third_round_on(monkeypatch):
+    clock = iter([100.0, 130.0, 170.0, 200.0, 300.0])
+    monkeypatch.setattr("appellate.rectification.fitting.time.monotonic", lambda: next(clock))
+    told = []
+    tell_round = tell_rounds(lambda text, **more: told.append((text, more)))
+    for number in range(1, 6):
+        tell_round(number, 5)
+    assert [text for text, _ in told] == [
+        "round 1 of at most 5",
+        "round 2 of at most 5",
+        "round 3 of at most 5, about 70 seconds left",  # two rounds of 35 seconds
+        "round 4 of at most 5, about 33 seconds left",
+        "round 5 of at most 5",
+    ]
+    assert all(more == {"within": True} for _, more in told)
 
 
 def test_all_rows_may_be_reviewed(plain, tmp_path):

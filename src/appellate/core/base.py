@@ -399,7 +399,8 @@ class AppealClassifier(PartialLabelClassifier):
     A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
     """
 
-    _on_round: Callable[[int], object] | None = None  # told after every round of a fit
+    # Called after every round of a fit with its number and the largest possible number.
+    _on_round: Callable[[int, int], object] | None = None
 
     def docket(
         self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"

@@ -1,13 +1,14 @@
 """Judge a case: fit a classifier, tabulate what it says of every item, and weigh that.
 
 Beside the labels stand those that anybody could have; then what to look at, what reviewers
-decided, and the page that shows it. How long a fit takes is said before it.
+decided, and the page that shows it. The time left is told from the first rounds of a fit.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,18 +25,10 @@ from appellate._text import did_you_mean, import_extra
 from appellate.candidates.names import is_missing, number_groups
 from appellate.docket import Docket, find_runner_up, free_separator
 from appellate.evidence.ambiguity import describe
-from appellate.methods import make_base
-from appellate.methods.aggd import AGGDClassifier
-from appellate.methods.jury.classifier import JuryClassifier
-from appellate.methods.plcp import PLCPClassifier
-from appellate.methods.sure import SUREClassifier
-from appellate.methods.testimony import TestimonyClassifier, crowd_posterior
+from appellate.methods.testimony import crowd_posterior
 from appellate.methods.testimony.features import CHANCE_GAIN
 from appellate.methods.testimony.people import share_interval
-from appellate.numerics import work
-from appellate.numerics.kernels import GaussianKernel, kernel_key, read_kernel
-from appellate.numerics.memory import represent
-from appellate.rectification.preparation import LARGE, Case, Step, is_file, nobody
+from appellate.rectification.preparation import Case, Step, is_file, nobody
 from appellate.review import Decisions, page_data, read_decisions
 from appellate.review.decisions import Record, as_file, check_kind, say_skipped
 from appellate.tables import Table, read_table
@@ -51,9 +44,8 @@ _AUDITED = 20  # reviewed items drawn at random that make an honest accuracy
 _ENOUGH = 50  # items from which on features that show no use are of none
 _NEIGHBORS, _COMPONENTS, _MANY = 5, 32, 12_000
 _CHUNK = 20_000  # rows of a block of a cluster
-_LONG = 20.0  # seconds that are worth a word
-_SHORTER = 0.5  # of the time, for another method to be named
-_SLOW = work.Work(1e9, 2e7)  # a second of a machine slower than any that is in use
+_LONG = 5.0  # seconds left that are worth a word
+_MEASURED = 2  # rounds before the time left is told
 #: What gives the first labels, by method.
 FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene"}
 # Columns of the docket that say nothing of an item that a review decided, or excluded.
@@ -65,72 +57,37 @@ _APPEALS = {"appeal", "appeal_confidence", "appeal_correct", "margin", "round"}
 # -- how long it takes --------------------------------------------------------------------
 
 
-def with_time(step: str, case: Case, q: int) -> tuple[str, float | None]:
-    """Add to the name of the step that judges how long it takes, if long; q features.
+def tell_rounds(step: Step) -> Callable[[int, int], None]:
+    """Return what a fit calls after every round; it tells `step` the round and the time left.
 
-    The machine's speed is measured only where it matters: the seconds are None if the work is
-    little, or nobody knows how much a user's own classifier does.
+    The first round prepares the kernels and takes longer than the others. The time of a round is
+    therefore the mean of the rounds after the first, and is known from the third round on.
     """
-    todo = _count(case, q, case.estimator)
-    if todo is None or todo.seconds(_SLOW) < _LONG:
-        return step, None
-    seconds, n = todo.seconds(work.speed()), len(case.names)
-    if seconds >= _LONG:
-        step += f", about {spell(seconds)} for {n:,} items on this machine"
-        other = None
-        if case.method == "jury":
-            other = _count(case, q, PLCPClassifier(make_base("sure" if n > LARGE else "aggd")))
-        if other is not None and other.seconds(work.speed()) < _SHORTER * seconds:
-            step += f" (method 'plcp': about {spell(other.seconds(work.speed()))})"
-    return step, float(f"{seconds:.2g}")
+    ends: list[float] = []
+
+    def tell_round(number: int, total: int) -> None:
+        ends.append(time.monotonic())
+        text = f"round {number} of at most {total}"
+        if len(ends) > _MEASURED:
+            left = (ends[-1] - ends[0]) / (len(ends) - 1) * (total - number)
+            if left >= _LONG:
+                text += f", about {spell_time(left)} left"
+        step(text, within=True)
+
+    return tell_round
 
 
-def spell(seconds: float) -> str:
+def spell_time(seconds: float) -> str:
     """Write a time in one unit.
 
     Examples
     --------
-    >>> spell(44.0), spell(200.0), spell(9000.0)
+    >>> spell_time(44.0), spell_time(200.0), spell_time(9000.0)
     ('44 seconds', '3 minutes', '2.5 hours')
     """
     if seconds < 90:
-        return f"{max(seconds, 2):.0f} seconds"
+        return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
-
-
-def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
-    """Count the work of the classifiers that `rectify` makes; None for all others."""
-    base = getattr(estimator, "estimator", None)
-    if isinstance(estimator, PLCPClassifier):
-        known = type(base) in (AGGDClassifier, SUREClassifier)
-        known = known and estimator.partner == "complement"
-    else:
-        known = getattr(estimator, "members", "kernel") == "kernel"
-    if not known or case.scheduler:
-        return None
-    for each in filter(None, (estimator, base)):
-        each._validate_params()  # as fit does, but settings are needed now
-    kernel = read_kernel((estimator if base is None else base).kernel)
-    if not isinstance(kernel, GaussianKernel):
-        return None
-    shape, jury = case.votes.shape, isinstance(estimator, JuryClassifier)
-    many: Any = {"n_matrices": 3, "n_widths": 1}
-    if jury:
-        kernels = {kernel_key(each) for each, _ in estimator._kernels()}
-        many = {"n_matrices": estimator._n_matrices(), "n_widths": len(kernels)}
-    try:
-        how = represent(kernel, (shape[0], max(q, 1)), shape[1], np.float64, **many)
-    except MemoryError:  # which the fit will say
-        return None
-    m = how.n_landmarks
-    if isinstance(estimator, TestimonyClassifier):
-        return work.count_testimony(shape, q, answers=len(case.answers.rows), landmarks=m)
-    rounds = estimator.max_rounds
-    if jury:
-        ways, folds = 1 + (estimator.covering == "auto"), estimator.n_folds
-        return work.count_jury(shape, q, landmarks=m, folds=folds, rounds=rounds, ways=ways)
-    near, sizes = getattr(base, "n_neighbors", 0), case.sets.matrix.sum(axis=0)
-    return work.count_plcp(shape, q, sizes=sizes, landmarks=m, rounds=rounds, neighbors=near)
 
 
 # -- who judges, and what is said ----------------------------------------------------------
@@ -221,7 +178,7 @@ def judge(
     # Without features the jury weighs what was said by how frequent the labels are.
     shown = np.zeros((n, 1)) if rows is None else rows
     if case.scheduler is None:
-        classifier._on_round = lambda number: step(f"round {number}", within=True)
+        classifier._on_round = tell_rounds(step)
         classifier.fit(shown[kept], sets[kept], **options)
         del classifier._on_round  # no part of a model
     else:

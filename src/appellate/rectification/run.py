@@ -44,7 +44,6 @@ from appellate.rectification.fitting import (
     judge,
     score,
     take_decisions,
-    with_time,
 )
 from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
 from appellate.rectification.preparation import NOT_KEPT, Case, Step, nobody
@@ -220,13 +219,12 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
         encoder = clone(case.encoder)
         rows = encode(encoder, case.X, lambda text: step(text, within=True))
     judging = "judging" if decisions is None else "judging without the decisions"
-    said, expected = with_time(judging, case, 0 if rows is None else rows.shape[1])
-    step(said)
-    run = _make_run(judge(case, encoder, rows, step), started, expected)
+    step(judging)
+    run = _make_run(judge(case, encoder, rows, step), started)
     return run if decisions is None else run._decide(decisions, step)
 
 
-def _make_run(hearing: Hearing, started: float, expected: float | None) -> Rectification:
+def _make_run(hearing: Hearing, started: float) -> Rectification:
     """Collect what came out of a hearing."""
     seconds, case, added = time.perf_counter() - started, hearing.case, hearing.added
     people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
@@ -257,7 +255,6 @@ def _make_run(hearing: Hearing, started: float, expected: float | None) -> Recti
         "integers": hearing.integers if case.table.native is None else (),
         "notes": case.notes,
         "seconds": round(seconds, 3),
-        "estimated_seconds": expected,
         "audit": [case.names[i] for i in drawn],
     }
     return Rectification(
@@ -434,8 +431,7 @@ class Rectification:
         review = Review(found, audited, labels, unaided, notes)
         step("judging with the decisions")
         hearing = judge(case, before.encoder, before.rows, step, review)
-        spent, expected = self.settings["seconds"], self.settings["estimated_seconds"]
-        run = _make_run(hearing, started - spent, expected)
+        run = _make_run(hearing, started - self.settings["seconds"])
         earlier = [name for name in case.names if name in drawn]
         run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
         return run
