@@ -384,6 +384,9 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         own = len(self.estimator._kernels()) + 2 if ours else 0
         return own + cast(float, self._any_partner()._n_matrices())
 
+    def _n_squares(self) -> float | None:
+        return None if self.partner == "complement" else self._any_partner()._n_squares()
+
     def _any_partner(self) -> PartialLabelClassifier:
         return self._make_partner() if self.partner == "complement" else self._make_jury()
 

@@ -116,7 +116,9 @@ def _count(case: Case, q: int, estimator: Any) -> work.Work | None:
     many: Any = {"n_matrices": 3, "n_widths": 1}
     if jury:
         kernels = {kernel_key(each) for each, _ in estimator._kernels()}
+        squares = estimator._n_squares()
         many = {"n_matrices": estimator._n_matrices(), "n_widths": len(kernels)}
+        many["n_squares"] = squares
     try:
         how = represent(kernel, (shape[0], max(q, 1)), shape[1], np.float64, **many)
     except MemoryError:  # which the fit will say

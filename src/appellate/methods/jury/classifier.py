@@ -38,7 +38,13 @@ from appellate.methods.jury.members import (
 )
 from appellate.methods.jury.nystroem import LandmarkBench, LandmarkOutputs
 from appellate.numerics.entries import Values
-from appellate.numerics.kernels import GaussianKernel, LaplacianKernel, RadialKernel, read_kernel
+from appellate.numerics.kernels import (
+    GaussianKernel,
+    LaplacianKernel,
+    RadialKernel,
+    kernel_key,
+    read_kernel,
+)
 
 __all__ = ["JuryClassifier"]
 
@@ -715,6 +721,11 @@ class JuryClassifier(AppealClassifier):
     def _n_matrices(self) -> float:
         """Matrices of n x n doubles: an inverse with its folds for every member, and a new one."""
         return len(KERNELS) * (0.5 + 1 / self.n_folds) + 3.5
+
+    def _n_squares(self) -> float:
+        """Matrices of m x m doubles: a member and a kind of features have one per replica."""
+        kinds = len({kernel_key(kernel) for kernel, _ in self._kernels()})
+        return (self.n_folds + 1) * (len(KERNELS) + kinds) + 5
 
     def _kernel(self, member: RadialKernel) -> RadialKernel:
         """The kernel of a member, with the user's representation and multiple of its width."""
