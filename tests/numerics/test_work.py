@@ -13,10 +13,10 @@ from appellate import (
     PLCPClassifier,
     SUREClassifier,
     TestimonyClassifier,
-    evidence,
-    landmarks,
 )
 from appellate.candidates import as_answers
+from appellate.evidence import scales
+from appellate.methods.jury import nystroem as landmarks
 from appellate.methods.testimony import features
 from appellate.numerics import blocks, graph, kernels, memory, passes, smoothers, work
 
@@ -80,7 +80,7 @@ def counted(monkeypatch):
     watch(smoothers, "_apply_blocks", lambda a, out: a[0].size, entries)
     for name in ("_gather", "_evaluate"):
         watch(passes, name, lambda a, out: a[0].shape[1] * len(a[1][0]) / 4, entries)
-    watch(evidence, "soften", lambda a, out: 4 * out.size, entries)
+    watch(scales, "soften", lambda a, out: 4 * out.size, entries)
     watch(landmarks, "_softened", lambda a, out: 4 * len(a[0]) * a[7].size, entries, plain=False)
     watch(graph, "reconstruction_weights", lambda a, out: out.shape[1] * a[0].size, entries)
     watch(graph.NeighborGraph, "propagate", count_steps, entries)
