@@ -641,7 +641,7 @@ def test_degenerate_problems(n, l, kind, members, seed):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 1.1, 1.6, 2.5])
-def test_single_precision_fits_at_any_amount_of_free_memory(data, monkeypatch, share):
+def test_single_precision_fits_at_any_budget(data, monkeypatch, share):
     """The kernels are represented once: rows in double precision do not decide anew."""
     X, candidates, _ = data
     needed = 8 * 90 * 90 * JuryClassifier("kernel")._n_matrices()
@@ -651,7 +651,7 @@ def test_single_precision_fits_at_any_amount_of_free_memory(data, monkeypatch, s
     monkeypatch.setattr(memory, "_WORKSPACE", 0)
     monkeypatch.setattr(memory, "_THREAD_BYTES", 0)
     monkeypatch.setattr(memory, "SAMPLE_ROWS", 10)
-    monkeypatch.setattr(memory, "free_memory", lambda: round(share * needed / 0.8) + 200_000)
+    monkeypatch.setenv("APPELLATE_MEMORY", str(round(share * needed) + 200_000))
     jury = JuryClassifier("kernel", max_rounds=1, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

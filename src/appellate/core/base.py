@@ -115,6 +115,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """How many n x n matrices of doubles the exact kernels take; None: by the kernels."""
         return None
 
+    def _n_squares(self) -> float | None:
+        """How many m x m matrices of doubles m landmarks take; None: by the kernels."""
+        return None
+
     # -- what every method offers -------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
@@ -267,6 +271,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             sets,
             kernels=self._kernels,
             n_matrices=self._n_matrices(),
+            n_squares=self._n_squares(),
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},

@@ -377,6 +377,9 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         own = len(self.estimator._kernels()) + 2 if ours else 0
         return own + cast(float, self._make_partner()._n_matrices())
 
+    def _n_squares(self) -> float | None:
+        return None if self.partner == "complement" else self._make_partner()._n_squares()
+
     def __sklearn_tags__(self) -> Any:
         """Take sparse features if base and partner take them."""
         tags = super().__sklearn_tags__()

@@ -225,26 +225,33 @@ def absolute_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArra
     array([[3., 0.]])
     """
     check_magnitude(X)
-    other = X if Y is None else Y
-    dtype = np.result_type(X, other)
-    out = np.empty((len(X), len(other)), dtype=dtype)
-    _absolute_distances(
-        np.ascontiguousarray(X, dtype=dtype), np.ascontiguousarray(other, dtype=dtype), out
-    )
+    rows = np.ascontiguousarray(X, dtype=np.result_type(X, X if Y is None else Y))
+    other = rows if Y is None else np.ascontiguousarray(Y, dtype=rows.dtype)
+    out = np.empty((len(rows), len(other)), dtype=rows.dtype)
+    _absolute_distances(rows, other, out, Y is None)
     return out
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _absolute_distances(X, Y, out):  # type: ignore[no-untyped-def]
-    """Fill `out` tile by tile, so that the rows of a tile stay in the cache."""
+def _absolute_distances(X, Y, out, symmetric):  # type: ignore[no-untyped-def]
+    """Fill `out` tile by tile, so that the rows of a tile stay in the cache.
+
+    If X is Y, tiles above the diagonal mirror those below.
+    """
     for top in range(0, X.shape[0], _TILE_ROWS):
-        for left in range(0, Y.shape[0], _TILE_ROWS):
-            for i in range(top, min(top + _TILE_ROWS, X.shape[0])):
-                for j in range(left, min(left + _TILE_ROWS, Y.shape[0])):
+        bottom = min(top + _TILE_ROWS, X.shape[0])
+        for left in range(0, bottom if symmetric else Y.shape[0], _TILE_ROWS):
+            right = min(left + _TILE_ROWS, Y.shape[0])
+            for i in range(top, bottom):
+                for j in range(left, right):
                     total = X.dtype.type(0)
                     for p in range(X.shape[1]):
                         total += abs(X[i, p] - Y[j, p])
                     out[i, j] = total
+            if symmetric and left < top:
+                for j in range(left, right):
+                    for i in range(top, bottom):
+                        out[j, i] = out[i, j]
 
 
 def signed_root(X: NDArray[Any]) -> NDArray[Any]:

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.decomposition import PCA
-from sklearn.neighbors import NearestNeighbors
 
 from appellate._added import ADDED
 from appellate._text import did_you_mean, import_extra
@@ -28,6 +26,7 @@ from appellate.evidence.ambiguity import describe
 from appellate.methods.testimony import crowd_posterior
 from appellate.methods.testimony.features import CHANCE_GAIN
 from appellate.methods.testimony.people import share_interval
+from appellate.numerics.neighbours import nearest_rows
 from appellate.rectification.preparation import Case, Step, is_file, nobody
 from appellate.review import Decisions, page_data, read_decisions
 from appellate.review.decisions import Record, as_file, check_kind, say_skipped
@@ -42,7 +41,7 @@ SUGGESTED = 100  # items that a page and a folder suggest
 _AUDIT = 5  # every fifth of them is drawn at random
 _AUDITED = 20  # reviewed items drawn at random that make an honest accuracy
 _ENOUGH = 50  # items from which on features that show no use are of none
-_NEIGHBORS, _COMPONENTS, _MANY = 5, 32, 12_000
+_NEIGHBORS = 5
 _CHUNK = 20_000  # rows of a block of a cluster
 _LONG = 5.0  # seconds left that are worth a word
 _MEASURED = 2  # rounds before the time left is told
@@ -306,10 +305,7 @@ class Hearing:
         self.appealed = case.method != "testimony" or case.X is not None
         self.neighbors: NDArray[Any] | None = None
         if rows is not None:
-            if len(rows) > _MANY and rows.shape[1] > _COMPONENTS:
-                rows = PCA(_COMPONENTS, random_state=0).fit_transform(rows)
-            search = NearestNeighbors(n_neighbors=min(_NEIGHBORS, len(rows) - 1)).fit(rows)
-            self.neighbors = np.asarray(search.kneighbors(return_distance=False))
+            self.neighbors = nearest_rows(rows, _NEIGHBORS)
         names, columns = docket.class_names, docket.columns()
         if "runner_up" not in columns:
             second, share = find_runner_up(docket.appeal_confidence, docket.appeal)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from appellate._added import ADDED, FORMERLY_ADDED, OUTCOMES
 from appellate.tables import cells, titles
@@ -328,6 +329,24 @@ def listed(columns: Any) -> list[Any]:
     return [columns] if one else list(columns)
 
 
+def _many_fractions(table: Table, name: str, some: Any) -> NDArray[np.float64] | None:
+    """Return the numbers of a column of many fractions, whose texts are not worth counting.
+
+    `some` are its first cells. None if the column holds anything else.
+    """
+    data, many = table.data.column(name), 0.3 * len(some) + 20
+    if len(some.drop_null().unique()) <= many:
+        return None
+    if pa.types.is_floating(data.type):
+        return np.asarray(data.to_numpy(), dtype=np.float64)
+    few = cells.numbers(some, table.style(name)) if cells.is_text(data.type) else None
+    if few is None:
+        return None
+    filled = few[~np.isnan(few)]
+    whole = np.all(filled == np.trunc(filled))
+    return None if whole or len(np.unique(filled)) <= many else table.numbers(name)
+
+
 class _Column:
     """What a column looks like, by one pass over its cells.
 
@@ -344,10 +363,10 @@ class _Column:
         kind, some, nested = data.type, data.slice(0, _SAMPLE), pa.types.is_nested(data.type)
         self.values: dict[str, int] | None = None
         self.filled, self.distinct = len(data) - data.null_count, len(data)
-        many = 0.3 * len(some) + 20
-        if not nested and not (
-            pa.types.is_floating(kind) and len(some.drop_null().unique()) > many
-        ):
+        fractions = None if nested else _many_fractions(table, name, some)
+        if fractions is not None:
+            self.filled = np.count_nonzero(~np.isnan(fractions))
+        elif not nested:
             counted = table.texts(name).drop_null().value_counts()
             self.values = dict(zip(*(each.to_pylist() for each in counted.flatten()), strict=True))
             self.filled, self.distinct = sum(self.values.values()), len(self.values)
@@ -363,7 +382,8 @@ class _Column:
         else:
             few = cells.numbers(some, table.style(name)) if pa.types.is_primitive(kind) else None
             known = few is not None and not np.isnan(few).all()
-            numbers = few if known else table.numbers(name)
+            numbers = few if known else fractions
+            numbers = table.numbers(name) if numbers is None else numbers
             is_date = numbers is None and cells.date_format(data) is not None
             self.kind = "date" if is_date else "text" if numbers is None else "number"
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]

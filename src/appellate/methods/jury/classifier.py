@@ -47,7 +47,7 @@ from appellate.methods.jury.rounds import (
     run_rounds,
 )
 from appellate.numerics.entries import Values
-from appellate.numerics.kernels import GaussianKernel, read_kernel
+from appellate.numerics.kernels import GaussianKernel, kernel_key, read_kernel
 
 __all__ = ["JuryClassifier"]
 
@@ -254,6 +254,11 @@ class JuryClassifier(AppealClassifier):
     def _n_matrices(self) -> float:
         """Matrices of n x n doubles: an inverse with its folds for every member, and a new one."""
         return len(KERNELS) * (0.5 + 1 / self.n_folds) + 3.5
+
+    def _n_squares(self) -> float:
+        """Matrices of m x m doubles: a member and a kind of features have one per replica."""
+        kinds = len({kernel_key(kernel) for kernel, _ in self._kernels()})
+        return (self.n_folds + 1) * (len(KERNELS) + kinds) + 5
 
     def _solve(
         self,
