@@ -1,6 +1,7 @@
-"""PLCP as its authors' code reads the paper, and what the paper says of the rounds.
+"""PLCP as its authors' public code computes it, and the paper's statements on the rounds.
 
-Rows of the experiments are kept by the hash of this file: reports are elsewhere (`studies`).
+Stored runs carry the hash of this file. The reports are in another module (`studies`), so that a
+change of a report does not invalidate the runs.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import CandidateMap
 
-_ALTERNATIONS = 30
+_REGRESSIONS = 30
 
 
 class AuthorsAGGD(AGGDClassifier):
-    """PL-AGGD that keeps its old output: supervision enters through the graph alone."""
+    """PL-AGGD that keeps its old output; supervision enters through the graph only."""
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         if start is None:
@@ -40,27 +41,33 @@ class AuthorsAGGD(AGGDClassifier):
 
 
 class AuthorsPartner(PartnerClassifier):
-    """The partner after 30 alternations of regression and projection, from all candidates."""
+    """The partner after 30 regressions, with a projection between one and the next.
+
+    The first regression is on the supervision O of the base (``C = 1 - O``). The last output
+    therefore follows 29 projections.
+    """
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)
         initial = problem.uniform(start)
-        current = np.ones_like(initial)  # C = 1 - Y
+        current = initial  # C = 1 - O
         aggressive = self.link == "aggressive"
         weight = self.collaboration / (1.0 if aggressive else 2.0)
         room = 1 + self.collaboration * aggressive
-        for _ in range(_ALTERNATIONS):
+        for _ in range(_REGRESSIONS - 1):
             current = project_entries((smooth(current) + weight * initial) / room, problem.entries)
         output = smooth(current)
         return Result(
-            initial, current, output, _ALTERNATIONS, lambda: self._regress(problem, current)
+            initial, current, output, _REGRESSIONS, lambda: self._regress(problem, current)
         )
 
 
 class AuthorsPLCP(PLCPClassifier):
-    """PLCP in the authors' reading: with PL-AGGD as base both habits, else the partner's.
+    """PLCP as its authors' public code computes it.
 
-    Their labels on their own data are these, row by row.
+    Two steps differ from `PLCPClassifier`. The partner makes 30 regressions instead of being
+    solved. With PL-AGGD as base, the base keeps its old regression output from the second round
+    on.
     """
 
     _partner_type = AuthorsPartner
