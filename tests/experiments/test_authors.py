@@ -12,7 +12,7 @@ from appellate.evidence.confidence import blur
 from appellate.experiments.layouts import plan
 from appellate.experiments.methods import coupled
 from appellate.experiments.problems import standardize
-from appellate.experiments.protocol import Run, split_rows
+from appellate.experiments.protocol import Trial, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
@@ -78,7 +78,7 @@ def test_partner_starts_from_the_supervision_and_makes_30_regressions():
 def test_it_is_a_row_of_its_own(tmp_path):
     ours, theirs = coupled("aggd"), AUTHORS
     assert isinstance(theirs.build(0, 10), AuthorsPLCP)
-    keys = {Run("lost", method, 0, 0).key("data", "code") for method in (ours, theirs)}
+    keys = {Trial("lost", method, 0, 0).key("data", "code") for method in (ours, theirs)}
     assert len(keys) == 2
 
 

@@ -87,7 +87,7 @@ def compare(
     from appellate.experiments.layouts import make_comparison, plan
     from appellate.experiments.methods import read_methods
     from appellate.experiments.problems import load_own
-    from appellate.paper.reproduction import write_comparison
+    from appellate.experiments.writing import write_comparison
 
     with user_errors():
         chosen = read_methods(methods)

@@ -85,8 +85,9 @@ def reproduce(
     a run failed.
     """
     check_run_options(out, backend, scheduler)
-    from appellate.experiments.layouts import TABLES
-    from appellate.paper.reproduction import file_names, request, write_reports
+    from appellate.experiments.writing import file_names
+    from appellate.paper.layouts import TABLES
+    from appellate.paper.reproduction import request, write_reports
 
     with user_errors():
         what = request(table, datasets, bases, range(seed, seed + splits))

@@ -23,7 +23,7 @@ from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import described_by, require_files
 from appellate.datasets.images import load_cifar10
-from appellate.datasets.matfiles import check_features, reading
+from appellate.datasets.matfiles import check_feature_matrix, reading
 
 # The numbers that the files of LabelMe use for the scenes.
 LABELME_CLASSES = [
@@ -406,7 +406,7 @@ def _read_columns(path: Path, *titles: str, features: bool = False) -> dict[str,
         kept = [i for i, title in enumerate(head) if title not in titles]
         with reading(path, "a table of numbers"):
             numbers = np.array([[float(line[i]) for i in kept] for line in body])
-        out[""] = check_features(numbers, f"'{path}'")
+        out[""] = check_feature_matrix(numbers, f"'{path}'")
     return out
 
 
@@ -414,7 +414,7 @@ def _read_array(path: Path) -> NDArray[Any]:
     """Read a matrix of numbers from a .npy file, without executing anything in it."""
     with reading(path, "an array"):
         array = np.load(path, allow_pickle=False)
-    return check_features(array, f"'{path}'")
+    return check_feature_matrix(array, f"'{path}'")
 
 
 def _read_numbers(path: Path, *, low: int, high: int) -> NDArray[np.intp]:

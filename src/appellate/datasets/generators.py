@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from appellate._text import did_you_mean
 from appellate.candidates import as_candidates, check_length, name_rows
 from appellate.candidates.names import distinct_names, encode
-from appellate.datasets.strategies import OPTIONS, STRATEGIES, Draw, Labels, check_integer
+from appellate.datasets.strategies import OPTIONS, STRATEGIES, Draw, KnownLabels, check_integer
 
 BLOCK = 2**18  # entries that are drawn at once
 
@@ -224,7 +224,7 @@ def hide_truth(
         draw: Draw = random_state.random
     else:
         draw = check_random_state(random_state).random_sample
-    plan = STRATEGIES[strategy](Labels(names, truth, fewest, draw), **chosen)
+    plan = STRATEGIES[strategy](KnownLabels(names, truth, fewest, draw), **chosen)
     short = np.flatnonzero(plan.largest < fewest)
     if short.size and fewest > 1:
         raise ValueError(

@@ -19,8 +19,8 @@ from torch.utils.data import Dataset
 
 from appellate.core.base import COUNT, AppealClassifier
 from appellate.core.results import Model, ProbabilityModel, Result
-from appellate.deep.data import ArrayInputs, Scaling, open_inputs
-from appellate.deep.methods import Committee, Method, Plan, seat, weights
+from appellate.deep.data import ArrayInputs, InputScaling, open_inputs
+from appellate.deep.methods import Committee, DeepMethod, MethodPlan, make_committee, weights
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.panel import Panel
 from appellate.deep.processes import agreed
@@ -38,7 +38,7 @@ from appellate.deep.settings import (
     constraints,
 )
 from appellate.deep.streams import Streams, isolated
-from appellate.deep.trainer import predict
+from appellate.deep.trainer import predict_rows
 from appellate.evidence.confidence import normalize_entries
 from appellate.evidence.costs import candidate_costs
 from appellate.numerics.entries import Values
@@ -54,14 +54,14 @@ class Networks(ProbabilityModel):
     As state, for files and copies, they are plain arrays and the plan to make them anew.
     """
 
-    plan: Plan
-    method: Method | Committee
-    scaling: Scaling
+    plan: MethodPlan
+    method: DeepMethod | Committee
+    scaling: InputScaling
     head: str = "mean"
 
     def heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
         """Probabilities of new rows by every network that can predict, (m, l)."""
-        return predict(self.method, open_inputs(X), self.scaling)
+        return predict_rows(self.method, open_inputs(X), self.scaling)
 
     def decision(self, X: Any) -> NDArray[np.float32]:
         """Probabilities of new rows by the head, (m, l)."""
@@ -89,10 +89,10 @@ class Networks(ProbabilityModel):
         plan, start = state["plan"], torch.full((1, l), 1 / l)
         with isolated(torch.device("cpu")):
             members = [plan.make(start, Streams(0)) for _ in range(plan.n_members)]
-        method = seat(members, plan.others)
+        method = make_committee(members, plan.others)
         tensors = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
         method.load_state_dict({**method.state_dict(), **tensors})
-        scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in scaling))
+        scaling = InputScaling(*(torch.from_numpy(np.array(each)) for each in scaling))
         self.__dict__.update(plain, method=method, scaling=scaling)
 
     def with_state(self, **changes: Any) -> Networks:
@@ -245,7 +245,7 @@ Selection, default="last"
         folder = None if settings.run.folder is None else Path(settings.run.folder)
         if folder is not None and self._n_solved:
             folder /= f"round-{self._n_solved + 1}"
-        scaling = Scaling.of(inputs) if scales else Scaling()
+        scaling = InputScaling.of(inputs) if scales else InputScaling()
         start_matrix, sets = entries.scatter(initial), problem.candidates
         panel = Panel(settings, inputs, sets, scaling, start_matrix, seed, folder)
         before = getattr(self, "_networks", None) if self.warm_start else None
@@ -254,7 +254,7 @@ Selection, default="last"
         output = heads.get(self.head, heads["base"])
         members, others = [each.method for each in judgement.heard], judgement.others
         plan = replace(panel.plan, n_members=len(members), others=others)
-        networks = Networks(output, plan, seat(members, others), scaling, self.head)
+        networks = Networks(output, plan, make_committee(members, others), scaling, self.head)
         confidences = [
             normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]

@@ -104,7 +104,9 @@ def normalize_over(weights: Tensor, candidates: Tensor) -> Tensor:
     return torch.where(total > 0, inside / torch.where(total > 0, total, 1.0), even)
 
 
-def blur(probabilities: Tensor, candidates: Tensor, temperature: float | None = -1.0) -> Tensor:
+def blur_tensor(
+    probabilities: Tensor, candidates: Tensor, temperature: float | None = -1.0
+) -> Tensor:
     """Soften probabilities within the candidates: ``rownorm(exp(e^k g) * y)``.
 
     As `appellate.evidence.blur`; a temperature of None only normalises. Beyond k = 9.2 it
@@ -112,7 +114,8 @@ def blur(probabilities: Tensor, candidates: Tensor, temperature: float | None = 
 
     Examples
     --------
-    >>> blur(torch.tensor([[1.0, 0.0]]), torch.tensor([[True, True]]))[0, 0].item().__round__(3)
+    >>> blurred = blur_tensor(torch.tensor([[1.0, 0.0]]), torch.tensor([[True, True]]))
+    >>> round(blurred[0, 0].item(), 3)
     0.591
     """
     if temperature is None:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from appellate._text import install
-from appellate.experiments.problems import Problem
-from appellate.experiments.protocol import Outcome, Run
+from appellate.experiments.problems import Dataset
+from appellate.experiments.protocol import Outcome, Trial
 from appellate.experiments.runner import execute_keyed
 
 _RETRIES = 3
@@ -24,8 +24,8 @@ class ClusterError(OSError):
 
 
 def run_on_dask(
-    runs: Mapping[str, Run],
-    problems: Mapping[str, Problem],
+    runs: Mapping[str, Trial],
+    problems: Mapping[str, Dataset],
     n_jobs: int,
     scheduler: str | None,
 ) -> Iterator[tuple[str, Outcome]]:
@@ -125,5 +125,5 @@ def _ask(scheduler: str) -> None:
         pool.submit(asyncio.run, ask()).result()
 
 
-def _same(problem: Problem) -> Problem:
+def _same(problem: Dataset) -> Dataset:
     return problem

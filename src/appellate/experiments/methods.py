@@ -74,8 +74,9 @@ class Method:
         default; of a network those that all have, and its own.
     start : {"own", "graph"}
         Initial confidence of the base: its own, or that of the neighbour graph.
-    trace : bool
-        Also record samples whose wrong verdict was corrected (`appellate.paper.traces`).
+    details : str or None
+        ``"module:function"`` that records more of a fit from the model, the true labels and the
+        numbers of the training rows, as plain data.
     """
 
     title: str = field(compare=False)
@@ -84,7 +85,7 @@ class Method:
     base_settings: Settings = ()
     settings: Settings = ()
     start: Literal["own", "graph"] = "own"
-    trace: bool = False
+    details: str | None = None
 
     def config(self) -> dict[str, Any]:
         """All that decides the result, as plain data."""
@@ -237,7 +238,7 @@ def with_jury(base: str, **base_settings: Any) -> Method:
     return coupled(base, title=title, base_settings=base_settings, settings=settings)
 
 
-def deep(name: str, **settings: Any) -> Method:
+def network(name: str, **settings: Any) -> Method:
     """Make the method of a network, with settings of its class."""
     rest, title = dict(settings), ""
     if rest.pop("partner", None) == "non-candidate":
@@ -252,8 +253,8 @@ def deep_rivals() -> list[Method]:
     """Networks of the table of rivals; none without torch. RC here is PRODEN, to the bit."""
     if deep_missing():
         return []
-    more = [deep("proden", partner="non-candidate"), deep("proden", ambiguity="auto")]
-    return [*(deep(name) for name in DEEP if name != "rc"), *more]
+    more = [network("proden", partner="non-candidate"), network("proden", ambiguity="auto")]
+    return [*(network(name) for name in DEEP if name != "rc"), *more]
 
 
 def deep_missing() -> str:
@@ -333,7 +334,7 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
             if deep_missing():
                 raise ImportError(deep_missing())
             partner = {"partner": "non-candidate"}
-            chosen = [deep(name, **more | settings) for more in ({}, partner)]
+            chosen = [network(name, **more | settings) for more in ({}, partner)]
         elif name in ("jury", "testimony"):
             chosen = [Method(_title(name, settings), name, settings=_settings(settings))]  # type: ignore[arg-type]
         else:

@@ -18,7 +18,7 @@ from appellate.datasets.matfiles import read_mat
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Dataset:
     """A data set as experiments use it.
 
     Attributes
@@ -143,7 +143,7 @@ class UnavailableError(OSError):
     """A data set that is not there; the message says why and where to get it."""
 
 
-def load_problem(name: str) -> Problem:
+def load_problem(name: str) -> Dataset:
     """Load one of the paper's data sets from the data home, as the paper prepared it.
 
     Parameters
@@ -163,18 +163,20 @@ def load_problem(name: str) -> Problem:
         data = getattr(datasets, f"load_{known.source or name}")(download_if_missing=False)
         if known.hidden is not None:  # the same pictures and sets for every split
             rows = np.random.default_rng(0).choice(len(data.X), _FASHION_ROWS, replace=False)
-            X, truth, options = data.X[rows] / 255.0, data.y_true[rows], dict(known.hidden)
+            X = data.X[rows] / 255.0
+            truth = data.y_true[rows]
+            options = dict(known.hidden)
             if options["strategy"] == "instance_dependent":
                 options["X"] = X
             options |= {"classes": list(range(10)), "random_state": 0}
             sets = datasets.make_partial_labels(truth, **options)
-            return Problem(name, known.title, X, sets, truth)
+            return Dataset(name, known.title, X, sets, truth)
     except (OSError, ValueError, ImportError) as error:
         raise UnavailableError(str(error).replace("data_home= or ", "")) from error
     X, answers = np.asarray(data.X, dtype=np.float64), data.get("answers")
     candidates = np.asarray(data.candidates, dtype=bool)
     answered = candidates.any(axis=1)
-    return Problem(
+    return Dataset(
         name=name,
         title=known.title,
         X=(standardize(X, by=X) if known.standardize else X)[answered],
@@ -191,7 +193,7 @@ def standardize(X: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
     return np.asarray((X - by.mean(axis=0)) / np.where(deviation > 0, deviation, 1))
 
 
-def load_problems(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]:
+def load_problems(names: list[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
     """Load what is there; return it, and the reason for each data set that is not."""
     found, missing = {}, {}
     for name in names:
@@ -202,7 +204,7 @@ def load_problems(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]
     return found, missing
 
 
-def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
+def load_own(source: str, *, scale: bool = True, **options: Any) -> Dataset:
     """Load a user's data: a table, a ``.mat`` file, or the name of one of the paper's data sets.
 
     Parameters
@@ -233,7 +235,7 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
         data = datasets.load_partial_mat(path, noisy=True, **one)
         X = np.asarray(data.X, dtype=np.float64)
         truth = data.y_true
-        return Problem(path.stem, path.stem, X, data.candidates, truth, standardize=scale)
+        return Dataset(path.stem, path.stem, X, data.candidates, truth, standardize=scale)
     if source == "-" or path.exists() or path.suffix or len(path.parts) > 1:
         data = datasets.load_partial_csv(source, **options)
         X = data.frame if scale else data.X
@@ -246,7 +248,7 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
         told = data.roles.annotators or data.roles.long or data.roles.counts
         answers = as_answers(data.counts, layout="counts") if told else None
         named = (path.stem, path.stem)
-        return Problem(*named, X, data.candidates, truth, text=data.text, answers=answers)
+        return Dataset(*named, X, data.candidates, truth, text=data.text, answers=answers)
     if simplify(source) in {simplify(name) for name in known_datasets().keys() - DATASETS.keys()}:
         raise ValueError(
             f"'{source}' cannot be compared by its name. Give a table, a .mat file, or one of "

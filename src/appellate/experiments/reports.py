@@ -18,7 +18,6 @@ from appellate.experiments.methods import SETTING
 from appellate.experiments.results import Results, TableResult, finite
 from appellate.experiments.store import Row
 from appellate.metrics.paired import format_p
-from appellate.paper.printed import IMPROVEMENT_RATIOS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -176,8 +175,8 @@ def _summary(result: TableResult) -> Sheet:
         row = [f"{first.title} against {second.title}", _counts(marks) if any(marks) else "-"]
         row.append(_counts(counts))
         if couplings:
-            shown = result.table.source == "test_accuracy" and not first.settings
-            printed = IMPROVEMENT_RATIOS.get(second.title) if shown else None
+            known = result.table.published
+            printed = known.ratios.get(second.title) if known and not first.settings else None
             ratios = result.improvement(line, paper=True), result.improvement(line)
             row.append("-" if printed is None else f"{printed:.1f} %")
             row += ["-" if ratio is None else f"{100 * ratio:+.1f} %" for ratio in ratios]
@@ -251,7 +250,7 @@ def write_files(report: Report, folder: Path) -> None:
         report.figure.savefig(stem.with_suffix(".png"), dpi=150)
 
 
-def write_page(
+def write_index(
     reports: Collection[Report],
     folder: Path,
     *,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.experiments.layouts import Figure
 from appellate.experiments.networks.configuration import (
     all_settings,
     make_classifier,
@@ -23,7 +24,7 @@ from appellate.experiments.reports import MARKS, Report, Sheet, p_value
 from appellate.experiments.results import finite, mean_spread
 from appellate.metrics import PairedComparison, paired_comparison
 from appellate.metrics.paired import FEWEST
-from appellate.paper.printed import Figure, lookup
+from appellate.paper.printed import lookup
 
 Record = dict[str, Any]
 
@@ -102,7 +103,7 @@ class DeepRun:
     smoke: bool = False
 
 
-def read_run(folder: str, record: Record) -> DeepRun | None:
+def read_deep_run(folder: str, record: Record) -> DeepRun | None:
     """Take from the record of a finished run what a table needs; None without test labels.
 
     Raises
@@ -398,7 +399,7 @@ def report_deep(
     """
     runs, told = [], [f"Left out: {reason}." for reason in left_out]
     for folder, record in records.items():
-        run = read_run(folder, record)
+        run = read_deep_run(folder, record)
         if run is None:
             told.append(f"Left out: '{folder}' has no test rows with labels.")
         else:
@@ -428,7 +429,9 @@ def _overview(records: list[Record]) -> Sheet:
 def _differences(records: list[Record]) -> Sheet:
     rows = []
     for each in records:
-        n, low, printed = len(each["seeds"]), each["difference_low"], each["paper_difference"]
+        n = len(each["seeds"])
+        low = each["difference_low"]
+        printed = each["paper_difference"]
         effect, points = each["effect_size"], f"{each['difference']:+.2f} "
         rows.append(
             (
@@ -509,7 +512,9 @@ def _notes(lines: list[DeepLine], pairs: list[DeepPair]) -> Iterable[str]:
                 "settings, so nothing to compare it with."
             )
     for each in pairs:
-        line, other, n = each.line, each.other, len(each.seeds)
+        line = each.line
+        other = each.other
+        n = len(each.seeds)
         name = f"{_name(line)} against {other.title}"
         if each.unlike:
             yield f"{name}: {_seeds(each.unlike)} not paired, the candidate sets are not the same."

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: Name of `representative_errors`, for `Method.details`.
+RECORD = "appellate.paper.traces:representative_errors"
 KINDS = {
     "starts high": "the false label starts above the true one and, although it does not rise, "
     "stays above",

@@ -37,12 +37,14 @@ from appellate.deep.settings import SCORES, Record
 from appellate.deep.streams import Streams
 from appellate.experiments.networks import configuration as configurations
 from appellate.experiments.networks.configuration import Configuration
-from appellate.experiments.networks.sources import RunData, load, needs_flips
+from appellate.experiments.networks.sources import RunData, load_run_data, needs_flips
 from appellate.io import load_model, save_model
 from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
 FORMAT, FORMAT_VERSION = "appellate-deep-run", 2
-RECORD, MODEL, DOCKET = "run.json", "model", "docket.csv"
+RECORD = "run.json"
+MODEL = "model"
+DOCKET = "docket.csv"
 _LARGEST = 64 << 20  # bytes of a record or a log
 _NUMBER = (int, float)
 _SCORES: Record = {"rows": int, "accuracy": {"*": _NUMBER}}
@@ -183,7 +185,9 @@ def make_record(
 def make_model(record: Record, **run: Any) -> DeepClassifier:
     """Make the classifier of a run; the rest are parameters of its `Run`."""
     run = {"device": record["device"], **run}
-    method, settings, seed = record["method"], record["settings"], record["seed"]
+    method = record["method"]
+    settings = record["settings"]
+    seed = record["seed"]
     return configurations.make_classifier(method, settings, random_state=seed, **run)
 
 
@@ -191,7 +195,7 @@ def load_data(record: Record, home: Path | None = None) -> RunData:
     """Load the data of a run: the same rows and candidate sets every time."""
     told = record["data"]
     recorded = Path(told["home"])
-    data = load(told["source"], home or (recorded if recorded.is_dir() else None))
+    data = load_run_data(told["source"], home or (recorded if recorded.is_dir() else None))
     streams = Streams(record["seed"])
     if needs_flips(told["source"]):
         data = data.with_sets(streams.seed("candidates"), told["flip"], told["bag_size"])
