@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shutil
 import sys
@@ -75,6 +76,15 @@ def test_repeated_figures_are_those_of_the_file(page):
     """`python tools/figures.py` writes them."""
     text = page.read_text(encoding="utf-8")
     assert fill(text, read_figures()) == text
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_quoted_names_exist(page):
+    pytest.importorskip("torch")
+    others = {"appellate.base_classifiers"}  # a group of entry points
+    names = set(re.findall(r"\bappellate(?:\.[A-Za-z_]\w*)+", page.read_text(encoding="utf-8")))
+    for name in sorted(names - others):
+        assert pkgutil.resolve_name(name) is not None, name
 
 
 def test_figures_are_written_into_tables_and_sentences():

@@ -25,7 +25,7 @@ LIMITS = {
     "examples": 1.0,
     "help": 1.0,
     "messages": 11.0,
-    "docstrings": 12.2,
+    "docstrings": 8.5,
 }
 COURT = "verdict, appeal, overturned, upheld"
 # The page on the paper's method explains the paper's words.

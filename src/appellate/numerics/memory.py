@@ -39,7 +39,7 @@ class Representation:
     message : str
         What was chosen, why, and what it takes.
     memory : int
-        Bytes that the fit takes beside its data, about.
+        Bytes that the fit needs in addition to its data, about.
     """
 
     kind: str = "exact"
@@ -64,7 +64,7 @@ def represent(
     ``"auto"`` takes the exact kernel up to 20,000 rows where its n x n matrices fit into four
     fifths of the free memory, and always up to 4,000, else Nystroem features:
     `default_landmarks`, or as many as fit, but no fewer than 256. A linear kernel keeps a copy
-    of its features where they are fewer than the rows, else n x n matrices.
+    of its features if they are fewer than the rows, otherwise n x n matrices.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def represent(
     n_labels : int
         Number of labels.
     dtype : dtype
-        Of the features.
+        Type of the features.
     local : bool, default=True
         Whether the features are kept by this process, not by a cluster.
     n_matrices : float, default=3
@@ -181,7 +181,7 @@ def free_memory() -> int:
     """Bytes of memory that this process can still take.
 
     The least of what the machine has available, its control group leaves and the limit on the
-    address space allows; 4 GiB where none of them can be read.
+    address space allows; 4 GiB if none of them can be read.
     """
     known = _left_in_groups()
     with suppress(OSError):

@@ -93,10 +93,10 @@ class SupplementPLCL(PLCLClassifier):
 
 
 class AuthorsMethod(Method):
-    """A coupled base in the authors' reading, as a row of the experiments."""
+    """A coupled base as in the authors' code, as a row of the experiments."""
 
     def base_code(self) -> str | None:
-        """Hash of this module, which is no part of the hash of all runs."""
+        """Hash of this module, which is not part of the hash of all runs."""
         return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
 
     def _build_coupled(self, seed: int) -> Any:
@@ -104,7 +104,7 @@ class AuthorsMethod(Method):
         return AuthorsPLCP(self._build_base(seed), **settings)
 
 
-#: PL-AGGD-PLCP by the authors' code, to stand beside ``coupled("aggd")``.
+#: PL-AGGD-PLCP by the authors' code, to compare with ``coupled("aggd")``.
 AUTHORS = AuthorsMethod(
     "PL-AGGD-PLCP (authors' reading)", "plcp", "aggd", settings=(("reading", "authors"),)
 )
@@ -116,18 +116,17 @@ def stopping_round(
     """Round after which the paper's rule stops; None if it never does.
 
     The rule: "a consistent correction of over 5 % of mislabeled samples across two consecutive
-    iterations", that is, in each of two rounds in a row more than this share of the rows that
-    were wrong before it is right after it. **It needs the truth**, which nobody has who uses the
-    method, so that `PLCPClassifier` has `tol` instead.
+    iterations". That is: in each of two consecutive rounds, more than this share of the wrong rows
+    becomes correct. **The rule needs true labels**, so `PLCPClassifier` has `tol` instead.
 
     Parameters
     ----------
     label_history : ndarray of int, shape (rounds + 1, n)
-        As `PLCPClassifier.label_history_`: the verdict, then every round's labels.
+        As `PLCPClassifier.label_history_`: the first label, then the label after every round.
     truth : ndarray of int, shape (n,)
         True labels.
     share : float, default=0.05
-        Of the mislabelled rows.
+        Share of the mislabelled rows.
 
     Examples
     --------
@@ -143,7 +142,7 @@ def stopping_round(
 def corrected_shares(
     label_history: NDArray[np.intp], truth: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Share of the wrong labels that every round makes right; 0 where none is wrong."""
+    """Share of the wrong labels that every round corrects; 0 if none is wrong."""
     right = label_history == truth
     return np.array(
         [np.sum(after & ~before) / max(1, np.sum(~before)) for before, after in pairwise(right)]
