@@ -1,4 +1,4 @@
-"""A user's own table as arrays: features, candidates and, perhaps, the truth."""
+"""A user's own table as arrays: features, candidates and, if known, true labels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
         With `X`, an array (n, q) if all features are numbers, NaN where a cell is empty, and
         else a data frame, which ``appellate.tables.make_encoder(X, text=text)`` turns into
         numbers; `frame`, always that data frame; `candidates` (bool, (n, l)); `counts` (n, l),
-        how often each label was given; `y_true`, the column of each true label, -1 where it is
+        how often each label was given; `y_true`, the column of each true label, -1 if it is
         not known, or None; `class_names`, `feature_names`, `text`, `ids` (or None), `roles`,
         `notes`, `filename`.
         ``as_candidates(data.candidates, classes=data.class_names)`` is what to fit if

@@ -70,7 +70,7 @@ def fit_network(X: NDArray[Any], evidence: Evidence, targets: Doubles, seed: int
 
 @torch.inference_mode()
 def affine_layers(network: Any) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Matrix (inputs, outputs) and shift of all that lies between the ReLUs of a trained MLP.
+    """Matrix (inputs, outputs) and shift of every part between the ReLUs of a trained MLP.
 
     Linear layers and batch norms are affine together: what they make of zero is the shift, and
     of the unit vectors, less the shift, the matrix.

@@ -60,7 +60,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table, ours beside the paper's.
+    """One cell of a table: ours and the paper's.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Cell:
     paper : Figure or None
         What the paper prints.
     comparison : PairedComparison or None
-        Of the line's first method against its second.
+        The line's first method against its second.
     paper_gain : float or None
         Difference of the same two in the paper.
     """
@@ -87,7 +87,7 @@ class Cell:
 
     @property
     def outcome(self) -> str:
-        """``"win"``, ``"tie"``, ``"loss"``, or empty where nothing is compared."""
+        """``"win"``, ``"tie"``, ``"loss"``, or empty if nothing is compared."""
         return "" if self.comparison is None else self.comparison.outcome()
 
 
@@ -100,7 +100,7 @@ class TableResult:
     table : Table
         The declaration.
     columns : tuple of Column
-        Columns whose data sets are there.
+        Columns whose data sets are available.
     cells : dict
         ``cells[line, column]``.
     """
@@ -110,7 +110,7 @@ class TableResult:
     cells: dict[tuple[Line, Column], Cell]
 
     def counts(self, line: Line, *, paper: bool = False) -> tuple[int, int, int]:
-        """Wins, ties and losses over the columns; or by the paper's marks, where it has some."""
+        """Wins, ties and losses over the columns; or by the paper's marks, if it has some."""
         cells = [self.cells[line, column] for column in self.columns]
         found = [cell.outcome for cell in cells]
         if paper:

@@ -89,7 +89,7 @@ class LaplacianKernel(RadialKernel):
     """Laplacian kernel of a classifier, ``exp(-|x - y|_1 / width)``.
 
     The distance is the sum of absolute differences, so that one outlying feature counts less
-    than in a Gaussian kernel. The kernel suits histograms and other features of which few
+    than in a Gaussian kernel. The kernel suits histograms and other features if few of them
     matter. Pass it as `kernel`; ``"laplacian"`` is short for ``LaplacianKernel()``.
 
     Parameters
@@ -120,8 +120,8 @@ class LinearKernel(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     cache_dir : str, path or None, default=None
-        Folder for the scaled copy of the features that a fit makes where there are fewer of
-        them than rows; None keeps it in memory.
+        Folder for the scaled copy of the features that a fit makes if it has fewer
+        features than rows; None keeps it in memory.
 
     Examples
     --------
