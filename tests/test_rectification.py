@@ -288,7 +288,9 @@ def test_a_rival_that_is_better_is_named():
 def test_methods_bases_and_settings(plain):
     _, table, truth = plain
     table = table.assign(truth=NAMES[truth])
-    run = appellate.rectify(table, candidates="maybe", base="knn", max_rounds=2, bandwidth=2.0)
+    run = appellate.rectify(
+        table, candidates="maybe", base="knn", settings={"max_rounds": 2, "bandwidth": 2.0}
+    )
     assert run.settings["method"] == "plcp"
     classifier = run.model[-1]
     assert classifier.max_rounds == 2
@@ -297,13 +299,13 @@ def test_methods_bases_and_settings(plain):
     with pytest.warns(NoteWarning, match="was chosen as base without the truth"):
         chosen = appellate.rectify(table, candidates="maybe", base="auto")
     assert "was chosen as base without the truth" in " ".join(chosen.settings["notes"])
-    light = appellate.rectify(table, candidates="maybe", method="jury", max_rounds=1)
+    light = appellate.rectify(table, candidates="maybe", method="jury", settings={"max_rounds": 1})
     assert light.model[-1].max_rounds == 1
     for wrong, message in (
         ({"method": "magic"}, "none of auto, jury"),
         ({"base": "nope"}, "no base classifier 'nope'"),
         ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
-        ({"colour": 3}, "Invalid parameter 'colour'"),
+        ({"settings": {"colour": 3}}, "Invalid parameter 'colour'"),
         ({"order": "cat,dog", "method": "plcp"}, "uses order only with a cost"),
         ({"cost": "absolute"}, "needs an order"),
         ({"cost": "absolute", "order": "cat,dog"}, "lacks labels of the table: 'cow'"),

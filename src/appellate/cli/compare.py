@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from appellate._table_options import LoadOptions, options_in
 from appellate.cli._options import STORE, check_run_options, run_options, table_options
 from appellate.cli._terminal import (
     UserError,
@@ -38,6 +39,10 @@ Settings follow a colon, for example proden:ambiguity=auto.
 """
 
 
+# Images are not features here, and probabilities of a model are not a method.
+_COLUMNS = [n for n in options_in(LoadOptions) if n not in ("image", "model_probabilities")]
+
+
 @click.command(epilog=_EPILOG, short_help="Compare methods on your own data.")
 @click.argument("data")
 @click.option(
@@ -49,7 +54,7 @@ Settings follow a colon, for example proden:ambiguity=auto.
     help="Methods to compare, separated by commas. Repeat the option to give one method several "
     "settings.",
 )
-@table_options(but=("image", "embeddings", "groups", "model_probabilities"))
+@table_options(*_COLUMNS)
 @click.option(
     "--no-scaling",
     is_flag=True,

@@ -11,12 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from appellate._table_options import (
+    ColumnOptions,
+    ReadingOptions,
+    TableOptions,
+    check_options,
+    options_in,
+    pick,
+)
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
 from appellate.evidence.costs import WORDS, as_numbers, cost_matrix, is_ordered
@@ -37,7 +45,6 @@ from appellate.tables.encoding import (
     make_encoder,
 )
 from appellate.tables.probabilities import read_probabilities
-from appellate.tables.reading import READING
 from appellate.tables.roles import listed
 from appellate.tables.vectors import (
     HISTOGRAMS,
@@ -53,7 +60,7 @@ _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
 LARGEST = 1e30  # numbers of this size overflow on the way
 _UNKNOWN = "(nobody named)"
-_OTHERS = ("self", "settings", "columns", "step")  # no arguments of `rectify`
+_SETTINGS = " Settings of the classifier are given as settings={'max_rounds': 3}."
 Step = Callable[..., object]
 NOT_KEPT = "not kept"  # of an argument that JSON cannot hold: its kind
 _WEAK = (
@@ -71,14 +78,12 @@ class Case:
 
     Parameters
     ----------
-    data, embeddings, text_model, image_model, groups, method, base, cost, order, random_state
-        See `appellate.rectify`, as are those that say how to read a file.
-    settings : mapping, default=None
-        Of the method's classifier, or of its kernel; and `scheduler`.
+    data, method, base, cost, order, random_state, settings
+        See `appellate.rectify`.
     step : callable, default=no-op
         Told how far models of prose and pictures are.
-    **columns
-        What the columns are, see `appellate.tables.find_roles`; None where that is not said.
+    **options
+        Options of the table, see `appellate.rectify`; None for those that are not given.
 
     Attributes
     ----------
@@ -132,16 +137,6 @@ class Case:
         self,
         data: Any,
         *,
-        embeddings: Any = None,
-        text_model: Any = None,
-        image_model: Any = None,
-        groups: str | None = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-        decimal: str | None = None,
-        sheet: str | int | None = None,
-        question: str | None = None,
-        header: str | None = "first",
         method: str = "auto",
         base: Any = None,
         cost: Any = None,
@@ -149,16 +144,18 @@ class Case:
         random_state: int | None = 0,
         settings: Mapping[str, Any] | None = None,
         step: Step = nobody,
-        **columns: Any,
+        **options: Unpack[TableOptions],
     ) -> None:
-        call = {name: value for name, value in locals().items() if name not in _OTHERS}
+        check_options("rectify", TableOptions, options, _SETTINGS)
         further = dict(settings or {})
+        asked, given_cost = method, cost
         if method not in METHODS:
             raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
-        table = self.table = read_table(data, **{name: call[name] for name in READING})
+        table = self.table = read_table(data, **pick(ReadingOptions, options))
         self.data = f"sha256:{table.sha256[:32]}"
 
-        named = {name: value for name, value in columns.items() if value is not None}
+        named = pick(ColumnOptions, options)
+        groups = options.get("groups")
         if groups is not None:
             (groups,) = table.find([groups], "groups")
             named["ignore"] = [*listed(named.get("ignore")), groups]
@@ -203,12 +200,16 @@ class Case:
         self.sets = CandidateSets(self.votes > 0, self.classes)
         self.reviewable = self.sets.matrix | ~self.sets.matrix.any(axis=1, keepdims=True)
 
-        call |= {"data": table.path, **columns, **further}
+        call: dict[str, Any] = {n: each.default for n, each in options_in(TableOptions).items()}
+        call |= dict(options) | {"data": table.path, "method": asked, "base": base}
+        call |= {"cost": given_cost, "order": order, "random_state": random_state}
+        call["settings"] = further
         self.call = {name: _plain(value) for name, value in call.items()}
         self.notes = [*table.notes, *roles.notes, *labels.notes]
         self.scheduler: str | None = further.pop("scheduler", None)
-        beside = "features" in named or "text" in named
-        self._find_features(embeddings, beside, text_model, image_model, step)
+        beside = named.get("features") is not None or named.get("text") is not None
+        models = options.get("text_model"), options.get("image_model")
+        self._find_features(options.get("embeddings"), beside, *models, step)
         self.estimator = _make_estimator(self, base, cost, further)
         self.notes.extend(_notes(self))
 

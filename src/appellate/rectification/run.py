@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
+from appellate._table_options import ReadingOptions, TableOptions, takes_options
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import NoteWarning, tell
@@ -68,88 +70,29 @@ _READ = {"model": "a folder"} | dict.fromkeys(
 DECISIONS = "decisions.csv"
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
-Columns = str | Sequence[str]
 
-
+@takes_options(TableOptions)
 def rectify(
     data: Any,
     *,
-    candidates: Columns | None = None,
-    annotators: Columns | None = None,
-    long: Columns | None = None,
-    counts: Columns | None = None,
-    id: str | bool | None = None,
-    truth: str | bool | None = None,
-    text: Columns | bool | None = None,
-    image: str | bool | None = None,
-    features: Columns | None = None,
-    model_probabilities: str | None = None,
-    ignore: Columns | None = None,
-    embeddings: Any = None,
-    text_model: Any = None,
-    image_model: Any = None,
-    groups: str | None = None,
-    separator: str | None = None,
-    missing: Columns | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    sheet: str | int | None = None,
-    question: str | None = None,
-    header: str | None = "first",
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
     cost: Any = None,
-    order: Columns | None = None,
+    order: str | Sequence[str] | None = None,
     random_state: int | None = 0,
-    **settings: Any,
+    settings: Mapping[str, Any] | None = None,
+    **options: Unpack[TableOptions],
 ) -> Rectification:
-    """Give every row of a table its label.
+    """Label every row of a table.
 
     Parameters
     ----------
     data : str, path or data frame
         A file (CSV, TSV, Parquet, Arrow, JSON, Excel), a folder or pattern of files that
         together are one table, or a table of pandas, polars or Arrow.
-    candidates, annotators, long, counts : str or sequence of str, default=None
-        Where the labels are: a column of candidate sets such as ``cat|dog`` (or one column of 0
-        and 1 a label), one column a person, columns item, label and person of a table with one
-        answer a row, or one column of votes a label. Names, patterns such as ``"w*"``, lists
-        such as ``"ann,ben"``. Guessed from the cells if none is given.
-    id, truth, image : str, default=None
-        Columns of names of the rows, of true labels (to score with, never to learn from) and of
-        pictures to show. Guessed if not given; False if there is none.
-    text : str or sequence of str, default=None
-        Columns of prose, to learn from and to show. Guessed if not given.
-    features, ignore : str or sequence of str, default=None
-        Columns to learn from, by default all that can be; columns to leave out.
-    model_probabilities : str, default=None
-        Columns of class probabilities of a model, by a pattern with one ``*`` for the name of the
-        class: ``"p_*"`` for ``p_cat`` and ``p_dog``. The model is one more answer per row, next to
-        those of annotators; see `TestimonyClassifier.fit`. Give out-of-fold probabilities if
-        the model was trained on these rows.
-    embeddings : array-like, shape (n, q), or path, default=None
-        Numbers to learn from, one row an item, or a file of `numpy.save`; instead of columns,
-        or beside those that `features` and `text` name.
-    text_model : str, path or object, default=None
-        What turns prose into numbers: a folder or name of sentence-transformers, or an object
-        with ``encode(texts)``; see `appellate.tables.embed_texts`. By default words and letters
-        are compared.
-    image_model : str, path or callable, default=None
-        What turns pictures into numbers: a function, a file of TorchScript or ONNX,
-        ``"timm/NAME"``, ``"torchvision/NAME"``, or ``"histograms"``; see
-        `appellate.tables.embed_pictures`. By default pictures are only shown, unless there is
-        nothing else to learn from: then histograms are taken, which tell little.
-    groups : str, default=None
-        Column of groups, such as the photograph that a face is from; a row with an empty cell
-        stands alone.
-    separator, missing : str, default=None
-        What parts the labels in a cell, and what stands for no label.
-    delimiter, encoding, decimal, sheet, question : str, default=None
-        How to read a file, see `appellate.tables.read_table`; found by default.
-    header : {"first", "none"} or None, default="first"
-        ``"none"`` or None if a file has no row of titles: columns are then ``"0"``, ``"1"``...
+    **options
+        Options of the table.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
@@ -167,9 +110,9 @@ def rectify(
         order if neighbouring labels look alike; a cost may need it.
     random_state : int or None, default=0
         Seed of everything random.
-    **settings
-        Of the method's classifier, such as ``max_rounds``, or of its kernel, such as
-        ``n_landmarks``; ``scheduler`` is the address of a Dask scheduler whose workers fit.
+    settings : mapping, default=None
+        Settings of the method's classifier, such as ``{"max_rounds": 3}``, or of its kernel, such
+        as ``n_landmarks``; ``scheduler`` is the address of a Dask scheduler whose workers fit.
 
     Returns
     -------
@@ -200,9 +143,16 @@ def rectify(
     >>> run.labels["label"].tolist()[:6]
     ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     """
-    given = dict(locals())
-    decisions = given.pop("decisions")
-    case = Case(**given)
+    case = Case(
+        data,
+        method=method,
+        base=base,
+        cost=cost,
+        order=order,
+        random_state=random_state,
+        settings=settings,
+        **options,
+    )
     tell(case.notes, stacklevel=2)
     run = hear(case, decisions)
     tell(run.scores["notes"], stacklevel=2)
@@ -582,7 +532,7 @@ class Rectification:
         embeddings: Any = None,
         text_model: Any = None,
         image_model: Any = None,
-        **reading: Any,
+        **reading: Unpack[ReadingOptions],
     ) -> Any:
         """Label the rows of another table, see `predict`."""
         if self.model is None:
@@ -901,6 +851,10 @@ def _again(run: Rectification) -> Rectification:
             f"this run was loaded, and not all that it was made with is in its folder: {kinds}. "
             f"Call rectify('{data}', ...) with the same arguments, and decide then."
         )
+    # Folders of earlier versions hold the settings among the other arguments.
+    known = inspect.signature(rectify).parameters
+    loose = {name: call.pop(name) for name in [*call] if name not in known}
+    call["settings"] = {**(call.get("settings") or {}), **loose}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoteWarning)  # they were told when the run was made
         made = rectify(data, **call)

@@ -10,20 +10,19 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from itertools import chain, combinations, groupby, permutations
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from appellate._added import ADDED, FORMERLY_ADDED, OUTCOMES
+from appellate._table_options import ColumnOptions, check_options, takes_options
 from appellate.tables import cells, titles
 from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
 from appellate.tables.commands import in_python, options_of
 from appellate.tables.probabilities import classes_by_column
 from appellate.tables.reading import Table
-
-Columns = str | int | Sequence[str | int]
 
 _FORMER = (*ADDED, *FORMERLY_ADDED)
 _OWN = ("runner_up", "runner_up_confidence", "suspicion")  # titles that only a run gives
@@ -198,23 +197,8 @@ class Readings:
         return one[len(self.roles) > 1]
 
 
-def find_roles(
-    table: Table,
-    *,
-    candidates: Columns | None = None,
-    annotators: Columns | None = None,
-    long: Columns | None = None,
-    counts: Columns | None = None,
-    id: str | int | bool | None = None,
-    truth: str | int | bool | None = None,
-    image: str | int | bool | None = None,
-    text: Columns | bool | None = None,
-    features: Columns | None = None,
-    model_probabilities: str | None = None,
-    ignore: Columns | None = None,
-    separator: str | None = None,
-    missing: str | Sequence[Any] = (),
-) -> Roles:
+@takes_options(ColumnOptions)
+def find_roles(table: Table, **options: Unpack[ColumnOptions]) -> Roles:
     r"""Say what every column of a table is; what is not given is guessed from the cells.
 
     Labels are guessed only if titles say so, or cells leave no doubt: sets such as ``cat|dog``
@@ -225,25 +209,8 @@ def find_roles(
     ----------
     table : Table
         See `read_table`.
-    candidates, annotators, long, counts : str, int or sequence of these, default=None
-        Columns of the labels, in one of four ways, see `Roles`. Names, patterns such as
-        ``"w*"``, or lists such as ``"ann,ben"``. Guessed if none is given.
-    id, truth, image : str or int, default=None
-        Columns of names of the rows, of true labels, of pictures; False if there is none.
-    text : str or sequence of str, default=None
-        Columns of prose; False if there is none to learn from.
-    features : str or sequence of str, default=None
-        Columns to learn from; by default all that can be, but for ids, postcodes, addresses and
-        whatever describes an answer or an annotator.
-    model_probabilities : str, default=None
-        Pattern of the columns of class probabilities of a model, with one ``*`` for the name of
-        the class, such as ``"p_*"``.
-    ignore : str or sequence of str, default=None
-        Columns to leave out.
-    separator : str, default=None
-        What separates the labels in a cell, ``""`` if nothing does.
-    missing : str or sequence, default=()
-        What stands for no label, beside an empty cell.
+    **options
+        The columns that are known.
 
     Returns
     -------
@@ -264,20 +231,18 @@ def find_roles(
     maybe  candidates  several labels in a cell, parted by '|'
     w      feature     numbers
     """
-    given = {name: value for name, value in locals().items() if name != "table"}
-    found = find_readings(table, **given)
+    found = find_readings(table, **options)
     if found.doubt:
         raise UnclearTableError(found)
     return found.roles[0]
 
 
-def find_readings(table: Table, **given: Any) -> Readings:
+def find_readings(table: Table, **options: Unpack[ColumnOptions]) -> Readings:
     """Find every way in which a table may be read; the parameters are those of `find_roles`."""
-    features, separator = given.pop("features", None), given.pop("separator", None)
-    missing = given.pop("missing", ())
-    unknown = given.keys() - {*_NAMED}
-    if unknown:
-        raise TypeError(f"find_roles() has no parameter {name_some(sorted(unknown))}.")
+    check_options("find_roles", ColumnOptions, options)
+    given: dict[str, Any] = dict(options)
+    features, separator = given.get("features"), given.get("separator")
+    missing = given.get("missing") or ()
     named = {role: listed(given.get(role)) for role in _NAMED}
     if table.export is not None and not any(named[role] for role in _LAYOUTS):
         if not table.export.roles:
