@@ -363,7 +363,7 @@ def test_from_label_studio_and_back(tmp_path):
     folder = run.save(tmp_path / "run")
     made = json.loads((folder / "suggestions.json").read_text())
     assert [task["id"] for task in made] == list(range(1000, 1040))
-    docket = dict(zip(run.docket["id"].astype(str), run.docket["appeal"], strict=True))
+    docket = dict(zip(run.docket["id"].astype(str), run.docket["label"], strict=True))
     for task in made:
         (foretold,) = task["predictions"]
         assert foretold["result"][0]["value"]["choices"] == [docket[str(task["id"])]]

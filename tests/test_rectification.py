@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import numpy as np
@@ -10,11 +11,12 @@ from sklearn.svm import SVC
 
 import appellate
 from appellate import NoteWarning, SoftLabelClassifier
+from appellate._added import ADDED, RENAMED, RENAMED_OUTCOMES
 from appellate.numerics.work import Work
 from appellate.rectification.fitting import with_time
 from appellate.rectification.preparation import Case
 from appellate.rectification.run import hear
-from appellate.tables import write_table
+from appellate.tables import find_roles, read_table, write_table
 from tests.cli.tables import make_rows
 
 pd = pytest.importorskip("pandas")
@@ -145,7 +147,7 @@ def test_decisions_are_certain_and_add_up(plain):
     assert more.labels["label"].isna().tolist()[:8] == [False] * 5 + [True, False, False]
     assert more.labels["label"][6] == "owl"
     assert not {f"i{i}" for i in range(7)} & {*more.suggest(80)["id"]}
-    assert run.labels["outcome"].isin(["upheld", "overturned"]).all(), "the first run is as it was"
+    assert run.labels["outcome"].isin(["unchanged", "changed"]).all(), "the first run is as it was"
     with pytest.raises(ValueError, match="none of its 1 ids is in the table"):
         run.decide({"nobody": "cat"})
     with pytest.warns(
@@ -353,7 +355,7 @@ def test_a_notebook_shows_it(plain):
     run, table, _ = plain
     shown = run._repr_html_()
     assert shown.count("<tr") == 11
-    assert "<th>appeal</th>" in shown
+    assert "<th>first_label</th>" in shown
     hostile = table.assign(name=["<script>alert(1)</script>" + str(i) for i in range(len(table))])
     assert "<script>" not in appellate.rectify(hostile, candidates="maybe")._repr_html_()
 
@@ -700,3 +702,47 @@ def test_an_order_of_words_reaches_the_jury_and_is_reported():
         for run in (told, plain)
     ]
     assert errors[0] < errors[1]
+
+
+# -- names of columns -----------------------------------------------------------------------
+
+
+def test_docstrings_name_every_column_that_a_run_adds():
+    text = inspect.getdoc(appellate.Rectification)
+    for name in ADDED:
+        assert f"``{name}``" in text, name
+
+
+def test_a_run_does_not_learn_from_columns_that_a_run_added(plain):
+    _, table, _ = plain
+    run = appellate.rectify(table, candidates="maybe")
+    roles = find_roles(read_table(run.labels), candidates="maybe")
+    added = [name for name in run.labels if name not in table]
+    assert added == [name for name in ADDED if name != "votes"]
+    assert {*added} <= {*roles.ignore}
+    assert {roles.ignore[name] for name in added} == {"the result of an earlier run"}
+
+
+def test_folders_of_an_earlier_version_are_read_with_the_new_column_names(plain, tmp_path):
+    _, table, _ = plain
+    run = appellate.rectify(table, candidates="maybe")
+    folder = run.save(tmp_path / "run")
+    former = {new: old for old, new in RENAMED.items()}
+    outcomes = {new: old for old, new in RENAMED_OUTCOMES.items()}
+    docket = pd.read_parquet(folder / "docket.parquet").rename(columns=former)
+    docket["outcome"] = docket["outcome"].replace(outcomes)
+    docket.to_parquet(folder / "docket.parquet")
+    suggested = pd.read_csv(folder / "suggested.csv").rename(columns=former)
+    suggested.to_csv(folder / "suggested.csv", index=False)
+    document = json.loads((folder / "run.json").read_text())
+    scores = document["scores"]
+    scores["outcomes"] = {outcomes.get(name, name): n for name, n in scores["outcomes"].items()}
+    (folder / "run.json").write_text(json.dumps(document))
+
+    loaded = appellate.load(folder)
+    assert loaded.docket["label"].tolist() == run.docket["label"].tolist()
+    assert loaded.docket["outcome"].tolist() == run.docket["outcome"].tolist()
+    assert loaded.suggest(5)["first_label"].tolist() == run.suggest(5)["first_label"].tolist()
+    assert loaded.scores["outcomes"] == run.scores["outcomes"]
+    assert loaded.summary() == run.summary()
+    assert loaded.effort().equals(run.effort())

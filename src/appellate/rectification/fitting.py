@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from appellate._added import ADDED
+from appellate._added import ADDED, RENAMED, RENAMED_OUTCOMES
 from appellate._text import did_you_mean, import_extra
 from appellate.candidates.names import is_missing, number_groups
 from appellate.docket import Docket, find_runner_up, free_separator
@@ -58,8 +58,7 @@ _SLOW = work.Work(1e9, 2e7)  # a second of a machine slower than any that is in 
 FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene"}
 # Columns of the docket that say nothing of an item that a review decided, or excluded.
 _DOUBTS = {"runner_up", "runner_up_confidence", "suspicion"}
-_VERDICTS = {"verdict", "verdict_confidence", "verdict_correct"}
-_APPEALS = {"appeal", "appeal_confidence", "appeal_correct", "margin", "round"}
+_LABELS = {*RENAMED.values(), "margin"}
 
 
 # -- how long it takes --------------------------------------------------------------------
@@ -361,9 +360,10 @@ class Hearing:
         if self.suspicion is not None:
             columns["suspicion"] = self.suspicion
         table: dict[str, list[Any]] = {
-            name: [None if value != value else value for value in column.tolist()]
+            RENAMED.get(name, name): [None if v != v else v for v in column.tolist()]
             for name, column in columns.items()
         }
+        table["outcome"] = [RENAMED_OUTCOMES.get(each, each) for each in table["outcome"]]
         self.integers = find_integers(case)
         if (case.roles.id or next(iter(case.roles.long), None)) in self.integers:
             table["id"] = [int(name) for name in case.names]
@@ -378,13 +378,13 @@ class Hearing:
         for i, (kind, label) in self.reviewed.items():
             table["review"][i] = kind
             table["outcome"][i] = "reviewed" if label else "excluded"
-            for name in (_DOUBTS if label else _DOUBTS | _VERDICTS | _APPEALS) & table.keys():
+            for name in (_DOUBTS if label else _DOUBTS | _LABELS) & table.keys():
                 table[name][i] = None
             if label:
-                table["appeal"][i], table["appeal_confidence"][i] = label, 1.0
+                table["label"][i] = label
+                table["confidence"][i] = 1.0
         self.columns = table
-        of_item = {"label": table["appeal"], "confidence": table["appeal_confidence"]}
-        of_item |= {name: table[name] for name in ADDED if name in table}
+        of_item = {name: table[name] for name in ADDED if name in table}
         owner = case.labels.owner.tolist()
         self.added = {name: [values[i] for i in owner] for name, values in of_item.items()}
         left = np.setdiff1d(np.arange(len(case.names)), list(self.reviewed))
@@ -439,7 +439,7 @@ class Hearing:
 def score(hearing: Hearing) -> dict[str, Any]:
     """Compare the labels with those of trivial rivals, and with the truth where it is known."""
     case, docket, columns = hearing.case, hearing.docket, hearing.columns
-    review, n, labels = hearing.review, len(case.names), columns["appeal"]
+    review, n, labels = hearing.review, len(case.names), columns["label"]
     truth = [None] * n if case.labels.truth is None else case.labels.truth.tolist()
     outcomes, counts = np.unique(columns["outcome"], return_counts=True)
     scores: dict[str, Any] = {
@@ -448,9 +448,9 @@ def score(hearing: Hearing) -> dict[str, Any]:
         "outcomes": dict(zip(outcomes.tolist(), counts.tolist(), strict=True)),
     }
     if case.method != "plcp":  # whose confidence is not calibrated
-        sure = [1.0 if c is None else c for c in columns["appeal_confidence"]]
+        sure = [1.0 if c is None else c for c in columns["confidence"]]
         scores["expected_wrong"] = round(n - float(np.sum(sure)), 1)
-    unchanged = np.array([outcome == "upheld" for outcome in columns["outcome"]])
+    unchanged = np.array([outcome == "unchanged" for outcome in columns["outcome"]])
     scores["single"] = int((unchanged & ~docket.contested).sum())
     scores["first"] = FIRST[case.method] if hearing.appealed else None
     # What everybody could do: labels of each item, and the chance to take them, (n, l + 1), the

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from appellate._added import RENAMED, RENAMED_OUTCOMES
 from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
 from appellate._table_options import ReadingOptions, TableOptions, takes_options
 from appellate.docket import frame_backend
@@ -247,16 +248,23 @@ class Rectification:
     Attributes
     ----------
     labels : data frame
-        The user's table with ``label``, ``confidence``, ``runner_up``, ``runner_up_confidence``,
-        ``suspicion`` (that the truth is not among what was named), ``votes`` where people
-        answered, and ``outcome``. Of the kind that was given; pandas for a file. It has one row
-        per row of the table, so one per answer if every answer has its own row (``long``), and
-        its columns have the types of the table; merge it with the table by these columns.
+        The table with the final label of every row in ``label``, its ``confidence``,
+        ``first_label`` (before features or later rounds were used), ``runner_up``,
+        ``runner_up_confidence``, ``suspicion`` (how likely none of the candidates is true),
+        ``votes`` if there are annotators, and ``outcome``: ``changed`` or ``unchanged`` from the
+        first to the final label, ``reviewed``, ``excluded`` (by a review), ``unanswered`` or
+        ``outside the answers``. A data frame of the library that the table came from; pandas for
+        a file. It has one row per row of the table, so one per answer if every answer has its own
+        row (``long``), and its columns have the types of the table; merge it with the table by
+        these columns.
     docket : data frame
-        One row per item: ``id``, verdict, appeal, outcome and how surely, see
-        `appellate.docket.Docket`. The suspicion of the jury is an order, not a probability.
+        One row per item: ``id``, ``candidates``, the labels and confidences as in `labels`, with
+        ``first_confidence``, ``margin`` (confidence minus that of the next candidate) and
+        ``since_round`` (the round since which the label is the final one); with true labels
+        also ``first_correct`` and ``correct``. The suspicion of the jury is an order, not a
+        probability.
     annotators : data frame or None
-        One row a person: how many answers, and how far they can be believed.
+        One row per annotator: how many answers, and how reliable they are.
     model : Pipeline or None
         Encoder and classifier, for new rows; None where only answers were learned from.
     settings : dict
@@ -281,7 +289,7 @@ class Rectification:
     ...     "names": ["cat|dog", "cat", "dog", "dog"] * 5,
     ... }
     >>> run = appellate.rectify(table, candidates="names")
-    >>> run.docket["appeal"].tolist()[:4]
+    >>> run.docket["label"].tolist()[:4]
     ['cat', 'cat', 'dog', 'dog']
     """
 
@@ -441,7 +449,7 @@ class Rectification:
             )
         review, notes = hearing.review, list[str]()
         n, columns = len(hearing.case.names), hearing.columns
-        labels, shown = list(columns["appeal"]), list(columns["appeal_confidence"])
+        labels, shown = list(columns["label"]), list(columns["confidence"])
         audited = 0 if review is None else int(review.audited.sum())
         sure = np.array([np.nan if c is None else c for c in shown])
         if review is not None and audited >= ENOUGH:
@@ -463,7 +471,7 @@ class Rectification:
         excluded = [i for i, (_, label) in hearing.reviewed.items() if not label]
         accepted = sure >= (np.inf if threshold is None else threshold)
         accepted[excluded] = False
-        moved = sum(labels[i] != columns["appeal"][i] for i in np.flatnonzero(accepted))
+        moved = sum(labels[i] != columns["label"][i] for i in np.flatnonzero(accepted))
         if moved:
             notes.append(
                 f"{moved} of the {accepted.sum()} accepted items have another label in "
@@ -505,7 +513,7 @@ class Rectification:
         self._check_calibrated("expect wrong labels")
         docket = nw.from_native(self.docket, eager_only=True)
         open_ = ~docket["outcome"].is_in(["reviewed", "excluded"]).to_numpy()
-        confidence = docket["appeal_confidence"].to_numpy().astype(np.float64)
+        confidence = docket["confidence"].to_numpy().astype(np.float64)
         doubts = np.sort(1 - confidence[open_])[::-1]
         left = np.append(np.cumsum(doubts[::-1])[::-1], 0.0)
         counts = steps(len(doubts))
@@ -616,7 +624,7 @@ class Rectification:
         own = made if made and made.tool == tool else None
         names = [n for n in case.table.names if n not in case.roles.labels]
         items = case.table.data.select(names).take(case.labels.first)
-        labels, sure = hearing.columns["appeal"], hearing.columns["appeal_confidence"]
+        labels, sure = hearing.columns["label"], hearing.columns["confidence"]
         classes = case.classes.tolist()
         if tool == HUGGING_FACE:
             return write_dataset(items, path, labels, sure, classes)
@@ -687,7 +695,7 @@ class Rectification:
         """Say what came out."""
         scores, outcomes = self.scores, dict(self.scores["outcomes"])
         lines = [f"labels      {scores['items']} items by {self.settings['method']}"]
-        same, changed = (outcomes.pop(name, 0) for name in ("upheld", "overturned"))
+        same, changed = (outcomes.pop(name, 0) for name in ("unchanged", "changed"))
         single = scores.get("single", 0)
         if scores.get("first"):
             lines.append(
@@ -819,6 +827,8 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
     check_members(home, _READ)
     settings, model, people = document["settings"], home / "model", home / "annotators.csv"
+    outcomes = document["scores"]["outcomes"]
+    document["scores"]["outcomes"] = {RENAMED_OUTCOMES.get(n, n): k for n, k in outcomes.items()}
     table, index = read_table(home / "rectified.parquet"), saved_index(home / "rectified.parquet")
     labels = _beside(table, settings, {})
     if index is not None and len(index) == len(labels):
@@ -826,13 +836,21 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
         labels.index = index
     return Rectification(
         labels,
-        read_table(home / "docket.parquet").data.to_pandas(),
+        _renamed(read_table(home / "docket.parquet").data.to_pandas()),
         _read_csv(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
         settings,
         document["scores"],
-        _suggested=_read_csv(home / "suggested.csv"),
+        _suggested=_renamed(_read_csv(home / "suggested.csv")),
     )
+
+
+def _renamed(docket: Any) -> Any:
+    """Return a docket that an earlier version wrote with the columns of this version."""
+    if "appeal" not in docket:
+        return docket
+    outcome = docket["outcome"].replace(RENAMED_OUTCOMES)
+    return docket.assign(outcome=outcome).rename(columns=RENAMED)
 
 
 def _again(run: Rectification) -> Rectification:

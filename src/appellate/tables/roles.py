@@ -16,7 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from appellate._added import ADDED, FORMERLY_ADDED, OUTCOMES
+from appellate._added import (
+    ADDED,
+    ALWAYS,
+    FORMER_PREFIX,
+    FORMERLY_ADDED,
+    ONLY_OURS,
+    OUTCOMES,
+    PREFIX,
+)
 from appellate._table_options import ColumnOptions, check_options, takes_options
 from appellate.tables import cells, titles
 from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
@@ -25,8 +33,7 @@ from appellate.tables.probabilities import classes_by_column
 from appellate.tables.reading import Table
 
 _FORMER = (*ADDED, *FORMERLY_ADDED)
-_OWN = ("runner_up", "runner_up_confidence", "suspicion")  # titles that only a run gives
-_RESULT = ("label", "confidence", "outcome")  # and what every run gives
+_TAKEN = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})(\D+)\d*")  # the name was taken in the table
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -478,13 +485,14 @@ class _Guess:
 
     def take_results(self) -> None:
         """Set aside what an earlier run added to the table."""
-        stems = {t: re.sub(r"^appeal_(\D+)\d*$", r"\1", t) for t in self.table.names}
+        matches = {t: _TAKEN.fullmatch(t) for t in self.table.names}
+        stems = {t: match[1] if match else t for t, match in matches.items()}
         taken = (*self.reasons, *(self.features or ()))
         added = {t: stem for t, stem in stems.items() if stem in _FORMER and t not in taken}
         held = [{*(self.look(t).values or ("",))} for t in added if added[t] == "outcome"]
-        whole = {*_RESULT} <= {*added.values()} and all(found <= OUTCOMES for found in held)
-        if not whole and not {*_OWN[:2]} <= {*added.values()}:
-            added = {t: stem for t, stem in added.items() if stem in _OWN}
+        whole = {*ALWAYS} <= {*added.values()} and all(found <= OUTCOMES for found in held)
+        if not whole and not {*ONLY_OURS[:2]} <= {*added.values()}:
+            added = {t: stem for t, stem in added.items() if stem in ONLY_OURS}
         self.take("ignore", list(added), "the result of an earlier run")
 
     def propose(self) -> tuple[list[_Proposal], str]:
