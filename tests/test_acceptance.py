@@ -194,8 +194,8 @@ def test_rows_without_a_true_label_count_as_wrong_and_are_not_accepted(noisy):
     table = pd.DataFrame({"id": drawn, "decision": "other", "label": [truth[i] for i in drawn]})
     table.loc[:1, ["decision", "label"]] = "none", ""
     decided = run.decide(table)
-    assert decided._hearing.review.audited.sum() == 100
-    assert not decided._hearing.review.right()[[int(name[1:]) for name in drawn[:2]]].any()
+    assert decided._fitted.review.audited.sum() == 100
+    assert not decided._fitted.review.right()[[int(name[1:]) for name in drawn[:2]]].any()
     assert not {*drawn[:2]} & {*decided.accept(0.3)["id"]}
 
 
@@ -203,7 +203,7 @@ def test_audited_rows_are_drawn_from_all_rows(noisy):
     """Rows that doubt chose are in the sample too if they are drawn; else it is too easy."""
     run, _, _ = noisy
     suggested = run.suggest(100)
-    order = run._hearing.drawn
+    order = run._fitted.drawn
     last = max(order.index(int(name[1:])) for name in suggested.query("why == 'audit'")["id"])
     assert {f"i{i}" for i in order[: last + 1]} <= {*run.settings["audit"]}
     doubted = suggested.query("why == 'doubt'")["id"]

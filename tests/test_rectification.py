@@ -14,8 +14,8 @@ from appellate import NoteWarning, SoftLabelClassifier
 from appellate._added import ADDED, RENAMED, RENAMED_OUTCOMES
 from appellate.numerics.work import Work
 from appellate.rectification.fitting import with_time
-from appellate.rectification.preparation import Case
-from appellate.rectification.run import hear
+from appellate.rectification.preparation import prepare
+from appellate.rectification.run import label_items
 from appellate.tables import find_roles, read_table, write_table
 from tests.cli.tables import make_rows
 
@@ -308,7 +308,7 @@ def test_methods_bases_and_settings(plain):
         ({"base": "nope"}, "no base classifier 'nope'"),
         ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
         ({"settings": {"colour": 3}}, "Invalid parameter 'colour'"),
-        ({"order": "cat,dog", "method": "plcp"}, "uses order only with a cost"),
+        ({"order": "cat,dog", "method": "plcp"}, "uses order= only with a cost"),
         ({"cost": "absolute"}, "needs an order"),
         ({"cost": "absolute", "order": "cat,dog"}, "lacks labels of the table: 'cow'"),
     ):
@@ -370,7 +370,7 @@ def test_polluted_folders_are_left_alone(plain, tmp_path):
 
 @quiet
 def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("appellate.rectification.run.judge", None)
+    monkeypatch.setattr("appellate.rectification.run.fit_labels", None)
     table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
     with pytest.raises(ValueError, match="there is no file"):
         appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")
@@ -390,8 +390,8 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
 @pytest.mark.parametrize("options", [{}, {"base": "knn"}])
 def test_the_rounds_of_a_fit_are_told(options, plain):
     said, within = [], []
-    case = Case(plain[1], candidates="maybe", **options)
-    hear(case, step=lambda text, **more: (within if more else said).append(text))
+    case = prepare(plain[1], candidates="maybe", **options)
+    label_items(case, step=lambda text, **more: (within if more else said).append(text))
     assert said == ["turning columns into numbers", "judging"]
     assert within[:2] == ["round 1", "round 2"]
 
@@ -415,11 +415,11 @@ def test_a_long_fit_is_announced(n, options, said, monkeypatch):
         raise InterruptedError
 
     heard = []
-    monkeypatch.setattr("appellate.rectification.run.judge", stop)
+    monkeypatch.setattr("appellate.rectification.run.fit_labels", stop)
     monkeypatch.setattr("appellate.numerics.work.speed", lambda: Work(2e9, 4e8))
-    case = Case(make_table(n)[0], candidates="maybe", **options)
+    case = prepare(make_table(n)[0], candidates="maybe", **options)
     with pytest.raises(InterruptedError):
-        hear(case, step=lambda text, **more: heard.append(text))
+        label_items(case, step=lambda text, **more: heard.append(text))
     assert heard[-1] == said
     assert (with_time("judging", case, 3)[1] is None) == (said == "judging")
 

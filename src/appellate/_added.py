@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 #: What a run adds to the table, in this order, and what each column holds. What writes the columns
 #: goes by this list, and so does what guesses the roles of columns, because the next run must not
 #: learn from them.
@@ -43,3 +46,20 @@ OUTCOMES = frozenset(
         *RENAMED_OUTCOMES,
     }
 )
+
+
+def plain_columns(docket: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the columns of a classifier's docket by their names in a run; NaN becomes None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain_columns({"appeal": np.array(["a"]), "outcome": np.array(["upheld"])})
+    {'label': ['a'], 'outcome': ['unchanged']}
+    """
+    found: dict[str, list[Any]] = {
+        RENAMED.get(name, name): [None if value != value else value for value in column.tolist()]
+        for name, column in docket.items()
+    }
+    found["outcome"] = [RENAMED_OUTCOMES.get(each, each) for each in found["outcome"]]
+    return found

@@ -11,7 +11,7 @@ from appellate._added import RENAMED_OUTCOMES
 from appellate.cli.app import run
 from appellate.datasets import load_labelme
 from appellate.io import load_model
-from appellate.rectification.preparation import read_embeddings
+from appellate.rectification.features import read_embeddings
 from appellate.review.page import read_page
 from tests.cli.tables import read_rows, write_rows
 from tests.review.dockets import shown

@@ -48,10 +48,12 @@ RUNS = {
     "jury by cost": (make_sets, SETS | {"cost": "absolute", "order": "cat,cow,dog"}, {}),
     "jury of answers": (make_answers, CROWD | {"method": "jury"}, {}),
     "plcp": (make_sets, SETS | {"method": "plcp"}, {}),
-    "plcp knn": (make_sets, SETS | {"base": "knn", "max_rounds": 2}, {}),
+    "plcp knn": (make_sets, SETS | {"base": "knn", "settings": {"max_rounds": 2}}, {}),
     "testimony": (make_answers, CROWD, {}),
     "testimony by cost": (make_answers, CROWD | {"cost": "absolute", "order": "cat,cow,dog"}, {}),
-    "testimony within the answers": (make_answers, CROWD | {"within_answers": True}, {}),
+    "testimony within the answers": (
+        make_answers, CROWD | {"settings": {"within_answers": True}}, {},
+    ),
     "testimony of answers alone": (
         lambda: make_answers().drop(columns=["x", "y"]), CROWD, {},
     ),

@@ -15,7 +15,7 @@ import numpy as np
 from appellate._files import check_member, finish_folder, read_json
 from appellate._table_options import ReadingOptions, takes_options
 from appellate.notes import NoteWarning, tell
-from appellate.rectification.preparation import LARGEST, Embedder, add_vectors, read_embeddings
+from appellate.rectification.features import LARGEST, Embedder, add_vectors, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import ColumnReading, features
