@@ -228,13 +228,13 @@ class FeatureOptions(TypedDict, total=False):
         Any,
         Option(
             "FILE",
-            "Model that turns images into features: a TorchScript or ONNX file, timm/NAME, "
-            "torchvision/NAME or histograms (default: histograms, only without other features).",
+            "Model that turns images into features: an ONNX file, or histograms (default: "
+            "histograms, only without other features).",
             "str, path or callable, default=None",
-            "Model that turns images into features: a function, a file of TorchScript or ONNX, "
-            '``"timm/NAME"``, ``"torchvision/NAME"``, or ``"histograms"``; see '
-            "`appellate.tables.embed_pictures`. By default images are only shown, unless there "
-            "are no other features: then histograms are used, which contain little information.",
+            "Model that turns images into features: a function of a list of images, an ONNX file, "
+            'or ``"histograms"``; see `appellate.tables.embed_pictures`. By default images are '
+            "only shown, unless there are no other features: then histograms are used, which "
+            "contain little information.",
         ),
     ]
     groups: Annotated[
