@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +31,29 @@ def _setting(text: str) -> tuple[str, Any]:
 
 _TABLE = options_in(TableOptions)
 READING = tuple(options_in(ReadingOptions))
+
+
+class RenamedOption(click.Option):
+    """An option whose former name still works, but is not shown.
+
+    Parameters
+    ----------
+    former : str
+        The former name.
+    """
+
+    def __init__(self, names: Sequence[str], *, former: str, **options: Any) -> None:
+        super().__init__([*names, former], **options)
+        self.former = former
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return names and help for ``--help``."""
+        every = self.opts
+        self.opts = [each for each in every if each != self.former]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = every
 
 
 def _together(options: Iterable[Any]) -> Callable[[Command], Command]:
@@ -81,10 +104,15 @@ def out_option(help: str, **options: Any) -> Callable[[Command], Command]:
 
 
 def _number(
-    name: str, least: int, most: int, default: int, help: str
+    name: str, least: int, most: int, default: int, help: str, **more: Any
 ) -> Callable[[Command], Command]:
     shown: Any = {"type": click.IntRange(least, most), "default": default, "show_default": True}
-    return click.option(f"--{name}", metavar="N", help=help, **shown)
+    return click.option(f"--{name}", metavar="N", help=help, **shown, **more)
+
+
+def seed_option(help: str) -> Callable[[Command], Command]:
+    """Add ``--random-state``, formerly ``--seed``."""
+    return _number("random-state", 0, 2**31, 0, help, cls=RenamedOption, former="--seed")
 
 
 random_state_option = _number("random-state", 0, 2**32 - 1, 0, "Seed of the random numbers.")
@@ -145,7 +173,7 @@ def run_options(folder: str) -> Callable[[Command], Command]:
         (
             out_option(folder_help, metavar="DIR", default=folder, show_default=True),
             _number("splits", 1, 1000, 10, "Number of random 50/50 splits."),
-            _number("seed", 0, 2**31, 0, "Seed of the first split; each further split adds 1."),
+            seed_option("Seed of the first split; each further split adds 1."),
             _number("n-jobs", 1, 1024, 2, "Number of worker processes, with one thread each."),
             click.option(
                 "--backend",

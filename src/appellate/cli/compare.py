@@ -68,7 +68,7 @@ def compare(
     no_scaling: bool,
     out: Path,
     splits: int,
-    seed: int,
+    random_state: int,
     n_jobs: int,
     backend: str,
     scheduler: str | None,
@@ -106,7 +106,7 @@ def compare(
                 "the label column with --candidates."
             )
         tables = make_comparison(problem, chosen)
-    numbers = range(seed, seed + splits)
+    numbers = range(random_state, random_state + splits)
     runs = plan([problem.name], (m for table in tables for m in table.methods()), numbers)
     path, problems = store or out / STORE, {problem.name: problem}
     summary, results = compute_runs(runs, problems, numbers, path, n_jobs, backend, scheduler)
