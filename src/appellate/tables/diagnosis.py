@@ -252,7 +252,8 @@ def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
 
 
 def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> tuple[Kind, str]:
-    n, several, covered = facts["rows"], facts["several"], facts["truth_coverage"]
+    n, several = facts["rows"], facts["several"]
+    covered = facts["truth_coverage"]
     if not roles.candidates:
         who = f"{facts['people']} people" if facts["people"] else "people"
         if not several:
