@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from appellate._table_options import (
+    ColumnOptions,
+    LoadOptions,
+    ReadingOptions,
+    check_options,
+    pick,
+    takes_options,
+)
 
-def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **options: Any) -> Any:
+
+@takes_options(LoadOptions)
+def load_partial_csv(
+    path: Any, *, return_X_candidates_y: bool = False, **options: Unpack[LoadOptions]
+) -> Any:
     r"""Load a table with features and candidate labels.
 
     It is read and understood as by `appellate.rectify` and every command, see
@@ -22,10 +34,7 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     return_X_candidates_y : bool, default=False
         Return ``(X, candidates, y_true)`` alone.
     **options
-        How to read it (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, `header`, see
-        `appellate.tables.read_table`) and what its columns are (`candidates`, `annotators`,
-        `long`, `counts`, `id`, `truth`, `image`, `text`, `features`, `ignore`, `separator`,
-        `missing`, see `appellate.tables.find_roles`).
+        How to read the file, and what its columns are.
 
     Returns
     -------
@@ -62,11 +71,10 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     """
     from appellate.tables import TableError, features, find_roles, read_labels, read_table
     from appellate.tables.cells import in_order, name_rows
-    from appellate.tables.reading import READING
 
-    reading = {name: options.pop(name) for name in READING if name in options}
-    table = read_table(path, **reading)
-    roles = find_roles(table, **options)
+    check_options("load_partial_csv", LoadOptions, options)
+    table = read_table(path, **pick(ReadingOptions, options))
+    roles = find_roles(table, **pick(ColumnOptions, options))
     read = read_labels(table, roles)
     empty = np.flatnonzero(~read.matrix.any(axis=1))
     if len(empty):
