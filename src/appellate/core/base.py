@@ -254,7 +254,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             check_length(sets, X.shape[0])
         if sets.ids is None and index is not None:
             sets = replace(sets, ids=index)
-        n_full, (n, l) = np.count_nonzero(sets.matrix.all(axis=1)), sets.matrix.shape
+        n_full = np.count_nonzero(sets.matrix.all(axis=1))
+        n, l = sets.matrix.shape
         if n_full and l > 1:
             logger.info(
                 "%d of %d rows have every label as a candidate: nothing is known of their label.",
@@ -307,7 +308,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.training_output_ = output
         self.confidence_ = entries.scatter(result.confidence)
         self.classes_, self.candidates_ = problem.classes, problem.candidates
-        self.ids_, self.cost_, self._backend = problem.ids, problem.cost, problem.backend
+        self.ids_ = problem.ids
+        self.cost_ = problem.cost
+        self._backend = problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
         is_best = (ranking == entries.spread(entries.row_max(ranking))).astype(np.intp)
         self.n_ties_ = int(np.count_nonzero(entries.row_sum(is_best) > 1))
