@@ -94,11 +94,11 @@ def load_partial_mat(
             )
     data, labels = _orient([content[name] for name in wanted], file.name)
     X = check_features(data, f"{file.name}, {features!r}")
-    sets = read_sets(labels[0], f"{file.name}, {candidates!r}")
+    sets = read_indicators(labels[0], f"{file.name}, {candidates!r}")
     y_true = None
     if truth is not None:
         where = f"{file.name}, {truth!r}"
-        ones = read_sets(labels[1], where).matrix
+        ones = read_indicators(labels[1], where).matrix
         several = np.flatnonzero(np.count_nonzero(ones, axis=1) > 1)
         if several.size:
             raise ValueError(
@@ -246,7 +246,7 @@ def check_features(data: Any, where: str) -> NDArray[Any]:
     return X
 
 
-def read_sets(matrix: Any, where: str) -> CandidateSets:
+def read_indicators(matrix: Any, where: str) -> CandidateSets:
     """Return candidate sets of a 0/1 matrix (n, l), with the file's name in every complaint."""
     try:
         return as_candidates(matrix, layout="indicator")

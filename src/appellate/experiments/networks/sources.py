@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from appellate.candidates import name_rows
 from appellate.datasets.generators import summarize_matrix
-from appellate.datasets.matfiles import check_features, read_sets
+from appellate.datasets.matfiles import check_features, read_indicators
 from appellate.experiments.networks.configuration import ConfigurationError, check_word
 
 NAMES = ("cifar10", "cifar100", "fashion-mnist", "cifar10n")
@@ -140,7 +140,7 @@ def _load_npz(path: Path) -> RunData:
 
 
 def _check_arrays(arrays: dict[str, NDArray[Any]]) -> RunData:
-    X, sets = _check_rows(arrays, "X"), read_sets(arrays["candidates"], "'candidates'")
+    X, sets = _check_rows(arrays, "X"), read_indicators(arrays["candidates"], "'candidates'")
     n, l = sets.matrix.shape
     if len(X) != n:
         raise ValueError(f"X has {len(X)} rows, but candidates {n}.")
