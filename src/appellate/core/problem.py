@@ -107,8 +107,12 @@ class Problem:
         backend: str | None = None,
         features: Mapping[str, Any] | None = None,
     ) -> None:
-        self.X, self.sets, self.dtype = X, sets, np.dtype(X.dtype)
-        self.candidates, self.classes, self.ids = sets.matrix, sets.class_names, sets.ids
+        self.X = X
+        self.sets = sets
+        self.dtype = np.dtype(X.dtype)
+        self.candidates = sets.matrix
+        self.classes = sets.class_names
+        self.ids = sets.ids
         self.entries = CandidateEntries(sets.matrix)
         self.n_rows = len(sets.matrix)
         self.cost, self.backend = cost, backend
@@ -132,7 +136,8 @@ class Problem:
         MemoryError
             If they do not fit, with the numbers.
         """
-        (n, q), free = self.X.shape, memory.free_memory()
+        n, q = self.X.shape
+        free = memory.free_memory()
         size = n * q * self.dtype.itemsize
         if size > free:
             raise MemoryError(
@@ -180,7 +185,9 @@ class Problem:
     @_once
     def smoother(self, kernel: Kernel, ridge: float, *, keep: bool = True) -> smoothers.Smoother:
         """Return the ridge smoother of the rows; factored at the first call only."""
-        setting, how, (n, q) = read_kernel(kernel), self.representation(kernel), self.X.shape
+        setting = read_kernel(kernel)
+        how = self.representation(kernel)
+        n, q = self.X.shape
         if isinstance(setting, LinearKernel):
             if q < n:
                 return smoothers.FeatureSmoother(self._blocks(), ridge, setting.cache_dir)

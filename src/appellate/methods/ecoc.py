@@ -127,7 +127,8 @@ class PLECOCClassifier(FeatureClassifier):
 
     def _draw_code(self, sets: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Columns that most rows have an answer for, (l, columns)."""
-        rng, (n, l) = check_random_state(self.random_state), sets.shape
+        rng = check_random_state(self.random_state)
+        n, l = sets.shape
         wanted = self.n_columns or math.ceil(10 * math.log2(l)) if l > 1 else 0
         if 2 ** (l - 1) - 1 <= _DRAWN * wanted:  # all there are
             numbers = rng.permutation(np.arange(1, 2 ** (l - 1)))

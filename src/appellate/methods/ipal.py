@@ -86,7 +86,9 @@ class IPALClassifier(PartialLabelClassifier):
     cost: Any = None
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        entries, initial, rows = problem.entries, problem.uniform(start), problem.matrix
+        entries = problem.entries
+        initial = problem.uniform(start)
+        rows = problem.matrix
         nearest = problem.neighbors(self.n_neighbors, self.neighbors)[1]
         weights = rebuilding_weights(rows, rows, nearest)
         graph = link_matrix(normalize_rows(weights, otherwise=0), nearest, len(rows))  # H

@@ -110,7 +110,9 @@ class PLCLClassifier(KernelClassifier):
         )
         smooth = problem.on_candidates(self.kernel, self.regularization)
         graph = problem.graph(self.n_neighbors, self.neighbors)
-        weights, model, link = graph.weights(), self.complementary_weight, self.agreement
+        weights = graph.weights()
+        model = self.complementary_weight
+        link = self.agreement
         if start is None:
             start = graph.propagate(weights, problem.uniform()).values
         confidence, output = start, smooth(start)

@@ -125,7 +125,8 @@ class PLSVMClassifier(FeatureClassifier):
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run Pegasos; return the model and its margins of the training rows, (n, l)."""
         n, l = candidates.shape
-        X, (kernel, gram) = problem.matrix, problem.gram(self.kernel)
+        X = problem.matrix
+        kernel, gram = problem.gram(self.kernel)
         scores, coefficients = np.zeros((l, n)), np.zeros((n, l))
         labels, ridge = order_of_appearance(candidates), self.regularization
         rng = check_random_state(self.random_state)
@@ -144,11 +145,16 @@ class PLSVMClassifier(FeatureClassifier):
         basis = problem.basis(self.kernel) if self._kernels() else None
         if basis is None:
             features: Blocks = ArrayBlocks(problem.matrix)
-            scale, shift, common = np.ones(features.shape[1]), np.zeros(features.shape[1]), 0.0
+            scale = np.ones(features.shape[1])
+            shift = np.zeros(features.shape[1])
+            common = 0.0
         else:
-            features, scale, common = basis.features, np.sqrt(basis.strengths), basis.common
+            features = basis.features
+            scale = np.sqrt(basis.strengths)
+            common = basis.common
             shift = basis.offset * scale
-        (n, l), dtype = candidates.shape, problem.dtype
+        n, l = candidates.shape
+        dtype = problem.dtype
         labels, ridge = order_of_appearance(candidates), self.regularization
         space = (features.toarray(), scale, shift, common)
         coefficients, steps = np.zeros((len(shift), l)), np.zeros(l)

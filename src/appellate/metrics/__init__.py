@@ -273,7 +273,7 @@ def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None)
     >>> covering_rate(["cat|dog", "cow"], ["dog", "cat"])
     0.5
     """
-    sets = reading.read_sets(candidates, classes)
+    sets = reading.read_named(candidates, classes)
     labels = label_vector(predicted)
     check_length(sets, len(labels))
     columns = reading.find_columns(labels, sets.class_names)

@@ -42,7 +42,7 @@ def _kind(array: NDArray[Any]) -> str:
     return "text" if text else "objects"
 
 
-def read_sets(candidates: Any, classes: Any) -> CandidateSets:
+def read_named(candidates: Any, classes: Any) -> CandidateSets:
     """Candidate sets; `classes` names the columns of a matrix that has no names."""
     unnamed = sp.issparse(candidates) or (
         isinstance(candidates, np.ndarray) and candidates.ndim == 2
@@ -88,7 +88,7 @@ def read_ordered(
 
 def arrange_candidates(candidates: Any, classes: Any, scores: NDArray[Any]) -> NDArray[np.bool_]:
     """Candidate matrix with the columns of the scores; a class unknown to it is empty."""
-    sets = read_sets(candidates, classes)
+    sets = read_named(candidates, classes)
     check_length(sets, len(scores))
     names = sets.class_names if classes is None else label_vector(classes)
     if len(names) != scores.shape[1]:

@@ -224,7 +224,9 @@ class StoredBlocks(ArrayBlocks):
     """
 
     def __init__(self, shape: tuple[int, int], dtype: Any, cache_dir: Any = None) -> None:
-        self.shape, self.dtype, self._file = shape, np.dtype(dtype), None
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self._file = None
         row_bytes = max(1, shape[1] * self.dtype.itemsize)
         if cache_dir is None:
             self.matrix = np.empty(shape, dtype=self.dtype)

@@ -62,7 +62,9 @@ class NeighborSearch:
     """
 
     def __init__(self, search: Any, X: Any, n_neighbors: int) -> None:
-        self.search, self.X, self.n_neighbors = search, X, n_neighbors
+        self.search = search
+        self.X = X
+        self.n_neighbors = n_neighbors
 
     def ask(self, queries: Any, *, but_self: bool = False) -> Found:
         """Return distances and indices, (m, k) each, or name a query with fewer neighbours.
@@ -287,7 +289,9 @@ class NeighborGraph:
 
         By a few power iterations; later calls start from the vector of the one before.
         """
-        (n, k), value, n_steps = weights.shape, 1.0, _POWER_STEPS_AGAIN
+        n, k = weights.shape
+        value = 1.0
+        n_steps = _POWER_STEPS_AGAIN
         vector: Any = self._vector
         if vector is None:
             vector, n_steps = np.random.RandomState(0).normal(size=n), _POWER_STEPS

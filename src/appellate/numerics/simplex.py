@@ -191,7 +191,9 @@ def minimize_quadratic(
     product = apply(current)
     objective = [_objective(current, product, linear)]
     slack = 8 * float(np.finfo(linear.dtype).eps) * max(1.0, abs(objective[0]))
-    ahead, ahead_product, momentum = current, product, 1.0
+    ahead = current
+    ahead_product = product
+    momentum = 1.0
     residual, converged = math.inf, False
     for _ in range(max_iter):
         new = project_entries(ahead - step * (ahead_product - linear), entries)
@@ -199,7 +201,9 @@ def minimize_quadratic(
         value = _objective(new, new_product, linear)
         if value > objective[-1] + slack:
             if momentum > 1:
-                ahead, ahead_product, momentum = current, product, 1.0
+                ahead = current
+                ahead_product = product
+                momentum = 1.0
             else:  # even the plain step was too long: the bound was an underestimate
                 step = step / 2
             continue
@@ -208,7 +212,9 @@ def minimize_quadratic(
         weight = linear.dtype.type((momentum - 1) / next_momentum)
         ahead = new + weight * (new - current)
         ahead_product = new_product + weight * (new_product - product)
-        current, product, momentum = new, new_product, next_momentum
+        current = new
+        product = new_product
+        momentum = next_momentum
         objective.append(value)
         if residual <= tol:
             converged = True

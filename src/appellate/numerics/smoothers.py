@@ -186,7 +186,9 @@ class KernelSmoother:
     def __init__(
         self, gram: NDArray[Any], ridge: float, rows: Any, function: Radial | None
     ) -> None:
-        self.ridge, self.rows, self.function = float(ridge), rows, function
+        self.ridge = float(ridge)
+        self.rows = rows
+        self.function = function
         n, digits = len(gram), " or pass float64 features" if gram.dtype == np.float32 else ""
         gram.flat[:: n + 1] += ridge
         potrf, potri = la.get_lapack_funcs(("potrf", "potri"), (gram,))
@@ -236,7 +238,9 @@ class KernelSmoother:
         It does not refer to the smoother: whoever keeps only the map gives up the rest.
         """
         order, starts = entries.by_label
-        sizes, matrix, ridge = np.diff(starts), self.matrix, self.ridge
+        sizes = np.diff(starts)
+        matrix = self.matrix
+        ridge = self.ridge
         if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * matrix.size:
             return lambda values: values - ridge * entries.gather(matrix @ entries.scatter(values))
         gathered, position = np.empty(np.sum(sizes**2), dtype=matrix.dtype), 0
@@ -306,7 +310,9 @@ class LowRankSmoother:
     """
 
     def __init__(self, features: Blocks, weights: NDArray[Any], dtype: Any) -> None:
-        self.features, self.weights, self.dtype = features, weights, np.dtype(dtype)
+        self.features = features
+        self.weights = weights
+        self.dtype = np.dtype(dtype)
 
     @cached_property
     def diagonal(self) -> NDArray[Any]:
@@ -370,7 +376,8 @@ class FeatureSmoother(LowRankSmoother):
     """
 
     def __init__(self, rows: Blocks, ridge: float, cache_dir: Any = None) -> None:
-        (n, q), sample = rows.shape, sample_rows(rows, SAMPLE_ROWS).astype(np.float64)
+        n, q = rows.shape
+        sample = sample_rows(rows, SAMPLE_ROWS).astype(np.float64)
         check_magnitude(sample)
         centre, scale = sample.mean(axis=0), sample.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)

@@ -104,7 +104,9 @@ class ParquetRows(Blocks):
     def blocks(self) -> Iterator[NDArray[Any]]:  # noqa: D102
         from pyarrow import parquet
 
-        number, start, names = 0, 0, list(self.feature_names)
+        number = 0
+        start = 0
+        names = list(self.feature_names)
         for path in self.files:
             with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(_BATCH_ROWS, columns=names):
@@ -154,7 +156,9 @@ class DaskBlocks(Blocks):
         dtype: Any,
         feature_names: NDArray[Any] | None = None,
     ) -> None:
-        self._tasks, self.slices, self.dtype = tasks, slices, np.dtype(dtype)
+        self._tasks = tasks
+        self.slices = slices
+        self.dtype = np.dtype(dtype)
         self.shape, self.feature_names = (slices[-1].stop, width), feature_names
 
     def blocks(self) -> Iterator[NDArray[Any]]:
@@ -238,7 +242,9 @@ def open_blocks(X: Any) -> Blocks | None:
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     check, dtype = _dask().delayed(check_block), _float_type(X.dtype)
-    slices, tasks, start = [], [], 0
+    slices = []
+    tasks = []
+    start = 0
     for number, (size, task) in enumerate(zip(X.chunks[0], X.to_delayed().ravel(), strict=True)):
         if size:
             slices.append(slice(start, start + size))
