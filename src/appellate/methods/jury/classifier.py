@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._parameters import share_docs
 from appellate.candidates.names import number_groups
 from appellate.core.base import COUNT, SHARE, AppealClassifier
+from appellate.core.explanation import Explanation, read_rows
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import ProbabilityModel, Result
 from appellate.evidence.ambiguity import PROOF, WORDS, choose_tau, read_ambiguity, resemblance
@@ -25,6 +27,7 @@ from appellate.evidence.held_out import above_chance, choose_round, row_criterio
 from appellate.evidence.likelihood import Evidence, estep, set_odds
 from appellate.evidence.order import choose_width, label_places, order_matrix
 from appellate.evidence.scales import Scale, fit_scale, fit_temperature, mixture_weights
+from appellate.methods.jury.explanation import Account, explain_sets, take_account
 from appellate.methods.jury.members import (
     Expert,
     ForestJuror,
@@ -99,8 +102,11 @@ class ArrayOutputs:
         self, scales: Sequence[Scale], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): held out, and each without its own target only."""
-        own = [each[:, 0] for each in self._outputs]
-        return mixture(self.held_out, scales, weights), mixture(own, scales, weights)
+        return mixture(self.held_out, scales, weights), mixture(self.own(), scales, weights)
+
+    def own(self) -> list[Scores]:
+        """Every member's scores of all rows, each without its own target only, (n, l)."""
+        return [each[:, 0] for each in self._outputs]
 
     def models(self) -> list[list[Any]]:
         """Return what scores new rows, for every member."""
@@ -478,8 +484,10 @@ def conclude(
     seats = list(map(Seat, names, weights.tolist(), scales, models))
     history = [each.posterior[0] for each in rounds]
     earlier = found.earlier
+    mixed = [(last, outputs)]
     if earlier is not None:
         before = found.again(bench, earlier)
+        mixed.append((earlier, before))
         pairs = zip(
             (held_out, output), before.everywhere(earlier.scales, earlier.used), strict=True
         )
@@ -496,6 +504,8 @@ def conclude(
         "resemblance_": found.resemblance,
         "suspicion_": doubt,
     }
+    if base is None:
+        details["_account"] = take_account(bench, found, mixed, output)
     return Conclusion(history, held_out, output, seats, details)
 
 
@@ -707,7 +717,50 @@ class JuryClassifier(AppealClassifier):
         """
         problem, start = self._open(X, y, supervision)
         self._keep(problem, self._solve(problem, start, groups, evidence))
+        if evidence is not None:
+            account: Account = vars(self)["_account"]
+            self._account = replace(account, evidence=np.asarray(evidence, dtype=np.float64))
         return self
+
+    def explain(self, rows: Any) -> list[Explanation]:
+        """Say why training rows have their labels: the score of each as a sum.
+
+        Parameters
+        ----------
+        rows : int, array-like of int, or mask
+            Training rows, counted from 0.
+
+        Returns
+        -------
+        list of Explanation
+            One per row. The parts are the candidate set, the logarithm of what the members say
+            together, what neighbouring labels share if the labels are ordered, further evidence,
+            and how frequent the labels are, if the sets came first. The softmax of the sum is
+            the row's ``confidence_``. Next to it: what each member says, and the most similar
+            rows with their weights in the leave-one-out score of the kernel member that counts
+            most. These two are empty if the kernels are Nystroem features.
+
+        Examples
+        --------
+        >>> from appellate import JuryClassifier
+        >>> from appellate.testing import make_clusters
+        >>> X, candidates, truth = make_clusters()
+        >>> (why,) = JuryClassifier("kernel", random_state=0).fit(X, candidates).explain(0)
+        >>> [part.name for part in why.parts]
+        ['candidate set', 'members']
+        """
+        check_is_fitted(self)
+        return explain_sets(
+            self._account,
+            read_rows(rows, len(self.confidence_)),
+            candidates=self.candidates_,
+            classes=self.classes_,
+            output=self.training_output_,
+            confidence=self.confidence_,
+            labels=self.transduction_,
+            tau=self.ambiguity_,
+            covering=self.covering_,
+        )
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [(self._kernel(kernel), ridge) for kernel, ridge in KERNELS]
