@@ -35,6 +35,7 @@ from appellate.methods.testimony.people import share_interval
 from appellate.numerics import work
 from appellate.numerics.kernels import GaussianKernel, kernel_key, read_kernel
 from appellate.numerics.memory import represent
+from appellate.rectification.explanation import page_why
 from appellate.rectification.preparation import LARGE, Case, Step, is_file, nobody
 from appellate.review import Decisions, page_data, read_decisions
 from appellate.review.decisions import Record, as_file, check_kind, say_skipped
@@ -706,7 +707,7 @@ def collect_page(
 
     Paths of pictures become relative to the folder in which the page will be.
     """
-    case, docket, (rows, why) = hearing.case, hearing.docket, hearing.suggested
+    case, docket, (rows, reasons) = hearing.case, hearing.docket, hearing.suggested
     candidates = np.zeros(docket.candidates.shape, dtype=bool)
     candidates[:, : len(case.classes)] = case.reviewable
     options: dict[str, Any] = {
@@ -716,7 +717,7 @@ def collect_page(
         "table": case.data,
         "neighbors": hearing.neighbors,
         "suggested": rows,
-        "audit": [i for i, each in zip(rows, why, strict=True) if each == "audit"],
+        "audit": [i for i, each in zip(rows, reasons, strict=True) if each == "audit"],
         "decisions": hearing.reviewed,
         "groups": case.groups,
         "suspicion": None if hearing.suspicion is None else np.nan_to_num(hearing.suspicion),
@@ -746,7 +747,16 @@ def collect_page(
         ]
     if case.has_answers:
         options |= _page_people(hearing)
-    return page_data(docket, **options)
+    data = page_data(docket, **options)
+    why = page_why(
+        hearing.classifier,
+        hearing.columns["outcome"],
+        confidence_of(docket),
+        docket.class_names.tolist(),
+        rows,
+        features=hearing.rows is not None,
+    )
+    return data | {"why": why} if why else data
 
 
 def _page_people(hearing: Hearing) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
+from appellate.core.explanation import Explanation
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import NoteWarning, tell
@@ -34,6 +35,7 @@ from appellate.rectification.acceptance import (
     rows_needed,
     steps,
 )
+from appellate.rectification.explanation import find_item, fitted_items
 from appellate.rectification.fitting import (
     FIRST,
     SUGGESTED,
@@ -525,6 +527,62 @@ class Rectification:
         table["guaranteed"] = [audited >= ENOUGH] * n
         frame = nw.from_dict(table, backend=backend)
         return frame.filter(accepted.tolist()).to_native()
+
+    def explain(self, item: Any) -> Explanation:
+        """Say why an item has its label: the score of every label as a sum, printed as a table.
+
+        Parameters
+        ----------
+        item : str or int
+            Name of the item, as in the column ``id`` of the docket, or its number from 0 on if
+            no item has this name.
+
+        Returns
+        -------
+        Explanation
+            The parts of the sum, the confidence and the most similar items; see
+            `TestimonyClassifier.explain` and `JuryClassifier.explain`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such item, a review excluded it, or the method is PLCP, whose labels
+            do not come from a sum.
+
+        Examples
+        --------
+        >>> import appellate
+        >>> table = {
+        ...     "size": [1.0, 1.1, 5.0, 5.1] * 5,
+        ...     "weight": [3, 4, 20, 21] * 5,
+        ...     "names": ["cat|dog", "cat", "dog", "dog"] * 5,
+        ... }
+        >>> run = appellate.rectify(table, candidates="names")
+        >>> run.explain(0).label
+        'cat'
+        """
+        classifier = self.model[-1] if self.model is not None else None
+        if self._hearing is not None:
+            classifier = self._hearing.classifier
+        if classifier is None:
+            raise ValueError(
+                "This run was loaded and has no model to explain. Call rectify again, and explain "
+                "then."
+            )
+        if not hasattr(classifier, "explain"):
+            raise ValueError(
+                "Labels of PLCP do not come from a sum, so there is nothing to explain. Use "
+                "method='jury', or method='testimony' if there are annotators."
+            )
+        docket = nw.from_native(self.docket, eager_only=True)
+        names = [str(name) for name in docket["id"].to_list()]
+        outcomes = docket["outcome"].to_list()
+        row = find_item(item, names)
+        if outcomes[row] == "excluded":
+            raise ValueError(f"A review excluded item {names[row]!r}: it has no label to explain.")
+        kept = fitted_items(classifier, outcomes)
+        (why,) = classifier.explain(kept.index(row))
+        return why.named([names[i] for i in kept])
 
     def effort(self) -> Any:
         """Say how many wrong labels are to be expected after a review of the least certain items.
