@@ -72,6 +72,18 @@ def test_reviewed_and_excluded_items(sets):
     assert not {"i0", "i5"} & {each.name for each in later.neighbors}
 
 
+def test_items_with_a_new_label_are_not_explained(sets, tmp_path):
+    run = sets.decide({"i2": "owl", "i4": "dog"})
+    with pytest.raises(ValueError, match="'i2' a label that the table does not have"):
+        run.explain("i2")
+    later = run.explain("i9")
+    assert (later.name, later.label) == ("i9", run.docket["appeal"][9])
+    assert run.explain("i4").label == "dog"
+    why = page_of(run, tmp_path / "run")["why"]
+    assert why
+    assert not {"2", "4"} & set(why)
+
+
 def test_a_loaded_run_explains_the_same(crowd, sets, tmp_path):
     for name, run in (("crowd", crowd), ("sets", sets)):
         again = appellate.load(run.save(tmp_path / name))

@@ -39,24 +39,33 @@ def find_item(item: Any, names: Sequence[str]) -> int:
     )
 
 
-def fitted_items(classifier: Any, outcomes: Sequence[str]) -> list[int]:
-    """Return the items that a classifier was fitted to: candidate sets of excluded items are not.
+def fitted_items(classifier: Any, outcomes: Sequence[str], labels: Sequence[Any]) -> list[int]:
+    """Return the items that a classifier was fitted to.
+
+    Candidate sets are without the items that a review excluded, or gave a label that the table
+    does not have.
 
     Parameters
     ----------
     classifier : estimator
         Fitted.
-    outcomes : sequence of str
-        Of all items.
+    outcomes, labels : sequence of str
+        Outcome and final label of all items.
     """
     if len(classifier.confidence_) == len(outcomes):
         return list(range(len(outcomes)))
-    return [i for i, outcome in enumerate(outcomes) if outcome != "excluded"]
+    known = {str(name) for name in classifier.classes_.tolist()}
+    return [
+        i
+        for i, (outcome, label) in enumerate(zip(outcomes, labels, strict=True))
+        if outcome != "excluded" and (outcome != "reviewed" or str(label) in known)
+    ]
 
 
 def page_why(
     classifier: Any,
     outcomes: Sequence[str],
+    labels: Sequence[Any],
     confidence: NDArray[np.float64],
     class_names: Sequence[Any],
     first: Iterable[int] = (),
@@ -72,8 +81,8 @@ def page_why(
     ----------
     classifier : estimator
         Fitted; a classifier without `explain` has nothing to show.
-    outcomes : sequence of str
-        Outcome of every item; reviewed and excluded items are left out.
+    outcomes, labels : sequence of str
+        Outcome and final label of every item; reviewed and excluded items are left out.
     confidence : ndarray, shape (n,)
         Confidence of every item's label.
     class_names : sequence
@@ -92,7 +101,7 @@ def page_why(
     """
     if not hasattr(classifier, "explain"):
         return {}
-    kept = fitted_items(classifier, outcomes)
+    kept = fitted_items(classifier, outcomes, labels)
     row_of = {item: row for row, item in enumerate(kept)}
     place = {name: j for j, name in enumerate(class_names)}
     code = [place[name] for name in classifier.classes_.tolist()]

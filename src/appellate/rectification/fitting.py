@@ -751,6 +751,7 @@ def collect_page(
     why = page_why(
         hearing.classifier,
         hearing.columns["outcome"],
+        hearing.columns["appeal"],
         confidence_of(docket),
         docket.class_names.tolist(),
         rows,

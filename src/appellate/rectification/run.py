@@ -26,6 +26,7 @@ from appellate.core.explanation import Explanation
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import NoteWarning, tell
+from appellate.plotting import inline_figures
 from appellate.rectification.acceptance import (
     ENOUGH,
     Acceptance,
@@ -580,7 +581,12 @@ class Rectification:
         row = find_item(item, names)
         if outcomes[row] == "excluded":
             raise ValueError(f"A review excluded item {names[row]!r}: it has no label to explain.")
-        kept = fitted_items(classifier, outcomes)
+        kept = fitted_items(classifier, outcomes, docket["appeal"].to_list())
+        if row not in kept:
+            raise ValueError(
+                f"A review gave item {names[row]!r} a label that the table does not have. The "
+                "model did not learn from it."
+            )
         (why,) = classifier.explain(kept.index(row))
         return why.named([names[i] for i in kept])
 
@@ -848,8 +854,9 @@ class Rectification:
         return f"Rectification of {source}\nRead as\n{read}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        """Show the summary and the first rows of the docket in a notebook."""
-        return f"<pre>{escape(repr(self))}</pre>{self.docket.head(10)._repr_html_()}"
+        """Show the summary, two figures and the first rows of the docket in a notebook."""
+        figures = inline_figures(self)
+        return f"<pre>{escape(repr(self))}</pre>{figures}{self.docket.head(10)._repr_html_()}"
 
 
 def _why_none(found: Acceptance, audited: int, max_error: float, level: float) -> str:
