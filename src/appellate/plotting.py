@@ -219,7 +219,7 @@ def plot_reliability(source: Any, *, truth: ArrayLike | None = None, axes: Any =
     if len(used):
         low, high = share_interval(hits, total)
         axes.vlines(x, low, high, color=BOTH["appeal"], alpha=0.4, linewidth=3, zorder=2)
-        axes.plot(x, y, "o", color=BOTH["appeal"], markersize=6, zorder=3)
+        axes.plot(x, y, "o", color=BOTH["appeal"], markersize=6, zorder=3, clip_on=False)
     for at, share, count in zip(x, y, total.tolist(), strict=True):
         left = at > 0.9  # no room at the right edge
         axes.annotate(

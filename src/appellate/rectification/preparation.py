@@ -62,8 +62,8 @@ _WEAK = (
 )
 
 
-def nobody(text: str, *, within: bool = False) -> None:
-    """Hear what begins, or with `within` how far it is, and say nothing."""
+def nobody(text: str, *, within: bool = False, seconds: float | None = None) -> None:
+    """Hear what begins and how long it may take, or with `within` how far it is. Say nothing."""
 
 
 class Case:

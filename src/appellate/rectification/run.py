@@ -224,7 +224,7 @@ def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectificatio
         rows = encode(encoder, case.X, lambda text: step(text, within=True))
     judging = "judging" if decisions is None else "judging without the decisions"
     said, expected = with_time(judging, case, 0 if rows is None else rows.shape[1])
-    step(said)
+    step(said, **({} if expected is None else {"seconds": expected}))
     run = _make_run(judge(case, encoder, rows, step), started, expected)
     return run if decisions is None else run._decide(decisions, step)
 
