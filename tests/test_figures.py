@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy.stats import beta
 
 import appellate
-from appellate import JuryClassifier, TestimonyClassifier, plotting
+from appellate import JuryClassifier, TestimonyClassifier, as_answers, plotting
 from appellate.plotting import plot_annotators, plot_confusion, plot_effort, plot_reliability
 from appellate.testing import make_clusters
 from tests.test_rectification import NAMES, make_crowd, make_table
@@ -201,7 +201,7 @@ def test_without_axes_a_figure_of_pyplot_is_made(crowd):
 
 def test_names_are_never_read_as_formulas(axes):
     answers = [["$\\frac{", "$\\frac{", "<b>"], ["<b>", "<b>", "<b>"], ["$\\frac{"] * 3]
-    model = TestimonyClassifier().fit(None, answers)
+    model = TestimonyClassifier().fit(None, as_answers(answers))
     plot_confusion(model.docket(output="docket"), axes=axes)
     axes.figure.canvas.draw()
     assert [t.get_text() for t in axes.get_yticklabels()] == ["$\\frac{", "<b>"]

@@ -383,6 +383,17 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
         loaded.decide(exclude("i0"))
 
 
+def test_saving_tells_what_is_written(plain, tmp_path):
+    told = []
+    plain[0].save(tmp_path / "run", step=lambda text, **more: told.append((text, more)))
+    assert [text for text, _ in told] == [
+        "finding out what each column contributes",
+        "storing the model",
+        "the review page",
+    ]
+    assert all(more == {"within": True} for _, more in told)
+
+
 @pytest.mark.parametrize("options", [{}, {"base": "knn"}])
 def test_the_rounds_of_a_fit_are_told(options, plain):
     said, within = [], []

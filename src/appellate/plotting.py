@@ -268,9 +268,9 @@ def plot_confusion(
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from appellate import TestimonyClassifier
+    >>> from appellate import TestimonyClassifier, as_answers
     >>> from appellate.plotting import plot_confusion
-    >>> answers = [["cat", "cat", "dog"], ["dog", "dog", "dog"], ["cat", "cat", "cat"]]
+    >>> answers = as_answers([["cat", "cat", "dog"], ["dog"] * 3, ["cat"] * 3])
     >>> docket = TestimonyClassifier().fit(None, answers).docket(output="docket")
     >>> axes = plot_confusion(docket, axes=Figure().subplots())
     >>> axes.get_xlabel(), axes.get_ylabel()
@@ -351,9 +351,9 @@ def plot_annotators(source: Any, *, most: int = _ANNOTATORS, axes: Any = None) -
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from appellate import TestimonyClassifier
+    >>> from appellate import TestimonyClassifier, as_answers
     >>> from appellate.plotting import plot_annotators
-    >>> answers = [["cat", "cat", "dog"], ["dog", "dog", "dog"], ["cat", "cat", "cat"]]
+    >>> answers = as_answers([["cat", "cat", "dog"], ["dog"] * 3, ["cat"] * 3])
     >>> model = TestimonyClassifier().fit(None, answers)
     >>> axes = plot_annotators(model, axes=Figure().subplots())
     >>> [tick.get_text() for tick in axes.get_yticklabels()][0]

@@ -122,7 +122,7 @@ def rectify(
             run = hear(case, decisions, shown.step)
             shown.step("writing")
             run.settings["command"] = shlex.join(["appellate", *sys.argv[1:]])
-            run.save(out, tool=tool)
+            run.save(out, tool=tool, step=shown.step)
         if as_json:
             document = {"settings": run.settings, "scores": run.scores}
             click.echo(json.dumps(document, indent=2, allow_nan=False))

@@ -264,3 +264,8 @@ def read_rows(rows: ArrayLike, n: int) -> list[int]:
 def log(values: Any) -> Numbers:
     """Return logarithms; a probability that is zero by rounding counts as 1e-300."""
     return np.asarray(np.log(np.maximum(np.asarray(values, dtype=np.float64), 1e-300)))
+
+
+def plain(value: Any) -> Any:
+    """Return a Python object instead of a scalar of numpy."""
+    return value.item() if isinstance(value, np.generic) else value

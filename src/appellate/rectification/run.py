@@ -739,7 +739,9 @@ class Rectification:
         text = write_suggestions(tool, case.names, labels, sure, classes, **beside)
         return write_file(path, text)
 
-    def save(self, folder: str | os.PathLike[str], *, tool: str | None = None) -> Path:
+    def save(
+        self, folder: str | os.PathLike[str], *, tool: str | None = None, step: Step = nobody
+    ) -> Path:
         """Write everything into a folder, which changes at once or not at all.
 
         Parameters
@@ -749,6 +751,8 @@ class Rectification:
         tool : str, default=None
             Write suggestions for this labelling tool, see `export`; by default for that which
             the table was exported from, if any.
+        step : callable, default=no-op
+            Told what is written next, ``step(text, within=True)``.
 
         Returns
         -------
@@ -773,6 +777,7 @@ class Rectification:
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:
                 self.export(stage / f"suggestions{ENDINGS.get(chosen, '')}", tool=chosen)
+            step("finding out what each column contributes", within=True)
             self.importance()
             for name, columns in tables.items():
                 write_table(None, stage / f"{name}.csv", added=columns, digits=6)
@@ -780,6 +785,7 @@ class Rectification:
             if self.model is not None:  # with what `predict` must know of the columns
                 known = ("roles", "features", "n_embeddings", "method")
                 meta = {name: self.settings[name] for name in known}
+                step("storing the model", within=True)
                 try:
                     save_model(self.model, stage / "model", meta=meta)
                 except ModelFileError as error:
@@ -788,6 +794,7 @@ class Rectification:
                         raise
                     self.settings["notes"].append(f"the model is not saved: {error}")
                     tell(self.settings["notes"][-1:], stacklevel=2)
+            step("the review page", within=True)
             page = render_page(collect_page(hearing, self.settings, self.scores, target))
             (stage / "docket.html").write_text(page, encoding="utf-8", newline="\n")
             document = {"settings": self.settings, "scores": self.scores}

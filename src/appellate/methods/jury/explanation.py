@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.core.explanation import SHOWN, Explanation, Member, Neighbor, Part, log
+from appellate.core.explanation import SHOWN, Explanation, Member, Neighbor, Part, log, plain
 from appellate.evidence.likelihood import Evidence, estep_shares
 from appellate.methods.jury.members import KernelJuror, Scores
 from appellate.numerics.entries import CandidateEntries
@@ -202,8 +202,8 @@ def explain_sets(
         if account.unordered is None:
             parts.append(Part(MEMBERS, mixed))
         else:
-            plain = log(account.unordered[i])
-            parts += [Part(MEMBERS, plain), Part(ORDER, mixed - plain)]
+            before = log(account.unordered[i])
+            parts += [Part(MEMBERS, before), Part(ORDER, mixed - before)]
         if account.evidence is not None:
             parts.append(Part(EVIDENCE, account.evidence[i]))
         if account.shares is not None:
@@ -219,7 +219,7 @@ def explain_sets(
             said[entries.labels[spots]] = account.said[spots, m]
             members.append(Member(name, weight, said))
         pairs = zip(account.near[i].tolist(), account.closeness[i].tolist(), strict=True)
-        near = [Neighbor(j, w, labels[j], str(j)) for j, w in pairs if j >= 0]
-        parts_of_row = (parts, confidence[i], labels[i], members, near)
+        near = [Neighbor(j, w, plain(labels[j]), str(j)) for j, w in pairs if j >= 0]
+        parts_of_row = (parts, confidence[i], plain(labels[i]), members, near)
         out.append(Explanation(i, classes, *parts_of_row))
     return out

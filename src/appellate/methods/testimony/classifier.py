@@ -281,8 +281,8 @@ class TestimonyClassifier(AppealClassifier):
 
         Examples
         --------
-        >>> from appellate import TestimonyClassifier
-        >>> answers = [["cat", "cat", "dog"], ["dog", "dog", "dog"], ["cat", "cat", "cat"]]
+        >>> from appellate import TestimonyClassifier, as_answers
+        >>> answers = as_answers([["cat", "cat", "dog"], ["dog"] * 3, ["cat"] * 3])
         >>> (why,) = TestimonyClassifier().fit(None, answers).explain(0)
         >>> [part.name for part in why.parts][1:4]
         ['0 said cat', '1 said cat', '2 said dog']

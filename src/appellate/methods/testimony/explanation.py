@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.candidates import Answers
-from appellate.core.explanation import Explanation, Part, log
+from appellate.core.explanation import Explanation, Part, log, plain
 from appellate.methods.testimony.people import Matrix, _set_gains, counted, number_opinions
 
 FEATURES, FREQUENCY = "features", "how frequent the labels are"
@@ -130,7 +130,7 @@ def explain_answers(
                 parts.append(Part(TOGETHER, before - total))
             if audited:
                 parts.append(Part(AUDIT, log(confidence[i]) - before))
-        out.append(Explanation(i, answers.class_names, parts, confidence[i], labels[i]))
+        out.append(Explanation(i, answers.class_names, parts, confidence[i], plain(labels[i])))
     return out
 
 
