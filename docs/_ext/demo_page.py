@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import tempfile
 from base64 import b64encode
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,9 @@ def write_demo(path: Path) -> Path:
     from appellate.cli.app import run
 
     with tempfile.TemporaryDirectory() as folder:
-        if run(["demo", "--out", folder, "--json"]):
+        with redirect_stdout(StringIO()):
+            code = run(["demo", "--out", folder, "--json"])
+        if code:
             raise RuntimeError("appellate demo failed, so that the site has no review page.")
         return inline_images(Path(folder), path)
 
