@@ -400,7 +400,7 @@ class AppealClassifier(PartialLabelClassifier):
     A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
     """
 
-    _on_round: Callable[[int], object] | None = None  # told after every round of a fit
+    _on_round: Callable[[int], object] | None = None  # called after every round of a fit
 
     def docket(
         self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"

@@ -41,7 +41,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _once(method: Method) -> Method:
-    """Keep what a method of a problem computes for its arguments, unless told ``keep=False``."""
+    """Keep what a method of a problem computes for its arguments, unless ``keep=False``."""
 
     @wraps(method)
     def ask(self: Problem, *args: Any, keep: bool = True) -> Any:
@@ -252,7 +252,7 @@ class Problem:
 
     @_once
     def representation(self, kernel: Kernel) -> memory.Representation:
-        """Whether a kernel is the matrix itself or Nystroem features; decided once, and said.
+        """Whether a kernel is the matrix itself or Nystroem features; decided once, and logged.
 
         The message goes to the logger ``"appellate"``: as a warning where an approximation
         was chosen that nobody asked for, which Python shows by default.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg as la
@@ -31,10 +31,13 @@ class RidgeModel(Model):
         Scores new rows.
     complement : bool
         Whether it regresses on one minus the confidence, and so do its scores.
+    left_out : ndarray, shape (n, l), or None
+        Scores of every training row by the regression on all the others; None for one row.
     """
 
     regressor: Regressor
     complement: bool
+    left_out: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by the regression, (m, l)."""
@@ -43,9 +46,13 @@ class RidgeModel(Model):
 
     def leave_one_out(self) -> NDArray[Any]:
         """Score every training row by the regression on all the other rows, (n, l)."""
-        if self.honest is None:
+        if self.left_out is None:
             raise ValueError("leave-one-out needs two training rows or more; got n_samples = 1.")
-        return self.honest
+        return self.left_out
+
+    def light(self) -> Self:
+        """Return the model without its training rows."""
+        return replace(super().light(), left_out=None)
 
 
 class KernelClassifier(PartialLabelClassifier):
@@ -71,7 +78,7 @@ class KernelClassifier(PartialLabelClassifier):
         left_out = None
         if problem.n_rows > 1:
             left_out = leave_one_out(scores, entries.scatter(confidence), smoother.diagonal)
-        return RidgeModel(scores, regressor, self._complement, honest=left_out)
+        return RidgeModel(scores, regressor, self._complement, left_out)
 
 
 @dataclass(frozen=True)
