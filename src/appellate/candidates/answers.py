@@ -152,18 +152,18 @@ class Answers:
         out[self.rows, self.people] = self.labels
         return out
 
-    def add(self, person: Any, said: Any) -> Answers:
+    def add(self, person: Any, answers: Any) -> Answers:
         """Return the answers with those of one more person, for instance a model.
 
         Parameters
         ----------
         person : hashable
             Who it is.
-        said : array-like
-            One label a row, missing where there is none; or an (n, l) matrix of
+        answers : array-like
+            One label per row, missing where there is none; or an (n, l) matrix of
             probabilities of the classes, which become weights.
         """
-        table = np.asarray(said) if not hasattr(said, "columns") else said.to_numpy()
+        table = answers.to_numpy() if hasattr(answers, "columns") else np.asarray(answers)
         layout = "counts" if table.ndim == 2 else "labels"
         more = read_answers(table, layout, self.class_names, None, None, None)
         if len(more) != self.n_rows:
