@@ -310,8 +310,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.cost_ = problem.cost
         self._backend = problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
-        is_best = (ranking == entries.spread(entries.row_max(ranking))).astype(np.intp)
-        self.n_ties_ = int(np.count_nonzero(entries.row_sum(is_best) > 1))
+        self.n_ties_ = entries.count_ties(ranking)
         self.n_iter_ = result.n_iter
         self._cost_followed = self.cost  # which `set_params` may change
         for name, value in {**problem.features, **result.details}.items():

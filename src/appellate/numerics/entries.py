@@ -93,6 +93,12 @@ class CandidateEntries:
         """Label of every sample's largest entry, (n,); ties go to the first label."""
         return self.labels[_first_max(values, self.indptr)]
 
+    def count_ties(self, values: Values) -> int:
+        """Count the samples whose largest entry is not the only one."""
+        starts = self.indptr[:-1]
+        best = values == np.repeat(np.maximum.reduceat(values, starts), self.counts)
+        return int(np.count_nonzero(np.add.reduceat(best.astype(np.intp), starts) > 1))
+
     @cached_property
     def by_label(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Order of the entries label after label, and where each label starts, (l + 1,)."""
