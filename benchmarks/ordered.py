@@ -15,7 +15,7 @@ learning  geometry inside the learning: the initial confidence of the base and b
           them. A star: differs from no smoothing (w = 0) by the paired t-test at .05
 
 Ten splits of FG-NET (in APPELLATE_DATA_HOME) take a quarter of an hour to an hour. With --write
-the tables of bases, jury and grades also replace those of a page (docs/ordered.md).
+the tables of bases, jury and grades also replace those of a page (docs/results_ordered.md).
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ def report_grades(draws):
             told = ", ".join(f"{title} {gap:+.3f} ({e:.3f})" for title, gap, e in pairs)
             gains.append(f"- {plain}: {told}")
         parts.append(
-            f"{n_people} people, {1200 // n_people} answers each, mean of {draws} draws:\n\n"
+            f"{n_people} annotators, {1200 // n_people} answers each, mean of {draws} draws:\n\n"
             + table(["", *GRADED], rows)
             + "\n\nWhat `ordered` adds, draw by draw (standard error):\n\n"
             + "\n".join(gains)

@@ -1,14 +1,14 @@
 """
-Choosing without the truth, against the oracle
-==============================================
+Choosing without true labels, against the oracle
+================================================
 
-Can candidate sets alone say which setting is best? For 18 settings: a truth-free score of held-out
-rows, and the test accuracy that an oracle would look at.
+Can candidate sets alone choose the best setting? For 18 settings: a score of held-out rows that
+needs no true labels, and the test accuracy that an oracle would use.
 """
 
 # %%
-# Digits with candidates that depend on the image: a false digit joins the likelier, the more the
-# image looks like it.
+# Digits with candidates that depend on the image: the more an image looks like
+# a false digit, the more likely that digit is a candidate.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,8 @@ candidates = make_partial_labels(
 )
 
 # %%
-# One search for every score. A scorer may be any callable, so the last one notes the accuracy on
-# the test rows: this is the oracle, and only the picture uses it.
+# One search for every score. A scorer may be any callable, so the last one records the accuracy
+# on the test rows: this is the oracle, and only the figure uses it.
 
 # Base and partner share the kernel and the ridge.
 model = PLCPClassifier(SUREClassifier(kernel=GaussianKernel()))
@@ -46,7 +46,7 @@ grid = [
 
 
 def oracle(model, X, y):
-    """Test accuracy: the truth, which nobody has."""
+    """Test accuracy, which needs true labels."""
     return model.score(X_test, truth_test)
 
 
@@ -59,8 +59,8 @@ searches = {
 true = searches.pop(oracle).cv_results_["mean_test_score"]
 
 # %%
-# The chosen setting is drawn in orange, the best in green. False labels that look like
-# the true one mislead every score now and then, here evidence, on other draws the likelihood.
+# The chosen setting is orange, the best is green. False labels that look like the true one
+# can mislead every score: here the evidence, on other draws the likelihood.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
 for ax, (scoring, search) in zip(axes, searches.items(), strict=True):
@@ -81,7 +81,7 @@ for ax, (scoring, search) in zip(axes, searches.items(), strict=True):
     rho = spearmanr(scores, true).statistic
     regret = 100 * (true[best] - true[chosen])
     ax.set_title(f"{scoring}\nrank correlation {rho:.2f}, regret {regret:.1f} points", fontsize=10)
-    ax.set_xlabel("score without the truth")
+    ax.set_xlabel("score without true labels")
     ax.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("true accuracy (mean of 3 folds)")
 plt.show()

@@ -11,6 +11,8 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,8 +23,10 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import all_estimators
 
 from appellate import GaussianKernel, PLCPClassifier, as_candidates
+from appellate import io as models
 from appellate.io import ModelFileError, load_model, read_meta, save_model
 from appellate.methods import make_base, registry
 from appellate.model_selection import (
@@ -615,8 +619,10 @@ def test_every_object_is_written_once(tmp_path):
     from appellate.tables import make_encoder
 
     rng = np.random.default_rng(0)
-    columns = {f"number {i}": rng.normal(size=60) for i in range(30)}
-    columns |= {f"kind {i}": rng.choice(["x", "y", "z"], 60) for i in range(10)}
+    columns = {f"yes {i}": rng.random(60) < 0.5 for i in range(30)}
+    start = pd.Timestamp("2024-01-01")
+    for i in range(10):
+        columns[f"day {i}"] = start + pd.to_timedelta(rng.integers(10**7, size=60), "s")
     frame = pd.DataFrame(columns)
     model = make_pipeline(make_encoder(frame), make_base("sure"))
     model.fit(frame, rng.choice(["a|b", "a", "b"], 60))
@@ -629,6 +635,57 @@ def test_every_object_is_written_once(tmp_path):
     vectorizer = again[0].named_transformers_["columns"]
     for name, fitted in vectorizer.transformers_.items():
         assert any(fitted is each for each in vectorizer.all_processing_steps_[name])
+
+
+def test_numbers_and_categories_are_written_as_arrays(tmp_path):
+    """However many columns there are, the file holds the same objects; they were 12 a column."""
+    pd = pytest.importorskip("pandas")
+    from appellate.tables import make_encoder
+
+    sizes = []
+    for width in (5, 50):
+        rng = np.random.default_rng(0)
+        columns = {f"number {i}": rng.normal(size=60) for i in range(width)}
+        columns |= {f"kind {i}": rng.choice(["x", "y", None], 60) for i in range(width)}
+        frame = pd.DataFrame(columns)
+        model = make_pipeline(make_encoder(frame), make_base("sure"))
+        model.fit(frame, rng.choice(["a|b", "a", "b"], 60))
+        folder = save_model(model, tmp_path / f"m{width}")
+        sizes.append(len(spelled_out(folder)))
+        again = load_model(folder)
+        np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    assert sizes[0] == sizes[1] < 20
+
+
+_SAVE_AND_LOAD = """
+import sys
+import appellate
+from appellate.io import load_model, save_model
+
+columns = {"x": [0.0, 1.0, 2.0] * 10, "kind": ["u", "v", "u"] * 10, "y": ["a|b", "a", "b"] * 10}
+run = appellate.rectify(columns, candidates="y", method="plcp", base="knn")
+load_model(save_model(run.model, sys.argv[1]))
+print(*sorted({"torch", "dask", "skrub"} & sys.modules.keys()))
+"""
+
+
+def test_saving_and_loading_imports_neither_torch_nor_dask_nor_skrub(tmp_path):
+    """skops walks through scikit-learn's adapters of them; skrub is for dates and long texts."""
+    pytest.importorskip("pandas")
+    command = [sys.executable, "-W", "error", "-c", _SAVE_AND_LOAD, str(tmp_path / "m")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_skops_knows_every_estimator_without_torch_and_dask():
+    """The adapters that are not imported define none."""
+    models._import_skops()
+    from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES
+
+    kinds = (kind for _, kind in all_estimators())
+    expected = {f"{kind.__module__}.{kind.__name__}" for kind in kinds}
+    expected = {name for name in expected if name.startswith("sklearn.")}
+    assert set(SKLEARN_ESTIMATOR_TYPE_NAMES) == expected
 
 
 def test_what_is_shared_stays_shared(tmp_path):

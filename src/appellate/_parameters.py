@@ -15,11 +15,12 @@ for a class. Parts of docstrings that many classifiers share are written once, h
         Width as a multiple of the mean distance of all pairs of training rows.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         The kernel matrix itself, n x n, or Nystroem features of some landmarks, whose cost
-        grows linearly with the rows. Auto decides from the number of rows and the free memory;
-        the logger ``"appellate"`` reports the choice and the memory that it takes.
+        grows linearly with the rows. Auto decides from the number of rows and the memory budget
+        (8 GB, or the environment variable APPELLATE_MEMORY, such as ``16GB``). The logger
+        ``"appellate"`` reports the choice and the memory that it takes.
     n_landmarks : int or None, default=None
         Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
-        many as fit into memory.
+        many as fit into the memory budget.
     cache_dir : str, path or None, default=None
         Folder for the Nystroem features; None keeps them in memory.
     root : bool, default=False

@@ -126,7 +126,7 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
     options = ["--cost", "absolute", "--decisions", shirts / "d.csv"]
     assert rectify(shirts, "age", *options) == 0
     row = read_rows(shirts / "o" / "docket.csv")[3]
-    assert (row["outcome"], row["appeal"]) == ("excluded", "")
+    assert (row["outcome"], row["label"]) == ("excluded", "")
     data = read_page(shirts / "o" / "docket.html")
     label = data["classes"][unpack(data["history"])[-1, 3]]
     assert label in row["candidates"].split("|"), "the page says what the model would take"

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from appellate._table_options import LoadOptions, options_in
 from appellate.cli._options import STORE, check_run_options, hang, run_options, table_options
 from appellate.cli._terminal import (
     UserError,
@@ -39,6 +40,10 @@ Settings follow a colon, for example proden:ambiguity=auto.
 """
 
 
+# Images are not features here, and probabilities of a model are not a method.
+_COLUMNS = [n for n in options_in(LoadOptions) if n not in ("image", "model_probabilities")]
+
+
 @click.command(epilog=_EPILOG, short_help="Compare methods on your own data.")
 @click.argument("data")
 @click.option(
@@ -50,7 +55,7 @@ Settings follow a colon, for example proden:ambiguity=auto.
     help="Methods to compare, separated by commas. Repeat the option to give one method several "
     "settings.",
 )
-@table_options(but=("image", "embeddings", "groups", "model_probabilities"))
+@table_options(*_COLUMNS)
 @click.option(
     "--no-scaling",
     is_flag=True,
@@ -64,7 +69,7 @@ def compare(
     no_scaling: bool,
     out: Path,
     splits: int,
-    seed: int,
+    random_state: int,
     n_jobs: int,
     backend: str,
     scheduler: str | None,
@@ -88,7 +93,7 @@ def compare(
     from appellate.experiments.layouts import make_comparison, plan
     from appellate.experiments.methods import read_methods
     from appellate.experiments.problems import load_own
-    from appellate.paper.reproduction import write_comparison
+    from appellate.experiments.writing import write_comparison
 
     with user_errors():
         chosen = read_methods(methods)
@@ -102,7 +107,7 @@ def compare(
                 "the label column with --candidates."
             )
         tables = make_comparison(problem, chosen)
-    numbers = range(seed, seed + splits)
+    numbers = range(random_state, random_state + splits)
     runs = plan([problem.name], (m for table in tables for m in table.methods()), numbers)
     path, problems = store or out / STORE, {problem.name: problem}
     summary, results = compute_runs(runs, problems, numbers, path, n_jobs, backend, scheduler)

@@ -102,8 +102,8 @@ def rectify(
     predict) and run.json (settings and scores).
     """
     with user_errors():
-        from appellate.rectification.preparation import Case
-        from appellate.rectification.run import DECISIONS, FILES, check_folder, hear
+        from appellate.rectification.preparation import prepare
+        from appellate.rectification.run import DECISIONS, FILES, check_folder, label_items
         from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets
 
@@ -112,14 +112,14 @@ def rectify(
         if tool == HUGGING_FACE:
             open_datasets()  # reports a missing package before the work
         try:
-            case = Case(data, step=lambda text: say(text, err=True), **given)
+            prepared = prepare(data, step=lambda text: say(text, err=True), **given)
         except UnclearTableError as error:
             raise UserError(_commands(data, error.readings)) from error
-        say(case.describe(), err=as_json)
-        for note in case.notes:
+        say(prepared.describe(), err=as_json)
+        for note in prepared.notes:
             say(f"note: {note}", err=True)
         with progress(3 + (decisions is not None)) as shown:
-            run = hear(case, decisions, shown.step)
+            run = label_items(prepared, decisions, shown.step)
             shown.step("writing")
             run.settings["command"] = shlex.join(["appellate", *sys.argv[1:]])
             run.save(out, tool=tool)

@@ -76,7 +76,7 @@ def reproduce(
     bases: tuple[str, ...],
     out: Path,
     splits: int,
-    seed: int,
+    random_state: int,
     n_jobs: int,
     backend: str,
     scheduler: str | None,
@@ -90,11 +90,12 @@ def reproduce(
     a run failed.
     """
     check_run_options(out, backend, scheduler)
-    from appellate.experiments.layouts import TABLES
-    from appellate.paper.reproduction import file_names, request, write_reports
+    from appellate.experiments.writing import file_names
+    from appellate.paper.layouts import TABLES
+    from appellate.paper.reproduction import request, write_reports
 
     with user_errors():
-        what = request(table, datasets, bases, range(seed, seed + splits))
+        what = request(table, datasets, bases, range(random_state, random_state + splits))
     for reason in what.left_out:
         click.echo(f"left out: {reason}", err=True)
     path = store or out / STORE

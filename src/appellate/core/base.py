@@ -113,6 +113,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """How many n x n matrices of doubles the exact kernels take; None: by the kernels."""
         return None
 
+    def _n_squares(self) -> float | None:
+        """How many m x m matrices of doubles m landmarks take; None: by the kernels."""
+        return None
+
     # -- what every method offers -------------------------------------------------------
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
@@ -266,6 +270,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             sets,
             kernels=self._kernels,
             n_matrices=self._n_matrices(),
+            n_squares=self._n_squares(),
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
@@ -399,7 +404,8 @@ class AppealClassifier(PartialLabelClassifier):
     A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
     """
 
-    _on_round: Callable[[int], object] | None = None  # called after every round of a fit
+    # Called after every round of a fit with its number and the largest possible number.
+    _on_round: Callable[[int, int], object] | None = None
 
     def docket(
         self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"

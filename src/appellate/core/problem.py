@@ -75,6 +75,8 @@ class Problem:
         features all at once.
     n_matrices : float, default=None
         Matrices of n x n doubles that exact kernels take, if the kernels alone do not tell.
+    n_squares : float, default=None
+        Matrices of m x m doubles that m landmarks take, if the kernels alone do not tell.
     cost : ndarray, shape (l, l), default=None
         What wrong labels cost.
     backend : {"pandas", "polars"}, default=None
@@ -100,6 +102,7 @@ class Problem:
         *,
         kernels: Callable[[], Sequence[tuple[Kernel, Any]]] = list,
         n_matrices: float | None = None,
+        n_squares: float | None = None,
         cost: NDArray[np.float64] | None = None,
         backend: str | None = None,
         features: Mapping[str, Any] | None = None,
@@ -117,6 +120,7 @@ class Problem:
         self.keeps_distances = False  # for many widths, one after another
         self._kernels = kernels
         self._n_matrices = n_matrices
+        self._n_squares = n_squares
         self._made: dict[Any, Any] = {}
         if not isinstance(X, Blocks):
             self.matrix = X
@@ -274,6 +278,7 @@ class Problem:
             self.dtype,
             local=getattr(self.X, "local", True),
             n_matrices=usual if self._n_matrices is None else doubles * self._n_matrices,
+            n_squares=self._n_squares,
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
         )

@@ -1,6 +1,6 @@
-"""Scores of predictions and of appeals, and tests of whether one method is better.
+"""Scores of predictions and of corrections, and tests of whether one method is better.
 
-Some need the truth, three do not; ordered labels have scores of their own.
+Most need true labels, three do not. Ordered labels have scores of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEAST = float(np.log(1e-6))
 def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Share of samples whose predicted label is true.
 
-    Of the training rows and their `transduction_` it is what the paper calls transductive
+    For the training rows and their `transduction_` it is what the paper calls transductive
     accuracy: it "reflects the disambiguation ability of a PLL approach" (Sec. 4.2).
 
     Parameters
@@ -107,8 +107,8 @@ def expected_cost(
     truth, predicted : array-like, shape (n,)
         Labels.
     cost : None, str or (l, l) matrix
-        As the classifiers take it (`appellate.evidence.cost_matrix`); None counts errors. Of a
-        matrix the smallest entry is taken off, so that the best is 0.
+        As for the classifiers (`appellate.evidence.cost_matrix`); None counts errors. The
+        smallest entry of a matrix is subtracted, so that the best is 0.
     classes : sequence, default=None
         All classes, in order; by default the labels that occur, sorted.
 
@@ -136,18 +136,18 @@ def expected_cost(
 
 
 def correction_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> float:
-    """Share of the samples with a wrong verdict whose appeal is right.
+    """Share of the samples with a wrong first label whose final label is correct.
 
     "We record the indices of mislabeled samples on each data set, and ascertain how many of
-    them can be successfully corrected by PLCP" (Sec. 4.1 of the paper). NaN where no verdict
-    was wrong.
+    them can be successfully corrected by PLCP" (Sec. 4.1 of the paper). NaN if no first
+    label was wrong.
 
     Parameters
     ----------
     truth : array-like, shape (n,)
         True labels of the training rows.
     verdict, appeal : array-like, shape (n,)
-        Their labels by the base alone and after the appeal.
+        Their first and final labels.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def correction_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) ->
 
 
 def broken_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> float:
-    """Share of the samples with a right verdict whose appeal is wrong; NaN if there is none.
+    """Share of the samples with a correct first label whose final label is wrong.
 
     "It is conceivable that PLCP could result in mislabeling of originally correct samples"
     (Sec. 4.1 of the paper). With both ratios, ``accuracy after = accuracy before +
@@ -175,12 +175,12 @@ def broken_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> flo
     truth : array-like, shape (n,)
         True labels of the training rows.
     verdict, appeal : array-like, shape (n,)
-        Their labels by the base alone and after the appeal.
+        Their first and final labels.
 
     Returns
     -------
     float
-        In [0, 1], or NaN.
+        In [0, 1]; NaN if no first label was correct.
 
     Examples
     --------
@@ -194,16 +194,16 @@ def broken_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> flo
 def expected_calibration_error(
     truth: ArrayLike, probabilities: ArrayLike, *, classes: Any = None, n_bins: int = 15
 ) -> float:
-    """Mean gap between how sure predictions are and how often they are right.
+    """Mean gap between the confidence of predictions and their accuracy.
 
     With the rows in equally wide bins ``((b - 1) / n_bins, b / n_bins]`` of their largest
     probability, ``sum over b of |B_b| / n * |accuracy(B_b) - confidence(B_b)|`` [1]_. Needs
-    the truth.
+    true labels.
 
     Parameters
     ----------
     truth : array-like, shape (n,)
-        True labels; one that is no class is a prediction gone wrong.
+        True labels; one that is not a class counts as a wrong prediction.
     probabilities : array-like, shape (n, l)
         One probability for every row and class, as of ``predict_proba``.
     classes : sequence, default=None
@@ -259,7 +259,7 @@ def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None)
     candidates : array-like
         Candidate sets, anything that `as_candidates` reads.
     predicted : array-like, shape (n,)
-        Predicted labels; one that is no class is not covered.
+        Predicted labels; one that is not a class is not covered.
     classes : sequence, default=None
         Names of the columns of an unnamed matrix; 0 .. l - 1 by default.
 
@@ -287,8 +287,8 @@ def approximated_accuracy(
     """Mean share that a predicted label has in the probability of the candidates.
 
     With ``w = y * p / sum(y * p)``, the probabilities p restricted to the candidates y of a
-    row, the mean of w at the predicted label, the largest of p; 0 where that is no candidate
-    (PLENCH [1]_). Needs no truth. It is sharper than the covering rate and favours
+    row, the mean of w at the predicted label, the largest of p; 0 if that is not a candidate
+    (PLENCH [1]_). Needs no true labels. It is sharper than the covering rate and favours
     over-confident models.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Read the arguments of the scores: labels beside labels, sets beside probabilities."""
+"""Read the arguments of the scores: pairs of labels, sets with probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def paired(**named: ArrayLike) -> list[NDArray[Any]]:
 
 
 def _check_kinds(arrays: dict[str, NDArray[Any]]) -> None:
-    """Refuse names beside numbers: they never agree, which looks like a bad classifier."""
+    """Refuse to compare names with numbers: they never agree, as if the classifier were bad."""
     kinds = {name: _kind(array) for name, array in arrays.items()}
     if {"text", "numbers"} <= set(kinds.values()):
         shown = ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())

@@ -111,8 +111,8 @@ class NeighborSearch:
 def find_neighbors(search: Any, X: Any, n_neighbors: int) -> Found:
     """Distances and indices, (n, k) each, of the rows of `X` nearest to each but itself.
 
-    `search` is as in `NeighborSearch`; `n_neighbors` is less than n. Of any search but the
-    exact one, which is None, recall is measured and logged.
+    `search` is as in `NeighborSearch`; `n_neighbors` is less than n. The recall of any
+    search except the exact one (None) is measured and logged.
     """
     check_magnitude(X)
     if n_neighbors == 0:
@@ -145,7 +145,7 @@ def report_recall(search: Any, X: Any, indices: NDArray[np.intp]) -> float:
 
 
 def _read_graph(graph: sp.csr_array, k: int) -> Found:
-    """The k nearest of every row of a sparse graph of distances; -1 where there are fewer."""
+    """The k nearest of every row of a sparse graph of distances; -1 if it has fewer."""
     m = graph.shape[0]
     distances = np.full((m, k), np.inf)
     indices = np.full((m, k), -1, dtype=np.intp)
@@ -182,7 +182,7 @@ class NeighborGraph:
     n_neighbors : int
         k, less than n.
     entries : CandidateEntries
-        Where the candidates stand.
+        Positions of the candidates.
     search : object or None, default=None
         As in `NeighborSearch`.
 
@@ -250,7 +250,7 @@ class NeighborGraph:
         start : ndarray, shape (nnz,)
             First point.
         target : ndarray, shape (nnz,), default=None
-            Candidate entries of F; None: nothing else to go by.
+            Candidate entries of F; None: no target.
         fidelity : float, default=0.0
             Weight of the distance to the target.
         tol, max_iter : float, int

@@ -56,14 +56,14 @@ def project_entries(values: Values, entries: CandidateEntries) -> Values:
 
     Solves ``min |p - v|^2`` subject to ``p >= 0``, ``sum p = 1`` for every sample, exactly,
     by sorting and thresholding [1]_. Values are shifted by their largest first, so that huge
-    inputs lose no digits. Cost: O(nnz log c) for c candidates a sample.
+    inputs lose no digits. Cost: O(nnz log c) for c candidates per sample.
 
     Parameters
     ----------
     values : ndarray, shape (nnz,)
         Candidate entries of the matrix to project.
     entries : CandidateEntries
-        Where they stand.
+        Positions of the values.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def minimize_quadratic(
     lipschitz : float
         About the largest eigenvalue of A; an underestimate costs steps, not correctness.
     entries : CandidateEntries
-        Where the candidates stand.
+        Positions of the candidates.
     start : ndarray, shape (nnz,), default=None
         First point, uniform if None.
     tol : float, default=1e-6

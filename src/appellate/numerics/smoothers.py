@@ -148,7 +148,7 @@ class KernelSmoother:
     Cost: one Cholesky factorisation and one inverse, 2 n^3 / 3 multiply-adds together;
     a later training output is n^2 l. Memory: the one n x n matrix, overwritten in place; a
     candidate map gathers the blocks ``B[rows_j, rows_j]`` of the rows that have label j,
-    n^2 c^2 / l entries for c candidates a row, and works on B itself where these would take
+    n^2 c^2 / l entries for c candidates per row, and works on B itself if these would take
     more than two n x n matrices.
 
     Parameters
@@ -297,7 +297,7 @@ class LowRankSmoother:
 
     A candidate map is one pass over the features that gathers candidate entries into (l, r)
     coefficients and one that evaluates candidate entries only: n c r multiply-adds each for c
-    candidates a row, linear in n; nothing of size n x n or n x l is formed.
+    candidates per row, linear in n; nothing of size n x n or n x l is formed.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class LowRankSmoother:
     weights : ndarray, shape (r,)
         How much of every feature remains.
     dtype : dtype
-        Of outputs.
+        Type of the outputs.
     """
 
     def __init__(self, features: Blocks, weights: NDArray[Any], dtype: Any) -> None:
@@ -426,7 +426,7 @@ class Basis:
     strengths : ndarray, shape (r,)
         s, the eigenvalues of the centred features' Gram matrix.
     kernel : Radial
-        What the features stand for.
+        Kernel that the features approximate.
     landmarks : ndarray, shape (m, q)
         Rows that the kernel compares with.
     turn : ndarray, shape (m, r)
@@ -434,7 +434,7 @@ class Basis:
     offset : ndarray, shape (r,)
         See `turn`.
     common : float
-        What the features of the training rows have in common where they do not differ:
+        The constant part that all features of the training rows share:
         ``F F' = (Z + 1 offset') diag(s) (Z + 1 offset')' + common``. A free bias takes it up.
     rest : ndarray, shape (m,)
         ``k(X, landmarks) rest`` is `common` for every training row.
@@ -471,7 +471,7 @@ def sample_rows(rows: Blocks, size: int) -> NDArray[Any]:
 def choose_landmarks(
     rows: Blocks, n_landmarks: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw landmarks from the rows, uniformly, and rows that stand for all in mean distances.
+    """Draw landmarks from the rows, uniformly, and rows that represent all in mean distances.
 
     Parameters
     ----------
@@ -555,7 +555,7 @@ class NystroemSmoother(LowRankSmoother):
     ridge : float
         Strictly positive.
     dtype : dtype
-        Of outputs; the features are float32, the small algebra is done in float64.
+        Type of the outputs; the features are float32, the small algebra is done in float64.
 
     Examples
     --------

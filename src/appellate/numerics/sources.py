@@ -1,4 +1,4 @@
-"""Rows that are no array in memory: Parquet files, maps of any numbers, Dask collections."""
+"""Rows that are not an array in memory: Parquet files, maps of any numbers, Dask collections."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ParquetRows(Blocks):
     Pass it as X to `fit` and `predict` of any classifier here; never more than a few blocks
     of 16,384 rows are in memory, but for methods that need all rows at once, such as nearest
     neighbours and the exact kernel. A memory-mapped array
-    (``numpy.load(..., mmap_mode="r")``) needs no such door: it is an array.
+    (``numpy.load(..., mmap_mode="r")``) needs no such class: it is an array.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class ParquetRows(Blocks):
 
 
 def _natural(path: Path) -> tuple[list[Any], str]:
-    """Key by which names are sorted as people count: ``part.2`` before ``part.10``."""
+    """Key that sorts names by their numbers: ``part.2`` before ``part.10``."""
     parts = re.split(r"(\d+)", path.name)
     return [int(part) if k % 2 else part for k, part in enumerate(parts)], path.name
 
@@ -141,7 +141,7 @@ class DaskBlocks(Blocks):
     width : int
         Their columns.
     dtype : dtype
-        Of the blocks.
+        Type of the blocks.
     feature_names : ndarray of str, default=None
         Names of the columns.
     """
@@ -316,12 +316,12 @@ def predict_lazily(call: Any, X: Any, dtype: Any, width: int | None, *, model: A
     Parameters
     ----------
     call : callable
-        Of a block, (m, q), to its m results; it is pickled, so it should carry only what it
-        needs.
+        Function of a block, (m, q), to its m results. It is pickled, so it should contain only
+        what it needs.
     X : dask array or data frame
         New rows.
     dtype : dtype or None
-        Of the result; that of the features if None.
+        Type of the result; that of the features if None.
     width : int or None
         Columns of the result; None for one number a row.
     model : estimator, default=None
