@@ -269,8 +269,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             X,
             sets,
             kernels=self._kernels,
-            n_matrices=self._n_matrices(),
-            n_squares=self._n_squares(),
+            n_matrices=self._n_matrices,
+            n_squares=self._n_squares,
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
@@ -299,7 +299,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the fitted attributes."""
-        entries, ranking = problem.entries, result.rank(problem)
+        entries = problem.entries
+        ranking = problem.rank(result)
         self._model = result.model()
         output = self._model.training_output
         if output is None or not np.isfinite(output).all():

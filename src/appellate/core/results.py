@@ -9,8 +9,6 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from appellate.core.problem import Problem
-from appellate.evidence.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries, project_rows
 
@@ -87,9 +85,3 @@ class Result:
         has a confidence in the same order.
         """
         return project_entries(self.output, entries) if self.ranking is None else self.confidence
-
-    def rank(self, problem: Problem) -> Values:
-        """Scores whose largest is the label: as they are, or minus the expected costs."""
-        if problem.cost is None:
-            return self.output if self.ranking is None else self.ranking
-        return -candidate_costs(self.distribution(problem.entries), problem.entries, problem.cost)

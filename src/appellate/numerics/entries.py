@@ -71,7 +71,7 @@ class CandidateEntries:
 
     def uniform(self, dtype: Any = np.float64) -> Values:
         """Equal confidence for every candidate of a sample (the paper's P at the start)."""
-        return self.spread(1.0 / self.counts.astype(dtype))
+        return np.repeat(1.0 / self.counts.astype(dtype), self.counts)
 
     def spread(self, per_row: NDArray[Any]) -> NDArray[Any]:
         """Repeat one number per sample over the sample's entries."""
