@@ -315,8 +315,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.ids_ = problem.ids
         self.cost_ = problem.cost
         self._backend = problem.backend
-        self.transduction_ = self.classes_[entries.argmax(ranking)]
-        self.n_ties_ = entries.count_ties(ranking)
+        labels, self.n_ties_ = entries.decide(ranking)
+        self.transduction_ = self.classes_[labels]
         self.n_iter_ = result.n_iter
         self._cost_followed = self.cost  # which `set_params` may change
         for name, value in {**problem.features, **result.details}.items():

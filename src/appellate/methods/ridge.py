@@ -31,13 +31,16 @@ class RidgeModel(Model):
         Scores new rows.
     complement : bool
         Whether it regresses on one minus the confidence, and so do its scores.
-    left_out : ndarray, shape (n, l), or None
-        Scores of every training row by the regression on all the others; None for one row.
+    targets : ndarray, shape (n, l), or None
+        The final confidence, of which the scores are the regression.
+    diagonal : ndarray, shape (n,), or None
+        How much a training row's own target counts in its score.
     """
 
     regressor: Regressor
     complement: bool
-    left_out: NDArray[Any] | None
+    targets: NDArray[Any] | None
+    diagonal: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by the regression, (m, l)."""
@@ -46,13 +49,14 @@ class RidgeModel(Model):
 
     def leave_one_out(self) -> NDArray[Any]:
         """Score every training row by the regression on all the other rows, (n, l)."""
-        if self.left_out is None:
+        output = np.asarray(self.training_output)
+        if len(output) < 2:
             raise ValueError("leave-one-out needs two training rows or more; got n_samples = 1.")
-        return self.left_out
+        return leave_one_out(output, np.asarray(self.targets), np.asarray(self.diagonal))
 
     def light(self) -> Self:
         """Return the model without its training rows."""
-        return replace(super().light(), left_out=None)
+        return replace(super().light(), targets=None, diagonal=None)
 
 
 class KernelClassifier(PartialLabelClassifier):
@@ -75,10 +79,8 @@ class KernelClassifier(PartialLabelClassifier):
         entries = problem.entries
         smoother = problem.smoother(self.kernel, self.regularization)
         scores, regressor = smoother.regress(entries, confidence, complement=self._complement)
-        left_out = None
-        if problem.n_rows > 1:
-            left_out = leave_one_out(scores, entries.scatter(confidence), smoother.diagonal)
-        return RidgeModel(scores, regressor, self._complement, left_out)
+        targets = entries.scatter(confidence)
+        return RidgeModel(scores, regressor, self._complement, targets, smoother.diagonal)
 
 
 @dataclass(frozen=True)
