@@ -1,6 +1,6 @@
-"""What was said of a row, as likelihoods, and what it proves about a classifier.
+"""What was observed of a row, as likelihoods, and what it proves about a classifier.
 
-A row's label has the posterior ``honest * evidence``: what classifiers that did not see the
+A row's label has the posterior ``held_out * evidence``: what classifiers that did not see the
 row's label say of it, times how likely that which was observed is if the label were true.
 Evidence comes in kinds that multiply: candidate sets, weights of candidates, decisions, and
 any (n, l) matrix of log-likelihoods, such as that of people's answers.
@@ -140,7 +140,7 @@ def set_odds(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> Val
     Parameters
     ----------
     probabilities : ndarray, shape (n, l)
-        Honest ones: of classifiers that saw neither the row nor its set.
+        Held-out: of classifiers that saw neither the row nor its set.
     evidence : Evidence
         Of the same rows.
     tau : float
@@ -177,7 +177,7 @@ def estep(
     Parameters
     ----------
     probabilities : ndarray, shape (n, l) or (nnz,)
-        Honest probabilities, all or at the candidates.
+        Out-of-fold probabilities, all or at the candidates.
     evidence : Evidence
         Of the same rows.
     tau : float
