@@ -575,7 +575,7 @@ class JuryClassifier(AppealClassifier):
         - a classifier with ``fit(X, candidates, supervision=)``, such as those of this library;
           `SoftLabelClassifier` makes one of any classifier or regressor of scikit-learn
 
-        Beyond some 20,000 rows, if the kernels become features, the kernel members are alone.
+        Beyond 9,000 rows, if the kernels become features, the kernel members are alone.
     ambiguity : {"auto", "label-first", "set-first"} or float, default="auto"
         How the candidate sets arose: tau from 0 to 1, or found from the data.
     n_folds : int, default=5
