@@ -39,7 +39,7 @@ def load_partial_mat(
         Names of the variables that hold the features, (n, q), and the candidates, 0/1 of
         shape (l, n). Label matrices may be sparse.
     truth : str or None, default="target"
-        Name of the variable that holds the truth, of the same shape as the candidates with
+        Name of the variable with the true labels, of the same shape as the candidates with
         one 1 for each sample. None if the file has none.
     noisy : bool, default=False
         Accept rows whose truth is not among their candidates.
@@ -130,7 +130,7 @@ def read_mat(path: Path) -> dict[str, Any]:
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ImportError
         If h5py is needed and not installed.
     ValueError
@@ -231,7 +231,7 @@ def check_feature_matrix(data: Any, where: str) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If they are no numbers, not two-dimensional, or not finite.
+        If they are not numbers, not two-dimensional, or not finite.
     """
     X = data.toarray() if sp.issparse(data) else np.asarray(data)
     if X.dtype.kind not in "biuf":

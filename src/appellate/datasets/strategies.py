@@ -239,13 +239,14 @@ def _flip(
     Parameters
     ----------
     labels : Labels
-        The truth; sets that come out smaller than its `fewest` are filled up.
+        True labels; sets that come out smaller than its `fewest` are filled up.
     chance : ndarray, shape (l, l) or (n, l)
-        Chances of all labels, for each true label or, `by_row`, for each row; 0 for the truth.
+        Chances of all labels, for each true label or, `by_row`, for each row; the true label
+        has 0.
     by_row : bool
         Whether the rows of `chance` are samples.
     left_out : ndarray of bool, shape (n,), or None
-        Rows from whose sets the truth is left out.
+        Rows from whose sets the true label is left out.
     weight : ndarray of the shape of `chance`, or None
         How likely labels fill up a set; as `chance` by default.
     """

@@ -24,7 +24,7 @@ class Inputs(ABC):
     n : int
         Number of rows.
     row_shape : tuple of int
-        Of a row as the network sees it: features, or channels, height, width.
+        Shape of a row as the network sees it: features, or channels, height, width.
     """
 
     dtype = np.dtype(np.float32)  # of what is computed from them
@@ -69,7 +69,7 @@ class ArrayInputs(Inputs):
         self._kept: tuple[torch.device, Tensor] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what lies on a device."""
+        """Leave out what is on a device."""
         return {**self.__dict__, "_kept": None}
 
     def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
@@ -179,7 +179,7 @@ def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
 
     A last row alone joins the batch before it, and a data set of one row is taken twice:
     batch normalisation cannot learn from one row. With `drop_last` the rows that do not fill
-    a batch are left out, unless there is no other batch.
+    a batch are left out, unless they are the only batch.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is trained: PRODEN and PiCO, alone or with a second network beside them.
+"""What is trained: PRODEN and PiCO, alone or with a second network.
 
 A method is a module whose forward pass takes a batch, updates the method's own state (its
 confidence in the candidates, its queue, its prototypes) and returns the loss. All of the state
@@ -118,7 +118,7 @@ class DeepMethod(nn.Module, ABC):
             self.prior.shares.lerp_(heard.mean(dim=0), self.prior.rate)
 
     def _divide(self, probabilities: Tensor) -> Tensor:
-        """``g_j / prior_j^tau``, where there is a prior."""
+        """``g_j / prior_j^tau``, if a prior is known."""
         return probabilities if self.prior is None else probabilities * self.prior.logs().exp()
 
 
@@ -268,8 +268,8 @@ class Pico(DeepMethod):
     def _update_prototypes(self, embedding: Tensor, labels: Tensor) -> None:
         """Move each prototype towards its samples one after another, all at once.
 
-        Of t samples of a class the r-th from the end enters with weight
-        ``(1 - momentum) momentum^r``, the old prototype with ``momentum^t``.
+        The r-th last of t samples of a class has the weight
+        ``(1 - momentum) momentum^r``, the old prototype ``momentum^t``.
         """
         momentum = self.settings.prototype_momentum
         member = F.one_hot(labels, len(self.prototypes)).to(embedding.dtype)
@@ -364,7 +364,7 @@ class Ensemble(CoupledTwin):
 
 
 class Committee(nn.Module):
-    """Methods of one kind that were trained one by one; the first alone gives the verdict.
+    """Methods of one kind that were trained one by one; the first one gives the first label.
 
     Parameters
     ----------
@@ -402,7 +402,7 @@ def combine(said: Sequence[dict[str, Any]], others: bool) -> dict[str, Any]:
     Parameters
     ----------
     said : sequence of dict
-        Of every member its heads, tensors or arrays.
+        The heads of every member, tensors or arrays.
     others : bool
         Whether the first is not among those whose mean predicts.
     """
@@ -433,20 +433,20 @@ METHODS: dict[str, type[Proden | Pico]] = {"PRODEN": Proden, "PiCO": Pico}
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """All that a method is made of: for `fit`, and to make it anew for saved weights.
+    """The plan of a method: for `fit`, and to make it again for saved weights.
 
     Attributes
     ----------
     method : str
         One of `METHODS`.
     network : Network
-        Of base and partner.
+        Network of base and partner.
     coupling : Coupling
         Whether there is a partner, and what it hears.
     options : object or None
         Constants of the method, such as `Contrast`.
     shape : tuple of int
-        Of a row.
+        Shape of a row.
     tau : float, default=0.0
         Power of the class prior that is divided out of the targets.
     fixed : bool, default=False

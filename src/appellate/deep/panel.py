@@ -1,4 +1,4 @@
-"""The networks of one fit: how many are heard, and how they take candidate sets.
+"""The networks of one fit: their number, and how they use candidate sets.
 
 A network has learnt how frequent each label is. A candidate set that came first (faces and a
 caption, segments and an image's tags) contains that already, so the network's targets are
@@ -112,7 +112,7 @@ class Judgement:
     Attributes
     ----------
     heard : list of Heard
-        Trainings that are left; the first gives the verdict.
+        Trainings that are kept; the first gives the first label.
     tau : float
         How the sets were taken.
     targets : str
@@ -122,7 +122,7 @@ class Judgement:
     others : bool
         Whether the first is not among those that predict.
     confidence : ndarray, shape (n, l), or None
-        Of the training rows; None: the output, normalised over the candidates.
+        Confidence of the training rows; None: the output, normalised over the candidates.
     """
 
     heard: list[Heard]
@@ -139,7 +139,7 @@ class Judgement:
         return None if first is None else first.resemblance
 
     def heads(self) -> dict[str, Matrix]:
-        """Probabilities of the training rows by verdict, partners and result, (n, l)."""
+        """Probabilities of the training rows: first label, partners and result, (n, l)."""
         return combine([each.heads for each in self.heard], self.others)
 
 
@@ -156,13 +156,13 @@ class Panel:
     candidates : ndarray of bool, shape (n, l)
         Their candidate sets.
     scaling : Scaling
-        Of the rows.
+        Scaling of the rows.
     start : ndarray, shape (n, l)
         Confidence to start from.
     seed : int
-        Of the first network, and of all streams.
+        Seed of the first network, and of all streams.
     folder : Path or None
-        Of the checkpoints.
+        Folder of the checkpoints.
     """
 
     settings: Any
@@ -214,7 +214,7 @@ class Panel:
     ) -> Judgement:
         """Divide the moving class priors out of the mean output.
 
-        After readings the first network is there for the verdict alone.
+        After readings the first network only gives the first label.
         """
         judgement = Judgement(heard, tau, "in-sample", readings or {}, bool(readings))
         judges = [each.method for each in heard[judgement.others :]]
@@ -293,7 +293,7 @@ class Panel:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """Of the candidate sets."""
+        """Evidence of the candidate sets."""
         return Evidence.of_sets(self.candidates)
 
     @property
@@ -323,7 +323,7 @@ class Panel:
         n_epochs : int
             Passes over the rows.
         seed : int
-            Of all streams.
+            Seed of all streams.
         tau, fixed : float, bool
             What becomes of the confidence, see `MethodPlan`.
         rows : ndarray of int or None

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from appellate._parameters import allow
 from appellate.deep.estimator import DeepClassifier
 from appellate.deep.losses import noncandidate_loss, normalize_over, soft_cross_entropy
 from appellate.deep.methods import METHODS, Batch, Proden, Step
 from appellate.deep.processes import gather_processes
-from appellate.deep.settings import allow
 
 
 class CC(Proden):

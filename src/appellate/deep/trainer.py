@@ -98,7 +98,7 @@ class Trainer:
     rows : ndarray of int or None
         Rows to train on; None: all.
     held_out : HeldOut or None
-        Of these, rows kept aside to choose an epoch by.
+        Rows among these that are held out to choose an epoch.
     folder : RunFolder or None
         Where checkpoint and log are kept.
     listen : callable or None

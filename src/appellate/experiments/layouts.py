@@ -47,7 +47,7 @@ class Line:
     score : str
         Which score.
     compared : tuple of Method or None
-        The first is tested against the second; the mark stands in this line.
+        The first is tested against the second; the mark is in this line.
     paper : str or None
         Name of the line in the paper's table, if it is not the title.
     """
@@ -176,7 +176,7 @@ def make_comparison(problem: Dataset, methods: Sequence[Method]) -> list[ResultT
     problem : Problem
         The data.
     methods : sequence of Method
-        A coupled base is compared with the base, which stands before it.
+        A coupled base is compared with the base before it.
 
     Raises
     ------

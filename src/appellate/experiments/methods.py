@@ -13,6 +13,8 @@ from pkgutil import resolve_name
 from typing import Any, Literal, TypeVar
 
 from appellate._text import install
+from appellate.deep.registry import TITLES as DEEP
+from appellate.methods.registry import TITLES
 
 Luck = Literal["random", "lowest", "majority"]
 Whole = Literal["jury", "testimony", "partner", "ridge"]
@@ -20,22 +22,8 @@ Kind = Literal["base", "plcp", "deep"] | Whole | Luck
 Item = TypeVar("Item")
 Settings = tuple[tuple[str, Any], ...]
 
-# The paper's names of its six bases, in the order of its tables.
-BASES = {
-    "plcl": "PL-CL",
-    "aggd": "PL-AGGD",
-    "sure": "SURE",
-    "lalo": "LALO",
-    "svm": "PL-SVM",
-    "knn": "PL-KNN",
-}
-#: Networks by their names for ``--methods``.
-DEEP = {
-    **{"proden": "PRODEN", "pico": "PiCO", "rc": "RC", "cc": "CC", "lws": "LWS", "cavl": "CAVL"},
-    **{"mse": "MSE", "exp": "EXP", "abs-mae": "ABS-MAE", "abs-gce": "ABS-GCE", "pop": "POP"},
-    **{"cr-dpll": "CR-DPLL", "solar": "SoLar", "records": "RECORDS"},
-}
-_TITLES = BASES | DEEP | {"ipal": "IPAL", "clpl": "CLPL", "ecoc": "PL-ECOC"}
+# The paper's six bases, in the order of its tables.
+BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
 
 #: Splits that a network has at most: the first of those that are asked for.
 DEEP_SPLITS = 5
@@ -62,17 +50,17 @@ class Method:
     Attributes
     ----------
     title : str
-        Name to print; it is no part of the configuration.
+        Name to print; it is not part of the configuration.
     kind : str
         A base alone, a base coupled by PLCP, a network alone or coupled, the jury, testimony
-        (which hears people's answers), or a control: the partner alone, ridge regression on the
+        (for annotators' answers), or a control: the partner alone, ridge regression on the
         uniform confidence, a random or the lowest-numbered candidate, the label that most
-        people gave.
+        annotators gave.
     base : str or None
         Registered name of the base, or name of the network.
     base_settings, settings : tuple of (str, value)
-        Parameters of the base, and of PLCP, the jury or the control, where they are not the
-        default; of a network those that all have, and its own.
+        Parameters of the base, and of PLCP, the jury or the control, if they are not the
+        default; for a network the common ones, and its own.
     start : {"own", "graph"}
         Initial confidence of the base: its own, or that of the neighbour graph.
     details : str or None
@@ -94,7 +82,7 @@ class Method:
         return {key: value for key, value in vars(self).items() if key != "title"} | plain
 
     def base_code(self) -> str | None:
-        """Hash of the source of networks or of a third party's base; None where it is ours."""
+        """Hash of the source of networks or of a third party's base; None if it is ours."""
         if self.kind == "deep":
             return _code("appellate.deep")
         return None if self.base is None else _foreign_code(self.base)
@@ -251,7 +239,7 @@ def network(name: str, **settings: Any) -> Method:
 
 
 def deep_rivals() -> list[Method]:
-    """Networks of the table of rivals; none without torch. RC here is PRODEN, to the bit."""
+    """Networks of the table of all methods; none without torch. RC here is PRODEN, to the bit."""
     if deep_missing():
         return []
     more = [network("proden", partner="non-candidate"), network("proden", ambiguity="auto")]
@@ -362,7 +350,7 @@ def _value(text: str) -> Any:
 
 def _title(base: str, settings: dict[str, Any]) -> str:
     said = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return _TITLES.get(base, base) + (f" ({said})" if said else "")
+    return (TITLES | DEEP).get(base, base) + (f" ({said})" if said else "")
 
 
 def _settings(settings: dict[str, Any]) -> Settings:

@@ -31,15 +31,15 @@ class Dataset:
     candidates : ndarray of bool, shape (n, l)
         Candidate sets.
     truth : ndarray of int, shape (n,), or None
-        Column of each true label, -1 where it is not known; None if none is.
+        Column of each true label, -1 if it is not known; None if none is.
     tolerances : tuple of int
         Differences of ordered labels that count as right in further scores.
     standardize : bool
         Shift and scale every feature by the training rows of each split.
     text : tuple of str
-        Columns of prose in a data frame.
+        Text columns of a data frame.
     answers : Answers or None
-        What people said, where candidates are made of it.
+        Annotators' answers, if the candidates are made from them.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Preparation:
     source : str
         The data set that is loaded, if it has another name.
     hidden : mapping or None
-        Options by which the truth of 2,000 pictures is hidden in sets.
+        Options that make candidate sets for 2,000 images.
     """
 
     title: str
@@ -194,7 +194,7 @@ def standardize(X: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
 
 
 def load_problems(names: list[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
-    """Load what is there; return it, and the reason for each data set that is not."""
+    """Load the available data sets; return them, and the reason for each missing one."""
     found, missing = {}, {}
     for name in names:
         try:
@@ -220,7 +220,7 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Dataset:
     Raises
     ------
     ValueError, OSError
-        If there is no such data, it cannot be learned from, or columns are named of a data set.
+        If the data do not exist or cannot be learned from, or columns are named for a data set.
     """
     from appellate import datasets
 

@@ -59,7 +59,7 @@ class Trial:
     def key(self, fingerprint: str, version: str) -> str:
         """Hash of the configuration, the data, the code and the scores' schema.
 
-        `version` stands for this package's code; that of a third party's base is added.
+        `version` is the hash of this package's code; that of a third-party base is added.
         """
         document = self.config() | {
             "data": fingerprint,
@@ -79,15 +79,15 @@ class Outcome:
     ----------
     scores : dict of str to float
         Shares in [0, 1]; a score that does not exist (such as the share of corrected samples
-        where none was wrong) is left out. ``name@3`` allows ordered labels a difference of 3.
+        if none was wrong) is left out. ``name@3`` allows ordered labels a difference of 3.
     details : dict or None
         What the method's `details` recorded.
     fit_seconds, predict_seconds : float
-        Processor times: other jobs beside the run do not count.
+        CPU seconds: other jobs do not count.
     memory : float or None
         Largest resident memory so far of the process that computed it, in MB.
     error : str or None
-        Why there are no scores.
+        Why the run has no scores.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -188,8 +188,8 @@ def _true_scores(
 ) -> dict[str, float]:
     """Scores of rows whose truth is known, labels within each tolerance counting as right.
 
-    "unmasked" takes the best of all labels of a training row, candidate or not; the verdict is
-    then that of the base alone, for PLCP as the paper sets it.
+    "unmasked" takes the best of all labels of a training row, candidate or not; the first
+    label is then that of the base alone, for PLCP with the paper's settings.
     """
     train, test = split_rows(len(problem.X), run.split)
     candidates, known = problem.candidates[train], train[truth[train] >= 0]
@@ -233,7 +233,7 @@ def within(score: str, tolerance: int) -> str:
 
 
 def peak_memory() -> float | None:
-    """Largest resident memory of this process so far, in MB; None where it is not known."""
+    """Largest resident memory of this process so far, in MB; None if it is not known."""
     try:
         import resource
     except ImportError:  # pragma: no cover  # Windows

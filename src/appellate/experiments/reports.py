@@ -114,7 +114,7 @@ def mean_text(
 
 
 def p_value(value: float | None) -> str:
-    """Three digits of a p-value; a dash where there is none."""
+    """Three digits of a p-value; a dash if it is missing."""
     return "-" if value is None or value != value else format_p(value)
 
 
@@ -266,13 +266,13 @@ def write_index(
     reports : collection of Report
         In the order of the page; figures are PNG files in the folder.
     folder : Path
-        Where it is written.
+        Folder to write to.
     title, lead : str
         Heading and first sentence.
     missing : sequence of str
         Reasons for data sets that are not there.
     rows : sequence of Row
-        The runs behind the numbers, for what is said of time and versions.
+        The runs behind the numbers, for the notes on time and versions.
     """
     if find_spec("jinja2") is None:
         raise ImportError(f"The page needs jinja2: {install('report')}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from appellate.experiments.layouts import Column, Figure, Line, ResultTable
 from appellate.experiments.methods import Method, splits_of
@@ -15,7 +15,8 @@ from appellate.experiments.problems import Dataset
 from appellate.experiments.protocol import Trial, within
 from appellate.experiments.runner import code_version
 from appellate.experiments.store import Row, Store
-from appellate.metrics import PairedComparison, average_improvement_ratio, paired_comparison
+from appellate.metrics import PairedComparison, paired_comparison
+from appellate.metrics.paired import read_scores
 
 
 class Results:
@@ -59,7 +60,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table, ours beside the paper's.
+    """One cell of a table: ours and the paper's.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class Cell:
     paper : Figure or None
         What the paper prints.
     comparison : PairedComparison or None
-        Of the line's first method against its second.
+        The line's first method against its second.
     paper_gain : float or None
         Difference of the same two in the paper.
     """
@@ -86,7 +87,7 @@ class Cell:
 
     @property
     def outcome(self) -> str:
-        """``"win"``, ``"tie"``, ``"loss"``, or empty where nothing is compared."""
+        """``"win"``, ``"tie"``, ``"loss"``, or empty if nothing is compared."""
         return "" if self.comparison is None else self.comparison.outcome()
 
 
@@ -99,7 +100,7 @@ class TableResult:
     table : Table
         The declaration.
     columns : tuple of Column
-        Columns whose data sets are there.
+        Columns whose data sets are available.
     cells : dict
         ``cells[line, column]``.
     """
@@ -109,7 +110,7 @@ class TableResult:
     cells: dict[tuple[Line, Column], Cell]
 
     def counts(self, line: Line, *, paper: bool = False) -> tuple[int, int, int]:
-        """Wins, ties and losses over the columns; or by the paper's marks, where it has some."""
+        """Wins, ties and losses over the columns; or by the paper's marks, if it has some."""
         cells = [self.cells[line, column] for column in self.columns]
         found = [cell.outcome for cell in cells]
         if paper:
@@ -128,6 +129,39 @@ class TableResult:
         if not pairs or min(before for before, _ in pairs) <= 0:
             return None
         return average_improvement_ratio(*zip(*pairs, strict=True))
+
+
+def average_improvement_ratio(base: ArrayLike, coupled: ArrayLike) -> float:
+    """Mean over data sets of the relative gain, ``mean of coupled / base - 1``.
+
+    The paper prints an "Average Improvement Ratio" under its Table 2 without defining it.
+    This reading, over the table's eight columns, comes nearest to the six figures printed,
+    but not to the digit: from the rounded table it gives 4.97 % for PL-CL (printed: 3.61 %),
+    6.49 % for PL-AGGD (5.10 %), 12.85 % for SURE (12.24 %), 4.35 % for LALO (4.01 %), 39.49 %
+    for PL-SVM (39.26 %) and 55.05 % for PL-KNN (53.98 %).
+
+    Parameters
+    ----------
+    base, coupled : array-like, shape (n_datasets,)
+        One score a data set, larger is better; those of the base must be positive.
+
+    Returns
+    -------
+    float
+        Above -1; 0.04 is a gain of 4 %.
+
+    Examples
+    --------
+    >>> average_improvement_ratio([0.5, 0.4], [0.6, 0.4]).__round__(3)
+    0.1
+    """
+    before, after = read_scores(base=base, coupled=coupled)
+    if (before <= 0).any() or (after < 0).any():
+        raise ValueError(
+            "a relative gain needs positive scores of the base and no negative ones of the "
+            f"coupled classifier; got base {before}, coupled {after}."
+        )
+    return float(np.mean(after / before - 1))
 
 
 def fill(table: ResultTable, results: Results, columns: Sequence[Column]) -> TableResult:

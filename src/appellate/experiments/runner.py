@@ -58,8 +58,8 @@ def run_all(
 ) -> Summary:
     """Compute the runs that a store does not have yet.
 
-    Only this process writes the store, each row as soon as it arrives. Killed and started
-    again, it goes on where it was.
+    Only this process writes the store, each row as soon as it arrives. If it is killed and started
+    again, it continues.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def package_version() -> str:
 
 
 def code_version() -> str:
-    """Return version and source of appellate, part of every key: changed code computes anew."""
+    """Return version and source of appellate, part of every key: changed code computes again."""
     return f"{package_version()}+{_source_hash()}"
 
 

@@ -177,7 +177,7 @@ class Store:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what is no store of this version by its first bytes, without opening it."""
+    """Refuse a file that is not a store of this version by its first bytes, without opening it."""
     if not path.exists():
         return
     with path.open("rb") as file:

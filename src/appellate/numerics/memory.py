@@ -43,7 +43,7 @@ class Representation:
     message : str
         What was chosen, why, and what it takes.
     memory : int
-        Bytes that the fit takes beside its data, about.
+        Bytes that the fit needs in addition to its data, about.
     """
 
     kind: str = "exact"
@@ -165,7 +165,7 @@ def represent(
     n_labels : int
         Number of labels.
     dtype : dtype
-        Of the features.
+        Type of the features.
     local : bool, default=True
         Whether the features are kept by this process, not by a cluster.
     n_matrices : float, default=3
@@ -357,7 +357,7 @@ def free_memory() -> int:
     """Bytes of memory that this process can still take.
 
     The least of what the machine has available, its control group leaves and the limit on the
-    address space allows; 4 GiB where none of them can be read.
+    address space allows; 4 GiB if none of them can be read.
     """
     known = _left_in_groups()
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Deep runs as a table: mean over seeds, differences by seed, the paper's figures beside."""
+"""Deep runs as a table: mean over seeds, differences by seed, the paper's figures."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class DeepRun:
     Attributes
     ----------
     folder : str
-        Where it is.
+        Folder of the run.
     method : {"PRODEN", "PiCO"}
         The base method.
     data : tuple
@@ -77,13 +77,13 @@ class DeepRun:
     settings : dict
         All parameters of the classifier that its partner reads, defaults too.
     seed : int
-        Of the run.
+        Seed of the run.
     candidates : str
         Hash of its candidate sets.
     head : str
         Who predicts.
     selected_by : str or None
-        Score that chose the epoch without the truth; None for the last epoch.
+        Score that chose the epoch without true labels; None for the last epoch.
     accuracies : dict of str to float
         Test accuracy by head.
     smoke : bool
@@ -168,7 +168,7 @@ class DeepLine:
 
     @property
     def variant(self) -> str:
-        """Name what stands beside the base."""
+        """Name what is coupled with the base."""
         settings = self.first.settings
         partner = settings["partner"]
         if partner in (None, "independent"):
@@ -212,7 +212,7 @@ class DeepLine:
 
     @property
     def paper(self) -> tuple[float, float] | None:
-        """Return the paper's figure, if the runs had the settings that it stands for."""
+        """Return the paper's figure, if the runs had its settings."""
         printed = self.printed()
         if printed is None or self.departures():
             return None
@@ -359,9 +359,9 @@ def report_deep(
 
     Runs that differ in their seed alone are one line. A coupled line is compared, seed by
     seed, with the base alone and with two independent bases, if those were run on the same
-    data and candidate sets with the same settings. The paper's figure stands beside ours only
-    where the runs had the settings of its configuration; where not, a note says in what they
-    differ. Loads torch.
+    data and candidate sets with the same settings. The paper's figure is shown only
+    if the runs had the settings of its configuration. Otherwise a note says what
+    differs. Loads torch.
 
     Parameters
     ----------

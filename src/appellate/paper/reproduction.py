@@ -30,12 +30,12 @@ class Reproduction:
     Attributes
     ----------
     tables : tuple of str
-        Of `EXPERIMENTS`, those that the data sets at hand allow.
+        Tables of `EXPERIMENTS` that the available data sets allow.
     bases : tuple of str
         Registered names; the ablation, the collaborative term and the studies have PL-AGGD
         alone, as the paper.
     problems : dict of str to Problem
-        Data sets that are there.
+        Available data sets.
     splits : tuple of int
         Their seeds.
     missing : dict of str to str

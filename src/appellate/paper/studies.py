@@ -157,7 +157,7 @@ def traced(_: object, problem: Dataset) -> list[Method]:
 
 
 def report_trajectories(results: Results, *_: object) -> Report:
-    """Report the errors that appeals correct: false labels that start high, or rise."""
+    """Report the errors that are corrected: false labels that start high, or rise."""
     examples = []
     counts = []
     records = []
@@ -291,7 +291,7 @@ _ROUNDS = 10  # in which the paper's rule is looked for
 
 
 def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
-    """Load data sets as `load_problems`, and Lost also as it stands, where it is there."""
+    """Load data sets as `load_problems`, and Lost also without scaling, if it is available."""
     found, missing = problems.load_problems(names)
     if DATASET in found:
         found[_RAW.dataset] = problems.load_problem(_RAW.dataset)

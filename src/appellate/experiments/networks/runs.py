@@ -117,7 +117,7 @@ def settle(
     Parameters
     ----------
     configuration : Configuration
-        Of `appellate.experiments.networks.configuration.read_configuration`.
+        From `appellate.experiments.networks.configuration.read_configuration`.
     source : str
         Name or NPZ file of the data.
     flip : float, default=None
@@ -252,7 +252,7 @@ def read_record(folder: Path) -> Record:
 
 
 def read_run(folder: Path) -> Record:
-    """Read the record of a run to go on with it; one that lacks something is refused."""
+    """Read the record of a run to continue it; an incomplete one is refused."""
     record = read_record(folder)
     if wrong := _find_wrong(record, _SHAPE):
         raise RunError(
@@ -296,7 +296,7 @@ def write_record(record: Record, folder: Path) -> None:
 
 
 def resume_command(folder: Path) -> str:
-    """Return what to type to go on with a run."""
+    """Return the command that continues a run."""
     return f"appellate deep resume {shlex.quote(str(folder))}"
 
 
@@ -317,14 +317,14 @@ def train(record: Record, data: RunData, folder: str | Path, **run: Any) -> Deep
     Parameters
     ----------
     record : dict
-        Of `make_record` or `read_run`.
+        From `make_record` or `read_run`.
     data : RunData
         Its data.
     folder : path
         Where record, checkpoint and log are kept.
     **run
-        Parameters of `appellate.deep.Run`: another device than the record's, `resume` to go on
-        from the checkpoint, and who hears of every epoch, `verbose`.
+        Parameters of `appellate.deep.Run`: another device than the record's, `resume` to continue
+        from the checkpoint, and `verbose`.
 
     Returns
     -------
@@ -384,9 +384,9 @@ def finish(record: Record, model: DeepClassifier, data: RunData, folder: str | P
 
 
 def evaluate(folder: Path, home: Path | None = None) -> Record:
-    """Score a finished run anew; return its record with the results.
+    """Score a finished run again; return its record with the results.
 
-    The model is that of the last epoch, or of the one that was selected without the truth;
+    The model is that of the last epoch, or of the one that was selected without true labels;
     never of the best test epoch.
     """
     record = read_run(folder)
@@ -410,9 +410,9 @@ def evaluate(folder: Path, home: Path | None = None) -> Record:
 
 
 def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
-    """Score a fitted model: test rows by every head, training rows, appeals.
+    """Score a fitted model: test rows by every head, training rows, corrections.
 
-    Where an epoch was selected without the truth, the last one is scored too. No epoch is ever
+    If an epoch was selected without true labels, the last one is scored too. No epoch is ever
     chosen by the test rows.
     """
     plan, selection = model._fitted.plan, model._settled().selection.selection

@@ -30,7 +30,7 @@ class RunData:
     X : ndarray
         Vectors or images, the rows first.
     candidates : ndarray of bool, shape (n, l), or None
-        Their candidate sets; None where they are still to be made from the truth.
+        Their candidate sets; None if they are still to be made from the true labels.
     class_names : ndarray, shape (l,)
         Names of the labels.
     truth : ndarray of int, shape (n,), or None
@@ -72,7 +72,7 @@ class RunData:
         return replace(self, **kept)
 
     def describe_candidates(self) -> dict[str, Any]:
-        """Return mean size, share of sets of one, coverage of the truth, and a hash."""
+        """Return mean size, share of sets of one, coverage of the true labels, and a hash."""
         assert self.candidates is not None
         summary = summarize_matrix(self.candidates, self.truth).to_dict()
         digest = hashlib.sha256(np.packbits(self.candidates, axis=1).tobytes())
