@@ -103,7 +103,7 @@ class JuryClassifier(AppealClassifier):
         - a classifier with ``fit(X, candidates, supervision=)``, such as those of this library;
           `SoftLabelClassifier` makes one of any classifier or regressor of scikit-learn
 
-        If the kernels become Nystroem features (beyond some 20,000 rows), the jury has kernel
+        If the kernels become Nystroem features (beyond 9,000 rows), the jury has kernel
         members only.
     ambiguity : {"auto", "label-first", "set-first"} or float, default="auto"
         How the candidate sets arose: tau from 0 to 1, or found from the data.

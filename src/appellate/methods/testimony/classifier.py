@@ -122,7 +122,7 @@ class TestimonyClassifier(AppealClassifier):
     gave, or ``unanswered``. It has the columns of `appellate.docket.Docket`, and ``runner_up``,
     ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
 
-    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 20,000 rows), then
+    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 9,000 rows), then
     nine rounds of A l for A answers (two for labelling functions). `appellate.methods.testimony`
     gives the formulas and the constants, function by function; without features the model is
     that of [1]_ with shrinkage.
