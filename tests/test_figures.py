@@ -99,7 +99,7 @@ def test_confusion_counts_true_and_final_labels(crowd, axes):
 
 def test_confusion_with_answers_and_with_first_labels(crowd, sets, axes):
     plot_confusion(crowd, against="answers", axes=axes)
-    votes = crowd._hearing.case.votes
+    votes = crowd._fitted.prepared.votes
     final = crowd.docket["label"].to_numpy()
     expected = np.array([votes[final == name].sum(axis=0) for name in NAMES])
     cells = {t.get_position(): t.get_text() for t in axes.texts if t.get_text().isdigit()}
@@ -143,13 +143,13 @@ def test_annotators_are_drawn_with_intervals_the_least_reliable_first(crowd, axe
     np.testing.assert_allclose(drawn, people[["low", "high"]])
     counts = [text for text in texts(axes) if text.replace(",", "").isdigit()]
     assert counts == [f"{n:,.0f}" for n in people["answers"]]
-    few = plot_annotators(crowd._hearing.classifier, most=2, axes=Figure().subplots())
+    few = plot_annotators(crowd._fitted.classifier, most=2, axes=Figure().subplots())
     assert len(dots(few)) == 2
     assert any("2 more annotators" in text for text in texts(few))
 
 
 def test_a_docket_and_candidate_sets_have_no_annotators(sets):
-    for source in (sets, sets._hearing.docket):
+    for source in (sets, sets._fitted.docket):
         with pytest.raises(ValueError, match="There are no annotators here"):
             plot_annotators(source)
 
