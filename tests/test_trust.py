@@ -115,7 +115,7 @@ def test_memory_that_is_not_there_is_said(tmp_path, capsys, monkeypatch):
 
 
 def test_too_little_is_said_first_and_stays_on_the_page(tmp_path, capsys):
-    sets, said = ["cat|dog", "dog", "cat"], "3 items are few to learn from"
+    sets, said = ["cat|dog", "dog", "cat"], "only 3 items to learn from"
     lines = [f"{i},{i % 3 + i / 100},{labels}" for i, labels in enumerate(sets)]
     (tmp_path / "t.csv").write_text("\n".join(["id,x,labels", *lines]))
     out = tmp_path / "o"
