@@ -98,7 +98,7 @@ def test_what_was_inferred_is_said_first(tmp_path, capsys):
     assert rectify(tmp_path / "t.csv", "--candidates", "labels", "--out", tmp_path / "o") == 0
     said = re.sub(" +", " ", capsys.readouterr().out)
     for line in (
-        "labels candidates given",
+        "labels candidates specified",
         "truth truth labels of this table",
         "x0 feature numbers",
         "site feature 2 categories",
@@ -445,8 +445,8 @@ def test_suggestions_help_more_than_chance(tmp_path):
 @pytest.mark.parametrize(
     ("step", "sign", "expected"),
     [
-        *((step, "SIGINT", 130) for step in ("turning", "judging", "writing")),
-        *((step, "SIGTERM", 143) for step in ("judging", "writing")),
+        *((step, "SIGINT", 130) for step in ("turning", "fitting", "writing")),
+        *((step, "SIGTERM", 143) for step in ("fitting", "writing")),
     ],
 )
 def test_interrupted_at_any_moment(step, sign, expected, tmp_path):
