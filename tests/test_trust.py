@@ -121,7 +121,7 @@ def test_too_little_is_said_first_and_stays_on_the_page(tmp_path, capsys):
     out = tmp_path / "o"
     assert run(["rectify", str(tmp_path / "t.csv"), *PLAIN, "--id", "id", "--out", str(out)]) == 0
     printed = capsys.readouterr().err
-    assert said in printed.partition("judging")[0], "before the work"
+    assert said in printed.partition("fitting")[0], "before the work"
     notes = json.loads((out / "run.json").read_text())["settings"]["notes"]
     assert [note for note in notes if said in note]
     assert said in (out / "docket.html").read_text(encoding="utf-8")
