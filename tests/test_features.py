@@ -150,7 +150,7 @@ def test_a_table_of_passengers():
     aside = run.settings["roles"]["ignore"]
     assert set(aside) | {run.settings["roles"]["id"]} >= {"passenger_id", "row_hash", "ship"}
     assert "name" not in used
-    assert aside["ship"] == "the same in all rows"
+    assert aside["ship"] == "constant"
     assert run.scores["accuracy"]["rectified"] > 0.9
     importance = run.importance()
     assert next(iter(importance)) == "fare"
@@ -301,12 +301,12 @@ def test_models_of_prose_and_pictures_beside_numbers(tmp_path):
     assert set(run.importance()) == {"size", "text", "photo", "embeddings"}
     assert next(iter(run.importance())) == "photo"
     assert np.mean(run.labels["label"] == truth) > 0.9
-    assert any("1 of 90 pictures are not learned from, e.g. '3.png'" in n
+    assert any("1 of 90 images are not used as features, e.g. '3.png'" in n
                for n in run.settings["notes"])  # fmt: skip
     folder = run.save(tmp_path / "run")
-    with pytest.warns(NoteWarning, match="1 of 90 pictures are not learned from, e.g. '3.png'"):
+    with pytest.warns(NoteWarning, match="1 of 90 images are not used as features, e.g. '3.png'"):
         expected = run.predict(tmp_path / "t.csv", embeddings=vectors)["label"].tolist()
-    with pytest.warns(NoteWarning, match="1 of 90 pictures are not learned from"):
+    with pytest.warns(NoteWarning, match="1 of 90 images are not used as features"):
         again = predict(folder, tmp_path / "t.csv", embeddings=vectors, **models)
     assert again["label"].tolist() == expected
     with pytest.raises(ValueError, match="by text_model 'Letters': give text_model again"):
@@ -328,7 +328,7 @@ def test_a_picture_whose_name_is_too_long_is_not_there(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     with pytest.warns(appellate.NoteWarning, match="1 of 30 pictures are not learned from"):
         run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", image="photo")
-    assert "1 of 30 picture files do not exist" in " ".join(run.settings["notes"])
+    assert "1 of 30 image files do not exist" in " ".join(run.settings["notes"])
 
 
 def test_models_without_a_column():

@@ -20,6 +20,7 @@ from appellate._files import (
     WriteError,
     check_writable,
     finish_folder,
+    read_csv,
     read_json,
     read_member,
     whole_file,
@@ -454,3 +455,30 @@ def test_errors_say_what_and_where(tmp_path):
     with pytest.raises(WriteError, match="cannot write"), whole_folder(tmp_path / "file") as stage:
         fill(stage, NEW)
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+# -- reading CSV ----------------------------------------------------------------------------
+
+
+def test_csv_is_read_by_column(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text('a\tb\n1\t"x\ty"\n\n2\t\n', encoding="utf-8")
+    assert read_csv(path, "\t") == {"a": ["1", "2"], "b": ["x\ty", ""]}
+    path.write_text("a,b\n", encoding="utf-8")
+    assert read_csv(path) == {"a": [], "b": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no header"),
+        ("a,a\n1,2\n", "a column name occurs twice"),
+        ("a,b\n1,2\n3\n", "line 3: 1 cells, but the header has 2"),
+        ('a,b\n1,"2\n', "line 2: unexpected end of data"),
+    ],
+)
+def test_damaged_csv_is_refused_with_its_line(tmp_path, text, message):
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_csv(path)

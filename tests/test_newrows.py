@@ -241,7 +241,7 @@ def test_a_model_of_a_file_without_a_header(tmp_path):
     again = saved(run, tmp_path).decide({0: "cat"})
     assert again.labels["label"].tolist()[0] == "cat"
     assert labels_of(run, file, header="none") == labels_of(run, file, header=None)
-    with pytest.raises(ValueError, match=r"lacks columns.*'0'.*--header none"):
+    with pytest.raises(ValueError, match=r"lacks columns.*'0'.*header='none'"):
         run.predict(file)
 
 

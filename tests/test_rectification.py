@@ -148,11 +148,9 @@ def test_decisions_are_certain_and_add_up(plain):
     assert run.labels["outcome"].isin(["unchanged", "changed"]).all(), "the first run is as it was"
     with pytest.raises(ValueError, match="none of its 1 ids is in the table"):
         run.decide({"nobody": "cat"})
-    with pytest.warns(
-        NoteWarning, match="decisions on 1 other ids, which the table does not have"
-    ):
+    with pytest.warns(NoteWarning, match="1 decisions are ignored: their ids are not in"):
         (note,) = run.decide({"i3": NAMES[truth[3]], "nobody": "cat"}).scores["notes"]
-    assert note.startswith("decisions on 1 other ids")
+    assert note.startswith("1 decisions are ignored")
     with pytest.raises(ValueError, match="nothing can be learned"):
         run.decide(exclude(*table["name"]))
 
@@ -240,7 +238,7 @@ def test_layouts_of_answers_agree(crowd, tmp_path):
 
 def test_answers_alone_leave_labels_and_no_model(crowd, tmp_path):
     _, table = crowd
-    with pytest.warns(NoteWarning, match="the answers alone decide; no model is left"):
+    with pytest.warns(NoteWarning, match="the answers alone decide, and no model is made"):
         run = appellate.rectify(table.drop(columns=["x", "y"]), annotators="w*")
     assert run.model is None
     assert run.scores["first"] is None, "there are none but the first labels"
@@ -277,11 +275,13 @@ def test_a_rival_that_is_better_is_named():
     run = appellate.rectify(table, candidates="maybe", method="plcp", base="aggd")
     scores = run.scores["accuracy"]
     better = [n for n in ("random candidate", "base alone") if scores[n] > scores["rectified"]]
-    said = [note for note in run.scores["notes"] if "is better here" in note]
-    assert [note.split(" is better")[0] for note in said] == better
+    said = [note for note in run.scores["notes"] if "is more accurate here" in note]
+    assert [note.split(" is more accurate")[0] for note in said] == better
     worse = appellate.rectify(table, candidates="maybe", features="x0", method="plcp", base="svm")
     scores = worse.scores["accuracy"]
-    assert ("base alone is better" in repr(worse)) == (scores["base alone"] > scores["rectified"])
+    assert ("base alone is more accurate" in repr(worse)) == (
+        scores["base alone"] > scores["rectified"]
+    )
 
 
 @quiet
@@ -296,9 +296,9 @@ def test_methods_bases_and_settings(plain):
     assert classifier.max_rounds == 2
     assert classifier.kernel.bandwidth == 2.0
     assert "expected_wrong" not in run.scores, "its confidence is not calibrated"
-    with pytest.warns(NoteWarning, match="was chosen as base without the true labels"):
+    with pytest.warns(NoteWarning, match="was chosen as base without true labels"):
         chosen = appellate.rectify(table, candidates="maybe", base="auto")
-    assert "was chosen as base without the true labels" in " ".join(chosen.settings["notes"])
+    assert "was chosen as base without true labels" in " ".join(chosen.settings["notes"])
     light = appellate.rectify(table, candidates="maybe", method="jury", settings={"max_rounds": 1})
     assert light.model[-1].max_rounds == 1
     for wrong, message in (
@@ -401,7 +401,7 @@ def test_step_is_told_every_round_of_a_fit(options, total, plain):
     told, within = [], []
     case = prepare(plain[1], candidates="maybe", **options)
     label_items(case, step=lambda text, **more: (within if more else told).append(text))
-    assert told == ["turning columns into numbers", "judging"]
+    assert told == ["turning columns into numbers", "fitting"]
     expected = [f"round {number} of at most {total}" for number in range(1, total + 1)]
     assert 1 < len(within) <= total
     assert within == expected[: len(within)]
@@ -502,10 +502,13 @@ def test_python_hears_the_notes_once_and_repr_shows_the_columns():
     with pytest.warns(NoteWarning) as caught:
         run = appellate.rectify(table[["x0", "maybe"]], candidates="maybe", method="plcp")
     assert told(caught) == [*run.settings["notes"], *run.scores["notes"]]
-    assert "15 items are few to learn from: look at every label." in told(caught)
+    assert "only 15 items to learn from: check every label." in told(caught)
     assert {each.filename for each in caught} == {__file__}, "the line of the caller"
     shown = repr(run)
-    assert "Read as\n  maybe  candidates  given\n  x0     feature     numbers\n" in shown
+    assert (
+        "How the columns are used\n  maybe  candidates  specified\n  x0     feature     numbers\n"
+        in shown
+    )
 
 
 def test_a_loaded_run_shows_the_columns(plain, tmp_path):

@@ -115,13 +115,13 @@ def test_memory_that_is_not_there_is_said(tmp_path, capsys, monkeypatch):
 
 
 def test_too_little_is_said_first_and_stays_on_the_page(tmp_path, capsys):
-    sets, said = ["cat|dog", "dog", "cat"], "3 items are few to learn from"
+    sets, said = ["cat|dog", "dog", "cat"], "only 3 items to learn from"
     lines = [f"{i},{i % 3 + i / 100},{labels}" for i, labels in enumerate(sets)]
     (tmp_path / "t.csv").write_text("\n".join(["id,x,labels", *lines]))
     out = tmp_path / "o"
     assert run(["rectify", str(tmp_path / "t.csv"), *PLAIN, "--id", "id", "--out", str(out)]) == 0
     printed = capsys.readouterr().err
-    assert said in printed.partition("judging")[0], "before the work"
+    assert said in printed.partition("fitting")[0], "before the work"
     notes = json.loads((out / "run.json").read_text())["settings"]["notes"]
     assert [note for note in notes if said in note]
     assert said in (out / "docket.html").read_text(encoding="utf-8")

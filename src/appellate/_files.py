@@ -11,6 +11,7 @@ itself. They never follow a link, never wait for a FIFO, and never read more tha
 from __future__ import annotations
 
 import contextlib
+import csv
 import ctypes
 import errno
 import json
@@ -139,6 +140,43 @@ def read_json(folder: str | os.PathLike[str], name: str, limit: int) -> Any:
         raise MemberError(
             f"'{Path(folder) / name}' is damaged ({error}). Move it away, or get the folder again."
         ) from error
+
+
+def read_csv(path: str | os.PathLike[str], delimiter: str = ",") -> dict[str, list[str]]:
+    r"""Read a small CSV file that a program wrote: cells as texts, by column.
+
+    Tables of users are read by `appellate.tables.read_table`, which detects how they are written.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, a column name occurs twice, a row has more or fewer cells than the
+        header, or a quotation mark is not closed; with the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text('id,label\n1,"a,b"\n')
+    ...     read_csv(f"{folder}/t.csv")
+    {'id': ['1'], 'label': ['a,b']}
+    """
+    rows: list[list[str]] = []
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            head = next(lines, [])
+            for row in lines:
+                if row and len(row) != len(head):
+                    raise ValueError(f"{len(row)} cells, but the header has {len(head)}")
+                rows += [row] if row else []
+            if not head or len({*head}) < len(head):
+                raise ValueError("no header" if not head else "a column name occurs twice")
+        except (csv.Error, ValueError) as error:
+            raise ValueError(
+                f"'{os.fspath(path)}', line {lines.line_num}: {error}. The file is damaged."
+            ) from error
+    return {name: [row[i] for row in rows] for i, name in enumerate(head)}
 
 
 def parse_json(content: str | bytes) -> Any:

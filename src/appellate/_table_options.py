@@ -6,6 +6,7 @@ its help and its docstring. Functions that take these options name a group of th
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -384,3 +385,37 @@ def takes_options(group: type) -> Callable[[Function], Function]:
         return function
 
     return describe
+
+
+#: Options of `rectify` and of other commands that are no options of a table.
+_FURTHER = ("base", "cost", "decisions", "method", "order", "random_state", "tool")
+
+
+@cache
+def _named_options() -> re.Pattern[str]:
+    names = "|".join((*options_in(TableOptions), *_FURTHER))
+    return re.compile(rf"(?<![\w-])(settings|{names})=(?:\{{'(\w+)': (\w+)\}}|(?=(\S?)))")
+
+
+def as_typed(message: str) -> str:
+    """Return a message that names options as Python does with the names of a terminal.
+
+    All messages of the library write ``name=`` for a parameter, and ``name='value'`` with a value.
+    Commands pass what they print of them through this function.
+
+    Examples
+    --------
+    >>> as_typed("Name it with candidates=, or give separator=';'.")
+    "Name it with --candidates, or give --separator ';'."
+    >>> as_typed("Leave model_probabilities= out. Use settings={'max_rounds': 3}.")
+    'Leave --model-probabilities out. Use --set max_rounds=3.'
+    """
+
+    def typed(match: re.Match[str]) -> str:
+        name, setting, value, following = match.groups()
+        if setting:
+            return f"--set {setting}={value}"
+        word = "set" if name == "settings" else name.replace("_", "-")
+        return f"--{word} " if re.match(r"[\w'\"]", following or "") else f"--{word}"
+
+    return _named_options().sub(typed, message)

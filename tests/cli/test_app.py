@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from appellate.cli import main
-from appellate.cli.app import run
+from appellate.cli.app import app, run
 from appellate.methods.registry import TITLES
 
 
@@ -111,3 +111,26 @@ def test_without_tables_one_line_names_the_extra(tmp_path):
     assert said.returncode == 2
     assert "appellate[table]" in said.stderr
     assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "former", "name"),
+    [
+        (["compare"], "--seed", "random_state"),
+        (["reproduce"], "--seed", "random_state"),
+        (["deep", "train"], "--seed", "random_state"),
+        (["generate"], "--groups", "super_class"),
+    ],
+)
+def test_former_names_of_options_work_and_are_not_shown(path, former, name):
+    import click
+
+    command = app
+    for word in path:
+        command = command.commands[word]
+    with click.Context(command) as context:
+        given, _, _ = command.make_parser(context).parse_args([former, "7"])
+        shown = command.get_help(context)
+    assert given[name] in ("7", ["7"])
+    assert f"--{name.replace('_', '-')} " in shown
+    assert former not in shown

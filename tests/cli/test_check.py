@@ -29,14 +29,14 @@ def test_the_answer_in_words(faces, capsys):
     assert run(["check", str(faces)]) == 0
     said = capsys.readouterr().out
     for words in (
-        f"'{faces}': partial-label",
-        "this is what Appellate is for",
+        f"'{faces}': candidate sets",
+        "Appellate is made for this",
         "the one true label is always among them",
-        "candidates  candidates  several labels in a cell, parted by '|'",
+        "candidates  candidates  several labels per cell, separated by '|'",
         "truth       truth       labels of this table",
-        "id          id          another name in every row",
+        "id          id          unique in every row",
         "3  classes",
-        "1.667  labels a row",
+        "1.667  labels per row",
         "2  rows with several labels",
         "1  empty feature cells",
         "run = appellate.rectify(",
@@ -61,8 +61,8 @@ def test_options(tmp_path, capsys):
     command = ["check", str(path), "--annotators", "ann,ben"]
     assert run([*command, "--delimiter", "~"]) == 0
     said = capsys.readouterr().out
-    assert "noisy" in said
-    assert "2 people disagree on 1 of 2 rows (50.0%)" in said
+    assert "Annotators disagree: Appellate is made for this." in said
+    assert "2 annotators disagree on 1 of 2 rows (50.0%)" in said
     assert "--delimiter '~'" in said
     path.write_text("x,who,gold\n1,a+b,a\n2,b,b\n")
     assert run(["check", str(path), "--candidates", "who", "--separator", "+", "--json"]) == 0
@@ -71,7 +71,7 @@ def test_options(tmp_path, capsys):
     assert document["roles"]["truth"] == "gold"
     options = ["--candidates", "gold", "--truth", "who", "--separator", ""]
     assert run(["check", str(path), *options]) == 0
-    assert "not the truth in 50.0%" in capsys.readouterr().out
+    assert "not the true label in 50.0%" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_options(tmp_path, capsys):
         (None, [], "there is no file"),
         ("", [], "is empty"),
         ("x,label\n1,a\n2\n3,b\n", [], "line 3"),
-        ("x,z\n1,2\n", [], "no column looks like labels. Name it with candidates="),
+        ("x,z\n1,2\n", [], "no label column found. Name it with --candidates"),
         ("x,label\n1,a\n", ["--candidates", "lable"], "Did you mean 'label'?"),
         ("x,label\n1,a\n", ["--encoding", "klingon"], "klingon"),
         ("x,label\n1,a\n", ["--delimiter", "ab"], "'ab'"),
@@ -161,7 +161,7 @@ def test_the_command_for_one_answer_a_row(tmp_path, monkeypatch, capsys):
     (tmp_path / "t").mkdir()
     command, said = proposed("t.csv", capsys)
     assert command == ["rectify", "t.csv", "--long", "image,answer,who", "--out", "t-2"]
-    assert "2 people disagree" in said
+    assert "2 annotators disagree" in said
 
 
 def test_titles_with_spaces_around_them(tmp_path, monkeypatch, capsys):
@@ -188,7 +188,7 @@ def test_a_feature_called_y_is_no_label(tmp_path, capsys):
     path.write_text("\n".join(["id,x,y,cands", *rows, "r4,3.5,0.25,c", "r5,3.6,0.76,c|a"]))
     command, said = proposed(path, capsys)
     assert command[2:4] == ["--candidates", "cands"]
-    assert "2  columns to learn from" in said
+    assert "2  feature columns" in said
 
 
 def test_the_commands_to_type_next_run(tmp_path, monkeypatch, capsys):
@@ -235,7 +235,7 @@ def test_reads_a_file_without_a_header(tmp_path, capsys):
     rows = [f"w{w},t{t},{'cat' if (t + w) % 3 else 'dog'}" for t in range(12) for w in range(3)]
     file.write_text("\n".join(rows) + "\n")
     assert run(["check", str(file)]) == 2
-    assert "give header='none' (--header none)" in capsys.readouterr().err
+    assert "give --header 'none'" in capsys.readouterr().err
     assert run(["check", str(file), "--header", "none", "--long", "1,2,0"]) == 0
     said = capsys.readouterr().out
     assert "give header" not in said

@@ -142,7 +142,7 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
         ("size", ["--cost", "tree"], "there is no cost 'tree'"),
         ("size", ["--method", "plcp", "--order", "S,M,L,XL,XXL"], "uses order only with a cost"),
         ("size", ["--cost", "absolute", "--order", "S,M,L"], "lacks labels of the table: 'XL'"),
-        ("size", ["--cost", "absolute", "--order", "S,M,S"], "'S' comes twice"),
+        ("size", ["--cost", "absolute", "--order", "S,M,S"], "has 'S' twice"),
         ("size", ["--cost", "absolute", "--order", "S"], "lacks labels"),
         ("size", ["--cost", "no-such.csv"], "no-such.csv"),
     ],

@@ -258,7 +258,7 @@ def test_candidate_sets_of_people_and_flips(images, tmp_path, capsys):
 
     people = sets("--data", "CIFAR-10N")
     assert people["data"]["flip"] is None
-    first, other = sets(), sets("--seed", "1")
+    first, other = sets(), sets("--random-state", "1")
     assert first["data"]["flip"] == 0.1  # the least of the configuration
     assert first["candidates"]["sha256"] != other["candidates"]["sha256"]
     supervised = sets("--flip", "0", "--set", "partner=independent")

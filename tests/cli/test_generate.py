@@ -160,7 +160,7 @@ def test_numbers_in_groups(tmp_path):
         ),
         (
             ["--strategy", "hierarchical", "--groups", "a,b", "--groups", "a"],
-            "in several --groups",
+            "in several --super-class options",
         ),
         (["--min-candidates", "9"], "min_candidates=9 cannot be had"),
         (["--strategy", "unifrom"], "Did you mean 'uniform'?"),

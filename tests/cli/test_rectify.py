@@ -50,7 +50,7 @@ def ran(tmp_path_factory):
     said = io.StringIO()
     with redirect_stdout(said):
         assert rectify(home / "t.csv", *options, "--out", home / "deep" / "out") == 0
-    (home / "said.txt").write_text(said.getvalue().split("written ")[1].split("next ")[0])
+    (home / "said.txt").write_text(said.getvalue().split("wrote ")[1].split("next ")[0])
     return home, rows
 
 
@@ -98,13 +98,13 @@ def test_what_was_inferred_is_said_first(tmp_path, capsys):
     assert rectify(tmp_path / "t.csv", "--candidates", "labels", "--out", tmp_path / "o") == 0
     said = re.sub(" +", " ", capsys.readouterr().out)
     for line in (
-        "labels candidates given",
+        "labels candidates specified",
         "truth truth labels of this table",
         "x0 feature numbers",
         "site feature 2 categories",
-        "note set aside another text in nearly every row",
-        "same set aside the same in all rows",
-        "no set aside empty",
+        "note ignored different in nearly every row",
+        "same ignored constant",
+        "no ignored empty",
     ):
         assert f" {line}\n" in said
     assert said.index("feature") < said.index("unchanged")
@@ -198,7 +198,7 @@ def test_annotators_and_long_tables_agree(tmp_path, capsys):
     assert len(answers) == len(long)
     assert [r["label"] for r in answers[::3]] == labels
     assert run(["predict", str(tmp_path / "a"), str(tmp_path / "wide.csv")]) == 2
-    assert "give embeddings" in capsys.readouterr().err
+    assert "Give --embeddings" in capsys.readouterr().err
 
 
 def test_name_clashes_and_replacing(tmp_path, capsys):
@@ -333,7 +333,7 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     more = ["--decisions", tmp_path / "d.csv", "--out", tmp_path / "o"]
     assert rectify(tmp_path / "t.csv", *options, *more) == 0
     said = capsys.readouterr().out
-    assert "other labels moved because of them" in said
+    assert "other labels" in said
     rectified = read_rows(tmp_path / "o/rectified.csv")
     assert [r["label"] for r in rectified[:3]] == [rows[0]["truth"], rows[1]["truth"], ""]
     assert [r["outcome"] for r in rectified[:3]] == ["reviewed", "reviewed", "excluded"]
@@ -389,7 +389,7 @@ def test_hostile_content_is_text(tmp_path, capsys):
     assert "<img src=x" not in page
     assert "{{ 7 * 7 }}" in page
     said = capsys.readouterr()
-    assert "60 of 60 picture files do not exist" in said.err
+    assert "60 of 60 image files do not exist" in said.err
     assert not re.search("[\u202e\x1b]", said.out + said.err)
 
 
@@ -405,7 +405,7 @@ def test_predict_checks_columns_by_name(ran, tmp_path, capsys):
         run(["predict", f"{out}/model", str(new), "--proba", "--out", str(tmp_path / "p.csv")])
         == 0
     )
-    assert "not used by the model: 'label'" in capsys.readouterr().err
+    assert "the model ignores the columns 'label'" in capsys.readouterr().err
     labelled = read_rows(tmp_path / "p.csv")
     assert list(labelled[0])[4:] == ["label", "appellate_label", "confidence"] + [
         f"p({name})" for name in sorted(NAMES)
@@ -445,8 +445,8 @@ def test_suggestions_help_more_than_chance(tmp_path):
 @pytest.mark.parametrize(
     ("step", "sign", "expected"),
     [
-        *((step, "SIGINT", 130) for step in ("turning", "judging", "writing")),
-        *((step, "SIGTERM", 143) for step in ("judging", "writing")),
+        *((step, "SIGINT", 130) for step in ("turning", "fitting", "writing")),
+        *((step, "SIGTERM", 143) for step in ("fitting", "writing")),
     ],
 )
 def test_interrupted_at_any_moment(step, sign, expected, tmp_path):

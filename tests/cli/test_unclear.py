@@ -42,7 +42,7 @@ def test_rectify_refuses_and_prints_both_commands(here, capsys):
     assert run(["rectify", "my soil.csv", *typed]) == 2
     said = capsys.readouterr()
     assert not said.out
-    assert "or in 'label', which is titled like labels" in said.err
+    assert "or in 'label', which is named like labels" in said.err
     first, second = commands(said.err)
     assert first[:8] == [
         "rectify", "my soil.csv", "--counts", "sand", "--counts", "silt", "--counts", "clay",
@@ -60,8 +60,8 @@ def test_check_shows_both_readings(here, capsys):
     assert run(["check", "soil.csv"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("'soil.csv': unclear\n")
-    assert "Reading 1: noisy" in said
-    assert "Reading 2: plain" in said
+    assert "Reading 1: annotators' answers" in said
+    assert "Reading 2: one label per row" in said
     both = commands(said)
     assert [command[2:4] for command in both] == [["--counts", "sand"], ["--annotators", "label"]]
     for command in both:
@@ -70,7 +70,7 @@ def test_check_shows_both_readings(here, capsys):
     assert run(["check", "soil.csv", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["kind"], document["roles"]) == ("unclear", None)
-    assert [each["kind"] for each in document["readings"]] == ["noisy", "plain"]
+    assert [each["kind"] for each in document["readings"]] == ["answers", "plain"]
     compile(document["python"], "next", "exec")
 
 
@@ -88,7 +88,7 @@ def test_nothing_to_decide_is_said_before_the_work(here, capsys):
     write_table({"x": np.arange(40) / 7, "label": ["a", "b"] * 20}, "t.csv")
     assert run(["rectify", "t.csv", "--candidates", "label", "--out", "o"]) == 2
     said = capsys.readouterr().err
-    assert "every row has one candidate, so there is nothing to decide" in said
+    assert "every row has a single candidate, so no label can change" in said
     assert "annotators=" in said
     assert run(["rectify", "t.csv", "--annotators", "label", "--out", "o"]) == 0
 
@@ -105,7 +105,7 @@ def test_ids_are_told_and_not_learned_from(here, capsys):
     table = {"x": np.arange(60) / 7, "patient_id": np.arange(60) % 20, "names": sets}
     write_table(table, "t.csv")
     assert run(["rectify", "t.csv", "--out", "o"]) == 0
-    assert "note: not learned from: 'patient_id' (an id)" in capsys.readouterr().err
+    assert "note: ignored: 'patient_id' (an id)" in capsys.readouterr().err
     settings = json.loads((here / "o" / "run.json").read_text())["settings"]
     assert [feature["name"] for feature in settings["features"]] == ["x"]
     assert run(["rectify", "t.csv", "--features", "x,patient_id", "--out", "o"]) == 0
@@ -115,4 +115,4 @@ def test_a_truth_where_no_row_has_a_label(here, capsys):
     write_table({"c": ["?", "?", "?"], "f1": ["a", "b", "a"], "x": [1.5, 2.5, 0.5]}, "t.parquet")
     given = ["t.parquet", "--candidates", "c", "--truth", "f1", "--missing", "?"]
     assert run(["check", *given]) == 0
-    assert "no row has a label" in capsys.readouterr().out
+    assert "No row has a label" in capsys.readouterr().out

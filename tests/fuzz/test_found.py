@@ -39,8 +39,8 @@ def large(path):
     ("make", "message"),
     [
         (npz, "it holds several arrays"),
-        (cut_npz, "is no file of numpy"),
-        (broken_header, "is no file of numpy"),
+        (cut_npz, "is not a NumPy file"),
+        (broken_header, "is not a NumPy file"),
         (large, "numbers too large to compute with"),
     ],
 )

@@ -485,8 +485,8 @@ def test_served_pictures_beside_the_table(visit, tmp_path, capsys):
     arguments = ["rectify", str(tmp_path / "t.csv"), "--candidates", "labels", "--base", "knn"]
     assert run([*arguments, "--image", "photo", "--out", str(tmp_path / "o")]) == 0
     notes = capsys.readouterr().err
-    assert "1 of 19 picture files do not exist, e.g. 'pics/gone.png'" in notes
-    assert "1 pictures are addresses on the web; the page opens no connection" in notes
+    assert "1 of 19 image files do not exist, e.g. 'pics/gone.png'" in notes
+    assert "1 images are web addresses, which the review page does not open" in notes
     with DocketServer(tmp_path / "o") as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()

@@ -14,14 +14,14 @@ from tests.tables import crowds
 
 KINDS = {
     crowds.titanic: "partial-label",
-    crowds.dog_answer: "noisy",
-    crowds.kern_long: "noisy",
-    crowds.dog_wide: "noisy",
-    crowds.dog_wide_numbers: "noisy",
-    crowds.dog_wide_marks: "noisy",
-    crowds.three_people: "noisy",
-    crowds.tweet_counts: "noisy",
-    crowds.votes: "noisy",
+    crowds.dog_answer: "answers",
+    crowds.kern_long: "answers",
+    crowds.dog_wide: "answers",
+    crowds.dog_wide_numbers: "answers",
+    crowds.dog_wide_marks: "answers",
+    crowds.three_people: "answers",
+    crowds.tweet_counts: "answers",
+    crowds.votes: "answers",
     crowds.tweets: "partial-label",
     crowds.feature_called_y: "partial-label",
     crowds.prodigy: "partial-label",
@@ -134,7 +134,7 @@ def test_plain_and_wrong_labels():
     wrong = np.where(np.arange(50) < 5, "a", truth)
     found = diagnose({"x": x, "label": wrong, "truth": truth})
     assert found.kind == "noisy"
-    assert "not the truth in" in found.reason
+    assert "not the true label in" in found.reason
     assert "rectify(table, annotators=['label'], truth='truth')" in found.python
     people = {"rater1": truth, "rater2": truth, "x": x}
     assert diagnose(people).kind == "plain"
@@ -153,15 +153,15 @@ def test_noisy_sets_and_missing_truths_are_said():
     columns = {"x": np.arange(4) / 3, "c": ["a|b", "b", "a|c", "c"], "truth": ["a", "a", "", "c"]}
     found = diagnose(columns)
     assert found.facts["truth_coverage"] == pytest.approx(2 / 3)
-    assert "the sets are noisy" in found.reason
-    assert "no truth in row 2: the others are scored." in found.notes
+    assert "among them in" in found.reason
+    assert "no true label in row 2. Accuracy is for the other rows." in found.notes
 
 
 def test_slips_of_the_pen_are_said():
     cells = ["Third|Second"] * 5 + ["Thrid|First"] + ["first|First"] * 4 + ["class1", "class2"] * 3
     found = diagnose({"x": np.arange(16) / 3, "c": cells})
     said = " ".join(found.notes)
-    assert "'Thrid' occurs once, beside 'Third'" in said
+    assert "'Thrid' occurs once and is close to 'Third'" in said
     assert "differ in upper and lower case alone: 'First' and 'first'" in said
     assert "class" not in said
 
@@ -169,8 +169,8 @@ def test_slips_of_the_pen_are_said():
 def test_problems_are_named():
     found = diagnose({"x": ["u"] * 30, "c": ["a|b", "b", "a"] * 9 + ["a", "", "b"]})
     assert any("no label in row 28" in p for p in found.problems)
-    assert any("no column is left to learn from" in p for p in found.problems)
-    assert "Mend first" in str(found)
+    assert any("No feature column is left" in p for p in found.problems)
+    assert "Fix these first" in str(found)
 
 
 def test_a_row_that_nobody_answered_needs_no_mending():
@@ -197,5 +197,5 @@ def test_escape_sequences_do_not_reach_the_terminal():
 
 
 def test_no_labels():
-    with pytest.raises(TableError, match="no column looks like labels"):
+    with pytest.raises(TableError, match="no label column found"):
         diagnose({"a": [1.5, 2.5]})

@@ -191,7 +191,7 @@ def test_rows_are_named_by_the_lines_of_their_file_too(name, content, where, tmp
     file.write_text(content, newline="") if isinstance(content, str) else content(file)
     table = read_table(file)
     said = read_labels(table, find_roles(table, candidates="c")).problems()
-    assert said[0] == f"no label in {where}: give them one or drop them."
+    assert said[0] == f"no label in {where}: add one, or drop the rows."
 
 
 def test_lines_of_numbers_that_cannot_be_used(tmp_path):

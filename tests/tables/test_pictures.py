@@ -84,10 +84,10 @@ def test_hostile_pictures_are_named_not_fatal(tmp_path):
     assert said["claims_less.png"].startswith("claims 9000 x 9000 pixels")
     assert said["gone.png"] == "no such file"
     assert "not opened" in said["https://example.org/a.png"]
-    assert said["text.gif"].startswith("no picture that is known")
+    assert said["text.gif"].startswith("not an image in a known format")
     lines = list(name_problems(problems, cells))
     assert 0 < len(lines) <= 5
-    assert "of 16 pictures are not learned from, e.g. 'empty.png'" in lines[0]
+    assert "of 16 images are not used as features, e.g. 'empty.png'" in lines[0]
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
@@ -193,7 +193,7 @@ def test_many_pictures_come_in_batches(tmp_path):
     [
         (lambda pictures: [1.0], "one row of numbers each"),
         (lambda pictures: [["x"]] * len(pictures), "must give numbers"),
-        ("nowhere.onnx", "there is no file 'nowhere.onnx'"),
+        ("nowhere.onnx", "image_model='nowhere.onnx': there is no such file"),
         ("model.pt", "'model.pt' is not an ONNX file. Give a file that ends with .onnx"),
         ("timm/resnet18", "'timm/resnet18' is not an ONNX file"),
     ],

@@ -124,7 +124,7 @@ def test_labels_that_follow_from_the_sets_are_no_rival():
 def test_a_rival_that_is_named_is_none():
     columns = symptoms(crowds.rng()) | {"label": np.arange(N) % 2, "x": np.arange(N) / 7}
     roles = find_roles(of(columns), annotators=["fever", "cough", "rash"])
-    assert roles.ignore["label"] == "titled like labels"
+    assert roles.ignore["label"] == "named like labels"
     roles = find_roles(of(columns), candidates="label")
     assert roles.features == ("fever", "cough", "rash", "x")
     with pytest.raises(UnclearTableError, match="look like annotators"):
@@ -134,7 +134,7 @@ def test_a_rival_that_is_named_is_none():
 @pytest.mark.parametrize("make", sorted(crowds.PROPOSED, key=lambda make: make.__name__))
 def test_what_no_title_says_is_proposed_and_not_taken(make):
     table = of(make())
-    with pytest.raises(UnclearTableError, match="If this is right, say so:") as caught:
+    with pytest.raises(UnclearTableError, match="If this is correct, say so:") as caught:
         find_roles(table)
     line = str(caught.value).splitlines()[-1]
     roles = find_roles(table, **eval(f"dict({line})"))
@@ -233,7 +233,7 @@ def test_no_unasked_features():
     roles = find_roles(table, candidates="names")
     assert roles.features == tuple(kept)
     assert {*roles.ignore} == {*aside}
-    (note,) = (note for note in roles.notes if note.startswith("not learned from"))
+    (note,) = (note for note in roles.notes if note.startswith("ignored: "))
     assert "'patient_id', 'id', 'userid' (an id)" in note
     chosen = find_roles(table, candidates="names", features=["zip", "patient_id"])
     assert chosen.features == ("zip", "patient_id")
@@ -259,14 +259,14 @@ def test_what_a_platform_writes_is_never_the_label():
         "_worker_id": people + 10 * (items % 9),
         "_trust": r.integers(2, size=N),
     }
-    with pytest.raises(TableError, match="no column looks like labels"):
+    with pytest.raises(TableError, match="no label column found"):
         find_roles(of(appen))
     zoo = {
         "subject_id": items,
         "user_name": people,
         "user_ip": [f"1.1.1.{p}" for p in r.integers(9, size=N)],
     }
-    with pytest.raises(TableError, match="no column looks like labels"):
+    with pytest.raises(TableError, match="no label column found"):
         find_roles(of(zoo))
 
 
@@ -405,7 +405,7 @@ def test_integer_titles(tmp_path):
 def test_words_for_nothing_among_candidates_are_noted(word):
     table = of({"x": np.arange(6), "c": ["a|b", "b", word, "a", "a", "b"]})
     assert any(
-        f"taken as labels: '{word}'" in n for n in read_labels(table, find_roles(table)).notes
+        f"read as labels: '{word}'" in n for n in read_labels(table, find_roles(table)).notes
     )
 
 
@@ -418,4 +418,4 @@ def test_labels_that_differ_in_case_are_noted_when_they_are_read():
 def test_a_truth_next_to_no_labels():
     table = of({"c": ["?", "?", "?"], "f1": ["a", "b", "a"], "x": [0.5, 1.5, 2.5]})
     found = diagnose(table, candidates="c", truth="f1", missing="?")
-    assert any("no row has a label" in problem for problem in found.problems)
+    assert any("No row has a label" in problem for problem in found.problems)

@@ -40,9 +40,9 @@ def test_every_column_finds_its_role(make, kind, tmp_path):
 def test_roles_are_printed_as_a_table():
     table = read_table({"maybe": ["a|b", "b", "a|c"], "w\x1b": [1.5, 0.5, 2.5], "k": ["x"] * 3})
     assert str(find_roles(table)).splitlines() == [
-        "maybe  candidates  several labels in a cell, parted by '|'",
+        "maybe  candidates  several labels per cell, separated by '|'",
         "w\\x1b  feature     numbers",
-        "k      set aside   the same in all rows",
+        "k      ignored     constant",
     ]
 
 
@@ -60,10 +60,10 @@ def test_what_is_given_counts():
     )
     assert roles.features == ("age", "alone", "sex")
     assert roles.id is roles.truth is None
-    assert roles.ignore["embarked"] == "not among the features given"
+    assert roles.ignore["embarked"] == "not among the specified features"
     roles = find_roles(table, ignore="age,sex")
     assert roles.features == ("alone", "embarked")
-    assert roles.ignore == {"age": "given", "sex": "given"}
+    assert roles.ignore == {"age": "specified", "sex": "specified"}
     frame = pd.DataFrame(crowds.titanic())
     assert find_roles(table, ignore=frame.columns[3:5]).features == ("alone", "embarked")
     roles = find_roles(table, features="PassengerId")
@@ -74,7 +74,7 @@ def test_what_is_given_counts():
 def test_text_can_be_given_and_refused():
     table = read_table(crowds.tweets())
     assert find_roles(table, text=False).text == ()
-    assert find_roles(table, text="tweet").reasons["tweet"] == "given"
+    assert find_roles(table, text="tweet").reasons["tweet"] == "specified"
     assert find_roles(table, features=["tweet_id"]).text == ()
 
 
@@ -82,10 +82,13 @@ def test_text_can_be_given_and_refused():
     ("given", "said"),
     [
         ({"candidates": "mabye"}, r"no column 'mabye' \(candidates\)\. Did you mean 'maybe'"),
-        ({"truth": "maybe", "candidates": "maybe"}, "given as candidates and as truth"),
+        ({"truth": "maybe", "candidates": "maybe"}, "specified as candidates and as truth"),
         ({"candidates": "maybe", "annotators": ["sex", "class"]}, "Give one of them"),
-        ({"long": ["maybe"]}, "name the columns item, label"),
-        ({"features": "class", "truth": "class"}, "'class' is no feature: it is given as truth"),
+        ({"long": ["maybe"]}, "needs the columns item, label"),
+        (
+            {"features": "class", "truth": "class"},
+            "'class' is not a feature: it is specified as truth",
+        ),
         ({"features": "nothing*"}, "has no column 'nothing"),
     ],
 )
@@ -95,21 +98,19 @@ def test_what_does_not_fit_is_said(given, said):
 
 
 def test_without_labels():
-    with pytest.raises(
-        TableError, match=r"no column looks like labels\. Name it with candidates="
-    ):
+    with pytest.raises(TableError, match=r"no label column found\. Name it with candidates="):
         find_roles(read_table({"a": [1.5, 2.5], "b": [0.5, 1.5]}))
 
 
 def test_prose_is_never_labels():
     table = read_table({"label": crowds.make_tweets(50), "x": np.arange(50) / 7})
-    with pytest.raises(TableError, match="no column looks like labels"):
+    with pytest.raises(TableError, match="no label column found"):
         find_roles(table)
 
 
 def test_the_role_of_a_column_that_is_no_feature_is_named():
     table = read_table({"a": [1, 2, 3], "data": ["p", "q", "r"], "c": ["x|y", "x", "y"]})
-    with pytest.raises(TableError, match="'a' is no feature: it is given as ignore"):
+    with pytest.raises(TableError, match="'a' is not a feature: it is specified as ignore"):
         find_roles(table, candidates="c", id="data", ignore="a", features="a")
 
 
@@ -268,7 +269,7 @@ def test_an_id_by_title_comes_before_other_names():
     table = read_table({"code": codes, "sets": sets, "sample_id": names, "x": np.arange(60) / 7})
     roles = find_roles(table)
     assert roles.id == "sample_id"
-    assert roles.ignore["code"] == "another text in nearly every row"
+    assert roles.ignore["code"] == "different in nearly every row"
     assert find_roles(read_table(table.data.drop(["sample_id"]))).id == "code"
 
 
@@ -278,7 +279,9 @@ def test_other_marks_between_labels_are_asked_for(mark, given):
     table = read_table({"c": sets, "x": np.arange(60) / 7})
     if given:
         (note,) = find_roles(table, **given).notes
-        assert note == "if '/' parts several labels in the cells of 'c', say so with separator=."
+        assert (
+            note == "if '/' separates several labels in the cells of 'c', say so with separator=."
+        )
     else:
         with pytest.raises(TableError, match=rf"give candidates= and separator='{mark}'\.$"):
             find_roles(table)

@@ -113,7 +113,7 @@ def test_vectors_of_different_lengths():
 
 
 def test_no_model():
-    with pytest.raises(TableError, match="give a folder, a name, or an object"):
+    with pytest.raises(TableError, match="must be a folder, a name, or an object"):
         embed_texts(["a"], 3)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 import time
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from appellate._table_options import as_typed
 from appellate._text import printable
 
 if TYPE_CHECKING:
@@ -134,11 +136,11 @@ def user_errors() -> Iterator[None]:
     """Tell what the library says of the user's input, as it is, without a traceback.
 
     The library raises these for input that it refuses; a file that cannot be read or written,
-    a package that is not installed and memory that is not there are the user's to mend too.
+    a package that is not installed and memory that is not there are the user's to fix too.
     """
 
     def tell(message: Warning | str, *_: Any) -> None:
-        UserError(f"note: {message}").show()
+        UserError(f"note: {as_typed(str(message))}").show()
 
     shown = warnings.showwarning
     warnings.showwarning = tell  # type: ignore[assignment]
@@ -148,9 +150,22 @@ def user_errors() -> Iterator[None]:
         raise
     except (ValueError, OSError, ImportError, MemoryError) as error:
         text = " ".join(map(str, error.args)) if not isinstance(error, OSError) else str(error)
+        text = _readings(error) or as_typed(text)
         raise UserError(text or "There is not enough memory. Use fewer rows.") from error
     finally:
         warnings.showwarning = shown
+
+
+def _readings(error: Exception) -> str:
+    """Write the ways to read an unclear table as options; empty for all other errors."""
+    readings = getattr(error, "readings", None)
+    if readings is None:
+        return ""
+    from appellate.tables.commands import in_terminal, options_of
+
+    said = (shlex.join(in_terminal(options_of(readings.table, each))) for each in readings.roles)
+    start = f"{readings.table.source}: {readings.doubt} {readings.advice}"
+    return "\n".join([as_typed(start), *(f"    {line}" for line in said)])
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from appellate._table_options import (
     ColumnOptions,
     LoadOptions,
     ReadingOptions,
+    as_typed,
     options_in,
     pick,
 )
@@ -48,4 +49,4 @@ def check(data: str, as_json: bool, **given: Any) -> None:
     if as_json:
         click.echo(json.dumps({"file": data} | found.to_dict(), indent=2))
     else:
-        say(str(found))
+        say(found.to_text(as_typed))

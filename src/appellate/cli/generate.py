@@ -235,7 +235,9 @@ def _ask_crowd(
     people = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
     right = float(np.mean(labels == y[said.rows]))
     who = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in people.items())
-    text = f"{len(labels)} answers to {len(y)} rows by {who}; {right:.1%} of the answers are right"
+    text = (
+        f"{len(labels)} answers to {len(y)} rows by {who}; {right:.1%} of the answers are correct"
+    )
     summary = {"rows": len(y), "answers": len(labels), "right": right, "people": people}
     return table, columns, summary, text
 

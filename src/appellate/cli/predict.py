@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from appellate._table_options import as_typed
 from appellate.cli._options import READING, out_option, refuse_to_replace, table_options
 from appellate.cli._terminal import UserError, say, user_errors
 
@@ -77,9 +78,9 @@ def predict(
         added, notes = label_rows(pipeline, meta, table, models, proba, embeddings)
         unused = unused_columns(meta, table)
         if unused:
-            notes.append(f"not used by the model: {name_some(unused)}")
+            notes.append(f"the model ignores the columns {name_some(unused)}")
         for note in notes:
-            say(f"note: {note}", err=True)
+            say(f"note: {as_typed(note)}", err=True)
         if out is None:
             write_csv(table, sys.stdout, added=added, digits=6)
             return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from appellate._table_options import as_typed
 from appellate.cli._options import (
     json_option,
     out_option,
@@ -116,9 +117,9 @@ def rectify(
             prepared = prepare(data, step=lambda text: say(text, err=True), **given)
         except UnclearTableError as error:
             raise UserError(_commands(data, error.readings)) from error
-        say(prepared.describe(), err=as_json)
+        say(prepared.describe(as_typed), err=as_json)
         for note in prepared.notes:
-            say(f"note: {note}", err=True)
+            say(f"note: {as_typed(note)}", err=True)
         with progress(3 + (decisions is not None)) as shown:
             run = label_items(prepared, decisions, shown.step)
             shown.step("writing")
@@ -129,14 +130,14 @@ def rectify(
             click.echo(json.dumps(document, indent=2, allow_nan=False))
             return
         say(f"result      {_headline(run)}", bold=True)
-        say(run.summary())
+        say(as_typed(run.summary()))
         worth = run.suggest(5)["id"]
-        say(f"look at     {', '.join(map(str, worth))}")
+        say(f"check first {', '.join(map(str, worth))}")
         if decisions is None and DECISIONS in kept:
             taken = f"--decisions {shlex.quote(str(out / DECISIONS))}"
             say(f"note        The decisions in the folder were not used. To use them, add {taken}")
         names = sorted(p.name for p in out.iterdir() if p.name not in kept)
-        say(f"written     '{out}': {', '.join(names)}")
+        say(f"wrote       '{out}': {', '.join(names)}")
         again = f"appellate serve {shlex.quote(str(out))}"
         say(f"next        open '{out / 'docket.html'}', or: {again}")
 
@@ -159,7 +160,7 @@ def _commands(data: str, readings: Readings) -> str:
     """Write a command for each way to read a table, with all that the user typed."""
     from appellate.tables.commands import in_terminal, options_of
 
-    lines = [f"{readings.table.source}: {readings.doubt} {readings.advice}", ""]
+    lines = [as_typed(f"{readings.table.source}: {readings.doubt} {readings.advice}"), ""]
     path = f"./{data}" if len(data) > 1 and data.startswith("-") else data
     for roles in readings.roles:
         options = options_of(readings.table, roles)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import pickle
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from appellate._files import read_csv
 from appellate.candidates import Answers, as_answers, as_candidates, name_rows
 from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
@@ -393,19 +393,19 @@ def _numbers(labels: Sequence[str], names: NDArray[Any], path: Path) -> NDArray[
 
 def _read_columns(path: Path, *titles: str, features: bool = False) -> dict[str, Any]:
     """Read some columns of a table as text; with `features`, all others as numbers, as ""."""
-    with reading(path, "a table of text"), path.open(newline="", encoding="utf-8") as file:
-        lines = list(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
-    head, body = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
-    lacking = [repr(title) for title in titles if title not in head]
-    ragged = [i for i, line in enumerate(body) if len(line) != len(head)]
-    if lacking or ragged or not body:
-        wrong = f"has no {naming('column', lacking)}" if lacking else "has rows of unequal length"
-        raise ValueError(f"'{path}' {wrong if body else 'has no rows'}; it is damaged or another.")
-    out: dict[str, Any] = {t: [line[head.index(t)] for line in body] for t in titles}
+    with reading(path, "a table of text"):
+        columns = read_csv(path, "\t" if path.suffix == ".tsv" else ",")
+    lacking = [repr(title) for title in titles if title not in columns]
+    if lacking:
+        raise ValueError(
+            f"'{path}' has no {naming('column', lacking)}. It is damaged, or another file."
+        )
+    if not columns[titles[0]]:
+        raise ValueError(f"'{path}' has no rows. It is damaged, or another file.")
+    out: dict[str, Any] = {title: columns.pop(title) for title in titles}
     if features:
-        kept = [i for i, title in enumerate(head) if title not in titles]
         with reading(path, "a table of numbers"):
-            numbers = np.array([[float(line[i]) for i in kept] for line in body])
+            numbers = np.array([[float(cell) for cell in cells] for cells in columns.values()]).T
         out[""] = check_feature_matrix(numbers, f"'{path}'")
     return out
 

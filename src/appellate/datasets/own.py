@@ -79,8 +79,8 @@ def load_partial_csv(
     empty = np.flatnonzero(~read.matrix.any(axis=1))
     if len(empty):
         raise TableError(
-            f"{table.source}: no label in {name_rows(empty, read.lines)}. Give them one or drop "
-            "them."
+            f"{table.source}: no label in {name_rows(empty, read.lines)}. Add one, or drop the "
+            "rows."
         )
     frame = features(table, roles, rows=read.first)
     numbers = all(dtype.kind == "f" for dtype in frame.dtypes)

@@ -121,8 +121,8 @@ def _records_in(table: Table) -> list[Record]:
     lacking = [name for name in _NEEDED if name not in table.names]
     if lacking:
         raise ValueError(
-            f"the decisions lack the column {name_some(lacking)}. Pass a table with id, decision "
-            "and label, or a mapping from ids to labels."
+            f"the decisions lack the column {name_some(lacking)}. Pass a table with the "
+            "columns id, decision and label, or a mapping from ids to labels."
         )
     cells = (table.texts(name).fill_null("").to_pylist() for name in _NEEDED)
     records = [dict(zip(_NEEDED, row, strict=True)) for row in zip(*cells, strict=True)]

@@ -31,6 +31,7 @@ from appellate.tables.vectors import (
 
 LARGEST = 1e30  # numbers of this size overflow on the way
 Step = Callable[..., object]
+_KINDS = {"text": "text", "picture": "image"}
 _WEAK = (
     "images are compared by histograms of colours and edges, which contain little information. "
     "Give image_model= or embeddings=."
@@ -175,7 +176,7 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
     pandas.DataFrame
         Columns ``embedding_0`` and so on.
     """
-    where = "embeddings"
+    where = "embeddings="
     if isinstance(embeddings, (str, os.PathLike)):
         where = f"'{printable(os.fspath(embeddings))}'"
         try:
@@ -188,17 +189,17 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
         except Exception as error:  # a damaged file raises what zip, tokens and memory raise
             said = printable(str(error).partition("\n")[0])
             raise TableError(
-                f"{where} is no file of numpy ({said}). Write one with numpy.save(path, X)."
+                f"{where} is not a NumPy file ({said}). Write one with numpy.save(path, X)."
             ) from error
     try:
         matrix = np.asarray(embeddings, dtype=np.float64)
     except (ValueError, TypeError):
         matrix = np.empty(0)
     if matrix.ndim != 2 or not matrix.shape[1]:
-        raise TableError(f"{where}: a matrix of numbers is needed, one row an item.")
+        raise TableError(f"{where}: a matrix of numbers is needed, one row per item.")
     if len(matrix) != n:
         raise TableError(
-            f"{where} has {len(matrix)} rows, but there are {n} items. Give one each."
+            f"{where} has {len(matrix)} rows, but there are {n} items. Give one row per item."
         )
     if np.isnan(matrix).all():
         raise TableError(f"{where} holds no number.")
@@ -274,7 +275,7 @@ def add_vectors(
             notes.extend(name_problems(problems, cells))
         if not found.shape[1]:
             raise TableError(
-                f"column {name_some([name])}: no {each.kind} can be learned from. "
+                f"column {name_some([name])}: no {_KINDS[each.kind]} can be used as a feature. "
                 + (" ".join(notes[-1:]) or "It is empty.")
             )
         wide = np.ascontiguousarray(found.T, dtype=np.float64)

@@ -273,8 +273,8 @@ def _on_workers(rows: NDArray[Any], scheduler: str) -> Iterator[Any]:
         client = distributed.Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"no Dask scheduler answers at {scheduler!r} ({error}). Leave scheduler out to fit in "
-            "this process."
+            f"no Dask scheduler answers at {scheduler!r} ({error}). Leave the setting out to fit "
+            "in this process."
         ) from error
     with client:
         yield array.from_array(rows, chunks=(_CHUNK, -1))

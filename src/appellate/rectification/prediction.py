@@ -22,11 +22,11 @@ from appellate.tables.encoding import ColumnReading, features
 from appellate.tables.vectors import HISTOGRAMS
 
 NO_MODEL = (
-    "this run learned from people's answers alone: it has labels, but no model for new rows. Give "
-    "rectify columns or embeddings to learn from."
+    "this run learned from annotators' answers alone: it has labels, but no model for new rows. "
+    "Give rectify feature columns, or embeddings=."
 )
 _LARGEST_DOCUMENT = 1 << 30
-_OPTIONS = {"text": "text_model", "picture": "image_model"}
+_OPTIONS = {"text": "text_model=", "picture": "image_model="}
 
 
 @takes_options(ReadingOptions)
@@ -190,17 +190,19 @@ def new_features(
     embedders = _find_embedders(settings, table, models)
     wanted = _wanted(settings)
     if n_embeddings and embeddings is None:
-        raise ValueError("this model learned from embeddings; give embeddings, a FILE.npy.")
+        raise ValueError(
+            "this model learned from embeddings. Give embeddings=, an array or a .npy file."
+        )
     if embeddings is not None and not n_embeddings:
         raise ValueError(
             f"this model learned from columns ({name_some(kinds, 6)}), not from embeddings. Leave "
-            "embeddings out."
+            "embeddings= out."
         )
     found = _find_columns(wanted, table)
     lacking = [name for name in wanted if name not in found]
     if lacking:
         untitled = all(name.isdecimal() for name in lacking) and table.kind in ("csv", "excel")
-        hint = " If the file has no header, give header='none' (--header none)."
+        hint = " If the file has no header, give header='none'."
         raise TableError(
             f"{table.source} lacks columns that the model learned from: {name_some(lacking)}. It "
             f"has: {name_some(table.names)}.{hint if untitled else ''}"
@@ -243,12 +245,13 @@ def _find_embedders(
         option, meant = _OPTIONS[kind], name_some([each["model"]])
         if model is None:
             raise ValueError(
-                f"this model learned from {name_some([each['name']])} by {option} {meant}: give "
+                f"this model learned from {name_some([each['name']])} by {option} {meant}. Give "
                 f"{option} again."
             )
         found.append(Embedder(each["name"], kind, model, table.home))
         if each.get("key") and found[-1].key not in (None, each["key"]):
             raise ValueError(
-                f"{option} is not the one that was learned with ({meant}): its content differs."
+                f"{option} is not the model that was used for training ({meant}): its content "
+                "differs. Give that model."
             )
     return found

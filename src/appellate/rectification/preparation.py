@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -162,20 +162,20 @@ class Preparation:
         """Return a column as texts, one per item; empty if there is none."""
         return item_cells(self.table, column, self.labels.first)
 
-    def describe(self) -> str:
-        """Say what was understood."""
+    def describe(self, spell: Callable[[str], str] = str) -> str:
+        """Say what was understood; `spell` writes names of options as the reader types them."""
         n, l = self.sets.shape
         sizes = np.count_nonzero(self.sets.matrix, axis=1)
         what = "answers" if self.has_answers else "candidates"
         each = self.votes.sum() / n if self.has_answers else sizes.mean()
         lines = [
             f"{self.table.source}: {len(self.table)} rows, {len(self.table.names)} columns",
-            *(f"  {line}" for line in str(self.roles).splitlines()),
+            *(f"  {line}" for line in spell(str(self.roles)).splitlines()),
             f"{n} items, {l} labels ({name_some(self.classes.tolist(), 6)}), {each:.2f} {what} "
-            f"each, {int((sizes == 1).sum())} with one label",
+            f"per item, {int((sizes == 1).sum())} with one label",
         ]
         if self.features.n_embeddings:
-            lines.append(f"{self.features.n_embeddings} embeddings are learned from")
+            lines.append(f"{self.features.n_embeddings} embeddings are used as features")
         estimator = " ".join(str(self.estimator).split())  # which breaks long ones into lines
         lines.append(f"method {self.method}: {estimator}")
         return "\n".join(lines)
@@ -287,7 +287,7 @@ def _check_labels(table: Table, roles: Roles, labels: Labels, method: str) -> No
 
 def _nothing_to_decide(roles: Roles) -> str:
     """Say that every row has one candidate, and what to do if labels may be wrong."""
-    said = "every row has one candidate, so there is nothing to decide."
+    said = "every row has a single candidate, so no label can change."
     if len(roles.labels) > 1:
         return f"{said} Any classifier of scikit-learn learns from such labels."
     name = name_some(roles.labels)
@@ -308,13 +308,16 @@ def _read_order(order: Any, names: list[str]) -> list[str]:
     lacking = [name for name in names if name not in ordered]
     odd = [name for name in ordered if as_number(name) is None]
     if twice:
-        raise ValueError(f"order: {name_some(twice[:1])} comes twice.")
+        raise ValueError(f"order= has {name_some(twice[:1])} twice. Name each label once.")
     if lacking:
-        raise ValueError(f"order: it lacks labels of the table: {name_some(lacking, 8)}.")
+        raise ValueError(f"order= lacks labels of the table: {name_some(lacking, 8)}. Add them.")
     if len(ordered) < 2 or not all(ordered):
-        raise ValueError("order: name two labels or more, such as small,medium,large.")
+        raise ValueError("order= needs two labels or more, such as small,medium,large.")
     if odd and as_numbers(names) is not None:
-        raise ValueError(f"order: {name_some(odd[:1])} is no number, but the labels are.")
+        raise ValueError(
+            f"order= has {name_some(odd[:1])}, which is not a number, but the labels are. Correct "
+            "it."
+        )
     return ordered
 
 
@@ -326,7 +329,7 @@ def _read_cost(cost: Any, order: Any, names: list[str]) -> Any:
     if order is None and is_ordered(cost) and as_numbers(names) is None:
         raise ValueError(
             f"cost {cost!r} needs an order, and not all labels are numbers. Name all labels from "
-            f"first to last with order: {','.join(names[:4])}{',...' if len(names) > 4 else ''}"
+            f"first to last with order=: {','.join(names[:4])}{',...' if len(names) > 4 else ''}"
         )
     if isinstance(cost, (str, os.PathLike)):
         path = os.fspath(cost)
@@ -345,7 +348,7 @@ def _read_costs(table: Table, names: list[str]) -> Any:
     if lacking or missing:
         kind = "row" if lacking else "column"
         raise TableError(
-            f"cost: {table.source} has no {kind} for the label "
+            f"cost=: {table.source} has no {kind} for the label "
             f"{name_some((lacking or missing)[:1])}. A table of costs has the true labels in its "
             "first column and one column for every predicted label."
         )
@@ -354,7 +357,7 @@ def _read_costs(table: Table, names: list[str]) -> Any:
     for name in names:
         values = table.numbers(name)
         if values is None or np.isnan(values[places]).any():
-            raise TableError(f"cost: {table.where(name)} holds no number.")
+            raise TableError(f"cost=: {table.where(name)} must hold numbers.")
         columns.append(values[places])
     return np.stack(columns, axis=1).tolist()
 
@@ -400,22 +403,21 @@ def _select(prepared: Preparation, estimator: PLCPClassifier) -> None:
     choice = choose_base(X, prepared.sets[rows], names, cost=estimator.cost, random_state=seed)
     scores = ", ".join(f"{name} {score:.4f}" for name, score in choice.scores.items())
     prepared.notes.append(
-        f"{choice.name} was chosen as base without the true labels, on {len(rows)} items: "
-        f"{scores}."
+        f"{choice.name} was chosen as base without true labels, on {len(rows)} items: {scores}."
     )
     estimator.set_params(**choice.params)
 
 
 def _notes(prepared: Preparation) -> Iterator[str]:
-    """Say what is thin about a case, and of how many items the page will show no picture."""
+    """Say how few items or features there are, and how many images the page cannot show."""
     n, features = len(prepared.names), prepared.features
     image = prepared.roles.image
     if n < 20:
-        yield f"{n} items are few to learn from: look at every label."
+        yield f"only {n} items to learn from: check every label."
     if features.X is None:
-        yield "there is nothing to learn from, so the answers alone decide; no model is left."
+        yield "there are no features: the answers alone decide, and no model is made for new rows."
     elif not features.n_embeddings and not features.vectors and len(features.kinds) == 1:
-        yield f"{name_some(features.kinds)} is the only column that is learned from."
+        yield f"{name_some(features.kinds)} is the only feature column."
     if image is None:
         return
     cells = [*filter(None, prepared.cells(image))]
@@ -424,14 +426,14 @@ def _notes(prepared: Preparation) -> Iterator[str]:
     gone = [cell for cell in files if not os.path.isfile(prepared.table.home / cell)]
     if gone:
         yield (
-            f"{where}: {len(gone)} of {len(files)} picture files do not exist, e.g. "
+            f"{where}: {len(gone)} of {len(files)} image files do not exist, e.g. "
             f"{name_some(gone[:1])}. Paths are relative to the table."
         )
     away = [cell for cell in cells if cell.lower().startswith(("http://", "https://"))]
     if away:
         yield (
-            f"{where}: {len(away)} pictures are addresses on the web; the page opens no "
-            "connection and shows none of them. Name local files instead."
+            f"{where}: {len(away)} images are web addresses, which the review page does not open. "
+            "Name local files instead."
         )
 
 

@@ -23,7 +23,14 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from appellate._added import RENAMED, RENAMED_OUTCOMES
-from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
+from appellate._files import (
+    check_members,
+    check_writable,
+    finish_folder,
+    read_csv,
+    whole_folder,
+    write_file,
+)
 from appellate._table_options import ReadingOptions, TableOptions, takes_options
 from appellate.core.explanation import Explanation
 from appellate.docket import frame_backend
@@ -46,10 +53,18 @@ from appellate.rectification.fitting import FittedLabels, fit_labels
 from appellate.rectification.pages import collect_page
 from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
 from appellate.rectification.preparation import NOT_KEPT, Preparation, prepare
-from appellate.rectification.scoring import FIRST, SUGGESTED, sample, score, suggest
+from appellate.rectification.scoring import (
+    FIRST,
+    N_TRUE,
+    RECTIFIED,
+    SUGGESTED,
+    sample,
+    score,
+    suggest,
+)
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
-from appellate.tables.cells import as_number, is_text, printable
+from appellate.tables.cells import as_number, is_text, printable, restore
 from appellate.tables.cells import numbers as cell_numbers
 from appellate.tables.encoding import column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
@@ -168,7 +183,7 @@ def label_items(
         step("turning columns into numbers")
         encoder = clone(prepared.features.encoder)
         rows = encode(encoder, prepared.features.X, lambda text: step(text, within=True))
-    fitting = "judging" if decisions is None else "judging without the decisions"
+    fitting = "fitting" if decisions is None else "fitting without the decisions"
     step(fitting)
     run = _make_run(fit_labels(prepared, encoder, rows, step), started)
     return run if decisions is None else run._decide(decisions, step)
@@ -274,11 +289,11 @@ class Rectification:
     scores : dict
         What came out, in JSON's types: ``outcomes``, ``single`` (labels that could not change:
         there was one candidate), ``expected_wrong`` (labels, by calibrated confidence),
-        ``first`` (what gave the first labels, the verdicts; None if the labels were decided
+        ``first`` (what gave the first labels; None if the labels were decided
         once), ``differing`` (labels that differ from those of each baseline), ``accuracy`` of all
         of them, on the items with an answer and a true label, ``unanswered`` (the accuracy on
         the other items; None if there are none), ``signal`` (whether features inform the
-        labels), ``audit`` (an honest accuracy, by reviewed items that were drawn at random),
+        labels), ``audit`` (the accuracy on reviewed items that were drawn at random),
         ``moved`` (by decisions), and ``notes``: what must be known of these.
 
     Examples
@@ -308,7 +323,7 @@ class Rectification:
 
         An item counts for its own doubt and for that of the items that it is a neighbour of.
         Every fifth is drawn at random instead (``why`` says ``audit``): once 20 of these are
-        reviewed, they give an honest accuracy.
+        reviewed, they give an unbiased accuracy.
 
         Parameters
         ----------
@@ -344,7 +359,7 @@ class Rectification:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
-        """Take reviewed items as certain, and judge the others anew.
+        """Treat reviewed items as certain, and label the others again.
 
         Parameters
         ----------
@@ -392,7 +407,7 @@ class Rectification:
         unaided = before.docket if before.review is None else before.review.unaided
         labels = before.docket.class_names[before.docket.appeal]
         review = Review(found, audited, labels, unaided, notes)
-        step("judging with the decisions")
+        step("fitting with the decisions")
         fitted = fit_labels(prepared, before.encoder, before.rows, step, review)
         run = _make_run(fitted, started - self.settings["seconds"])
         earlier = [name for name in prepared.names if name in drawn]
@@ -619,7 +634,7 @@ class Rectification:
     def importance(self) -> dict[str, float]:
         """Say what every column contributes to knowing the labels.
 
-        Half of some items foretell the labels of the other half, then again with one column
+        Half of some items predict the labels of the other half, then again with one column
         shuffled; see `appellate.tables.contributions`. It takes seconds.
 
         Returns
@@ -684,7 +699,7 @@ class Rectification:
         made = prepared.table.export
         tool = tool or (made.tool if made else None)
         if tool is None:
-            raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
+            raise ValueError(f"Name the labelling tool with tool=: {', '.join(ENDINGS)}.")
         own = made if made and made.tool == tool else None
         names = [n for n in prepared.table.names if n not in prepared.roles.labels]
         items = prepared.table.data.select(names).take(prepared.labels.first)
@@ -780,8 +795,8 @@ class Rectification:
         if "expected_wrong" in scores:
             labelled = scores["items"] - outcomes.get("excluded", 0)
             lines.append(
-                f"            about {scores['expected_wrong']:.0f} of the {labelled} labels are "
-                "wrong, by their confidence"
+                f"            expected errors: about {scores['expected_wrong']:.0f} of {labelled} "
+                "(from the confidence)"
             )
         for name, count in scores["differing"].items():
             if name != FIRST[self.settings["method"]]:
@@ -789,22 +804,23 @@ class Rectification:
         for number, line in enumerate(scores.get("found", ())):
             lines.append(f"{'' if number else 'found':12}{line}")
         if "moved" in scores:
-            lines.append(f"decisions   {scores['moved']} other labels moved because of them")
+            lines.append(f"decisions   changed {scores['moved']} other labels")
         if scores["audit"]:
             audit = scores["audit"]
             low, high = audit["low"], audit["high"]
             lines.append(
-                f"audit       {audit['accuracy']:.1%} of the labels are right ({low:.1%} to "
-                f"{high:.1%}), by {audit['rows']:.0f} reviewed items drawn at random"
+                f"audit       {audit['accuracy']:.1%} correct (95% interval {low:.1%} to "
+                f"{high:.1%}), from {audit['rows']:.0f} randomly chosen items that were reviewed"
             )
         for name, value in (scores["accuracy"] or {}).items():
-            if name != "items with truth":
-                lines.append(f"accuracy    {value:.3f} {name}")
+            if name != N_TRUE:
+                who = "Appellate" if name == RECTIFIED else f"{name} (baseline)"
+                lines.append(f"accuracy    {value:.3f} {who}")
         if scores.get("unanswered"):
             rest = scores["unanswered"]
             lines.append(f"unanswered  {rest['items']} items have no answer")
-            if rest["items with truth"]:
-                lines[-1] += f"; accuracy {rest['accuracy']:.3f} on {rest['items with truth']}"
+            if rest[N_TRUE]:
+                lines[-1] += f"; accuracy {rest['accuracy']:.3f} on {rest[N_TRUE]}"
         for note in scores["notes"]:
             lines.append(f"note        {note}")
         return "\n".join(map(printable, lines))
@@ -817,7 +833,7 @@ class Rectification:
         }
         read = "\n".join(f"  {line}" for line in str(Roles(**given)).splitlines())
         source = self.settings["source"]
-        return f"Rectification of {source}\nRead as\n{read}\n{self.summary()}"
+        return f"Rectification of {source}\nHow the columns are used\n{read}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         """Show the summary, two figures and the first rows of the docket in a notebook."""
@@ -911,11 +927,11 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     return Rectification(
         labels,
         _renamed(read_table(home / "docket.parquet").data.to_pandas()),
-        _read_csv(people) if people.exists() else None,
+        _read_own(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
         settings,
         document["scores"],
-        _suggested=_renamed(_read_csv(home / "suggested.csv")),
+        _suggested=_renamed(_read_own(home / "suggested.csv")),
     )
 
 
@@ -928,12 +944,12 @@ def _renamed(docket: Any) -> Any:
 
 
 def _again(run: Rectification) -> Rectification:
-    """Judge the data of a loaded run once more, if they are what they were."""
+    """Label the table of a loaded run again, if it has not changed."""
     call = dict(run.settings["call"])
     data = call.pop("data")
     if data is None:
         raise ValueError(
-            "this run was loaded, and its table was no file. Call rectify(table, ...) with the "
+            "this run was loaded, and its table was not a file. Call rectify(table, ...) with the "
             "same arguments, and decide then."
         )
     lost = [name for name, value in call.items() if isinstance(value, dict) and NOT_KEPT in value]
@@ -983,17 +999,17 @@ def _plain(values: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in values.tolist()]
 
 
-def _read_csv(path: Path) -> Any:
-    """Read a table that a run wrote; columns of numbers as numbers."""
-    head, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    columns: dict[str, list[Any]] = {name: [] for name in head.split(",")}
-    if rest:  # no table is without rows
-        table = read_table(path)
-        for name in columns:
-            numbers = table.numbers(name)
-            if numbers is None:
-                columns[name] = table.texts(name).to_pylist()
-            else:
-                whole = np.array_equal(numbers, np.trunc(numbers))
-                columns[name] = _plain(numbers.astype(int) if whole else numbers)
+def _read_own(path: Path) -> Any:
+    """Read a CSV file that a run wrote; columns of numbers as numbers."""
+    columns: dict[str, list[Any]] = {}
+    for name, cells in read_csv(path).items():
+        texts = [restore(cell) or None for cell in cells]
+        numbers = [None if text is None else as_number(text) for text in texts]
+        missing = [text is None for text in texts]
+        if [number is None for number in numbers] != missing:
+            columns[name] = texts
+        elif any(missing) or any(number != int(number) for number in numbers if number):
+            columns[name] = numbers
+        else:
+            columns[name] = [int(number or 0) for number in numbers]
     return nw.from_dict(columns, backend="pandas").to_native()

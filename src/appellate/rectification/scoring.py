@@ -186,28 +186,27 @@ def _notes(fitted: FittedLabels, accuracy: Mapping[str, float]) -> Iterator[str]
     if fitted.signal is False:
         if fitted.prepared.method == "testimony":
             yield (
-                "the features do not help to predict the answers: look at the labels without them "
-                "too."
+                "the features do not help to predict the answers. Check the labels without "
+                "features, too."
             )
         elif fitted.rows is None:
             yield (
-                "the features do not inform the labels: they foretell held-out candidates no "
-                "better than chance. The labels are those of the candidates alone, the most "
-                "frequent of each row, little more than guesses; no model is left."
+                "the features do not predict held-out candidates better than chance, so they are "
+                "not used. Each label is the most frequent candidate of its row, which is little "
+                "more than a guess, and there is no model for new rows."
             )
         else:
             yield (
-                "the features say no more of the labels than chance does: labels of rows with "
-                "several candidates are little more than guesses."
+                "the features do not predict the labels better than chance. For rows with several "
+                "candidates the labels are little more than guesses."
             )
     if review is not None and review.decisions.unknown:
         yield (
-            f"decisions on {review.decisions.unknown} other ids, which the table does not have, "
-            "count for nothing."
+            f"{review.decisions.unknown} decisions are ignored: their ids are not in the table."
         )
     if review is not None and review.decisions.skipped:
         yield f"decisions were skipped: {say_skipped(review.decisions.skipped)}"
     yield from review.notes if review is not None else ()
     for name, share in accuracy.items():
         if name not in (N_TRUE, RECTIFIED) and share > accuracy[RECTIFIED]:
-            yield f"{name} is better here: {share:.3f} right, against {accuracy[RECTIFIED]:.3f}."
+            yield f"{name} is more accurate here: {share:.3f} against {accuracy[RECTIFIED]:.3f}."

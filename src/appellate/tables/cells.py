@@ -631,13 +631,13 @@ class Labels:
             said.append("one row only: nothing can be compared with it.")
         if len(empty) and not answers:
             where = name_rows(empty, self.lines)
-            said.append(f"no label in {where}: give them one or drop them.")
+            said.append(f"no label in {where}: add one, or drop the rows.")
         if not l:
-            said.append("no row has a label. Is it the right column, and the right missing=?")
+            said.append("No row has a label. Is it the correct column, and the correct missing=?")
         elif l < 2:
             said.append(
                 f"every row has the one label {name_some(self.class_names)}, so there is nothing "
-                "to decide. Is it the right column, and the right separator?"
+                "to decide. Is it the correct column, and the correct separator=?"
             )
         elif self.matrix.all() and not answers:
             said.append(f"every row has all {l} labels: narrow the sets of some rows.")
@@ -713,7 +713,7 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     doubtful = [name for name in names if name.lower() in NO_NUMBER | {"?", "-", "-1"}]
     if doubtful and not fixed:
         notes.append(
-            f"taken as labels: {name_some(doubtful)}. If that means that there is no answer, name "
+            f"read as labels: {name_some(doubtful)}. If that means that there is no answer, name "
             "it with missing=."
         )
     notes += _alike(names)

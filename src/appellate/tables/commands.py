@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from appellate.tables.roles import Roles
 
 
+#: Why a column has its role if the user named it.
+SPECIFIED = "specified"
+
+
 def options_of(table: Table, roles: Roles) -> dict[str, Any]:
     """Return what to tell `rectify` so that it reads the table in this way.
 
-    One label a row leaves nothing to decide among candidates. It is one annotator's answer, which
+    One label per row leaves nothing to decide among candidates. It is one answer, which
     `rectify` compares with the features.
     """
-    given = [name for name, why in roles.reasons.items() if why == "given"]
+    given = [name for name, why in roles.reasons.items() if why == SPECIFIED]
     layout = "annotators" if roles.one_label else roles.layout
     found: dict[str, Any] = {layout: roles.labels}
     if layout == "candidates" and len(roles.labels) == 1 and roles.separator not in (None, "|"):

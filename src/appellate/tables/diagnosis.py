@@ -1,9 +1,9 @@
-"""Is this my problem? What kind of labels a table holds, and what to do with them."""
+"""Is this my problem? What kind of labels a table has, and what to do with them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
@@ -16,28 +16,36 @@ from appellate.tables.commands import command, in_python, options_of
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Readings, Roles, find_readings
 
-Kind = Literal["partial-label", "multi-label", "noisy", "plain", "unclear"]
+Kind = Literal["partial-label", "answers", "multi-label", "noisy", "plain", "unclear"]
 
-MEANING: dict[Kind, str] = {
-    "partial-label": "of each row's labels one is true: this is what Appellate is for",
-    "multi-label": "all labels of a row are true: Appellate is not for this",
-    "noisy": "labels disagree",
-    "plain": "one label a row: nothing is ambiguous",
-    "unclear": "the labels can be read in several ways: choose one",
+#: What each kind is called, and what it means.
+MEANING: dict[Kind, tuple[str, str]] = {
+    "partial-label": (
+        "candidate sets",
+        "One of each row's labels is true: Appellate is made for this.",
+    ),
+    "answers": ("annotators' answers", "Annotators disagree: Appellate is made for this."),
+    "multi-label": (
+        "several true labels",
+        "All labels of a row are true: Appellate is not for this.",
+    ),
+    "noisy": ("wrong labels", "Each row has one label, and some labels are wrong."),
+    "plain": ("one label per row", "Nothing is ambiguous."),
+    "unclear": ("unclear", "The labels can be read in several ways: choose one."),
 }
 _FACTS = {
     "rows": "rows",
     "classes": "classes",
-    "people": "people",
+    "people": "annotators",
     "answers": "answers",
-    "mean_size": "labels a row, on average",
+    "mean_size": "labels per row on average",
     "largest": "labels in the largest set",
     "singletons": "rows with one label",
     "several": "rows with several labels",
     "full_sets": "rows with all labels",
-    "empty": "rows without label",
-    "truth_coverage": "of the rows have the truth in the set",
-    "features": "columns to learn from",
+    "empty": "rows without a label",
+    "truth_coverage": "of the rows have the true label in the set",
+    "features": "feature columns",
     "missing_cells": "empty feature cells",
 }
 _EMPTY_SETS = 0.05  # share of empty sets from which they look meant
@@ -58,9 +66,10 @@ class Diagnosis:
     Attributes
     ----------
     kind : str
-        ``"partial-label"`` (sets of which one label is true), ``"multi-label"`` (sets of which
-        all are), ``"noisy"`` (people or labels disagree), ``"plain"`` (one label a row) or
-        ``"unclear"`` (see `readings`).
+        ``"partial-label"`` (candidate sets; one label of each is true), ``"answers"`` (annotators
+        disagree), ``"multi-label"`` (all labels of a row are true), ``"noisy"`` (one label per
+        row, and some are wrong), ``"plain"`` (one label per row) or ``"unclear"`` (see
+        `readings`).
     reason : str
         Why it looks like that.
     roles : Roles or None
@@ -68,7 +77,7 @@ class Diagnosis:
     facts : dict
         Counts: rows, classes, sizes of the sets, rows without label, features, ...
     problems : list of str
-        What has to be mended first, with row numbers.
+        What has to be fixed first, with row numbers.
     notes : list of str
         What is good to know, though nothing has to be done.
     command : str or None
@@ -102,13 +111,18 @@ class Diagnosis:
         return {**vars(self), "roles": roles, "readings": [r.to_dict() for r in self.readings]}
 
     def __str__(self) -> str:
-        """Say everything, for a terminal."""
-        lines = [f"{self.source}: {self.kind}", f"  {MEANING[self.kind]}", ""]
-        lines += [f"Why: {self.reason}", ""]
+        """Say everything."""
+        return self.to_text()
+
+    def to_text(self, spell: Callable[[str], str] = str) -> str:
+        """Say everything; `spell` writes names of options as the reader types them."""
+        title, meaning = MEANING[self.kind]
+        lines = [f"{self.source}: {title}", f"  {meaning}", ""]
+        lines += [f"Why: {spell(self.reason)}", ""]
         for i, reading in enumerate(self.readings):
-            told = str(reading).splitlines()
+            told = reading.to_text(spell).splitlines()
             lines += [
-                f"Reading {i + 1}: {reading.kind}",
+                f"Reading {i + 1}: {MEANING[reading.kind][0]}",
                 *(f"  {line}".rstrip() for line in told[1:]),
                 "",
             ]
@@ -116,17 +130,18 @@ class Diagnosis:
             return "\n".join(map(printable, lines)).rstrip()
         if self.doubt:
             lines += ["To confirm: rectify does not read the table like this unless you say so:"]
-            lines += [f"  {self.doubt}", ""]
-        lines += ["Read as:", *(f"  {line}" for line in str(self.roles).splitlines()), ""]
+            lines += [f"  {spell(self.doubt)}", ""]
+        roles = spell(str(self.roles)).splitlines()
+        lines += ["How the columns are used:", *(f"  {line}" for line in roles), ""]
         for name, text in _FACTS.items():
             value = self.facts.get(name)
             if value is not None:
                 shown = f"{value:.1%}" if name == "truth_coverage" else f"{value:.4g}"
                 shown = str(value) if isinstance(value, int) else shown
                 lines.append(f"  {shown:>8}  {text}")
-        mend = "Mend first (rows count from 0, without the header; lines from 1):"
-        for title, said in {mend: self.problems, "Note:": self.notes}.items():
-            lines += ["", title, *(f"  - {text}" for text in said)] if said else []
+        fix = "Fix these first (rows are counted from 0, without the header; lines from 1):"
+        for heading, said in {fix: self.problems, "Note:": self.notes}.items():
+            lines += ["", heading, *(f"  - {spell(text)}" for text in said)] if said else []
         if self.command:
             lines += ["", "Next, in the terminal:", "", f"    {self.command}"]
         lines += ["", "Or in Python:" if self.command else "Next, in Python:", ""]
@@ -152,7 +167,7 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        Kind of the labels, the facts behind it, what to mend, and what to type next.
+        Kind of the labels, the facts behind it, what to fix, and what to type next.
 
     Raises
     ------
@@ -198,10 +213,10 @@ def _diagnose(table: Table, roles: Roles, *, alone: bool) -> Diagnosis:
     people = roles.layout != "candidates"  # whose rows may lack answers
     problems = read.problems(answers=people) if kind != "multi-label" else []
     if not facts["features"] and roles.layout == "candidates" and kind != "multi-label":
-        problems.append("no column is left to learn from; name some with features=.")
+        problems.append("No feature column is left. Name some with features=.")
     notes = [*table.notes, *roles.notes, *read.notes, *_notes(table, roles, read)]
     options = options_of(table, roles)
-    single = kind in ("plain", "noisy") and len(roles.candidates) == 1
+    single = kind in ("plain", "answers", "noisy") and len(roles.candidates) == 1
     if single:  # one annotator's answers, some of which may be wrong
         options = {"annotators": list(roles.labels)} | options
         options.pop("candidates", None)
@@ -243,7 +258,7 @@ def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
         "truth_coverage": covered,  # of the rows that have a truth
         "features": len(roles.features) + len(roles.text),
         "missing_cells": empty,
-        "set_aside": list(roles.ignore),
+        "ignored": list(roles.ignore),
     }
     if not roles.candidates:
         people = len(np.unique(read.people)) if not roles.counts else None
@@ -255,35 +270,33 @@ def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> t
     n, several = facts["rows"], facts["several"]
     covered = facts["truth_coverage"]
     if not roles.candidates:
-        who = f"{facts['people']} people" if facts["people"] else "people"
+        who = f"{facts['people']} annotators" if facts["people"] else "annotators"
         if not several:
             return "plain", f"{who} agree on every row."
         said = f"{several} of {n} rows ({several / n:.1%})"
-        return "noisy", f"{who} disagree on {said}; their answers make candidate sets."
+        return "answers", f"{who} disagree on {said}."
     if not several:
         if covered is not None and covered < 1:
             wrong = f"{1 - covered:.1%} of the rows"
-            return "noisy", f"every row has one label, which is not the truth in {wrong}."
+            return "noisy", f"every row has one label, which is not the true label in {wrong}."
         return "plain", "every row has one label at most."
     start = f"{several / n:.1%} of the rows have several labels"
     truths = table.texts(roles.truth).drop_null().to_pylist() if roles.truth else []
     if roles.separator and any(
         len(cells.distinct_labels(t.split(roles.separator))) > 1 for t in truths
     ):
-        return "multi-label", f"{start}, and so has the truth: all labels of a set count."
+        return "multi-label", f"{start}, and so do the true labels: all labels of a set are true."
     if covered == 1:
         return "partial-label", f"{start}, and the one true label is always among them."
     if covered is not None:
-        among = f"among them in {covered:.1%} of the rows: the sets are noisy."
+        among = f"among them in {covered:.1%} of the rows."
         return "partial-label", f"{start}, and the one true label is {among}"
     if facts["empty"] >= _EMPTY_SETS * n:
         start += f" and {facts['empty'] / n:.1%} have none. A candidate set is never empty, so"
         unsure = "this looks like all labels of a set being true; the table alone cannot tell."
         return "multi-label", f"{start} {unsure}"
-    unsure = (
-        "if one label of each set is true, multi-label if all are; the table alone cannot tell."
-    )
-    return "partial-label", f"{start}. This is partial-label {unsure}"
+    unsure = "if one label of each set is true. The table alone cannot tell whether all are true."
+    return "partial-label", f"{start}. These are candidate sets {unsure}"
 
 
 def _notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
@@ -292,16 +305,16 @@ def _notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
     rare, common = read.class_names[often == 1].tolist(), read.class_names[often > 2].tolist()
     twins = [(one, other) for one in rare[:200] for other in common if _near(one, other)]
     for one, other in twins[:3]:
-        yield f"{name_some([one])} occurs once, beside {name_some([other])}: a slip of the pen?"
+        yield f"{name_some([one])} occurs once and is close to {name_some([other])}. A typo?"
     blank = [] if read.truth is None else [i for i, t in enumerate(read.truth) if t is None]
     if blank:
-        yield f"no truth in {name_rows(blank, read.lines)}: the others are scored."
+        yield f"no true label in {name_rows(blank, read.lines)}. Accuracy is for the other rows."
     for name in roles.features if roles.long else ():
         texts = table.texts(name).to_pylist()
         if len({*zip(read.owner.tolist(), texts, strict=True)}) > len(read.first):
             yield (
                 f"column {name_some([name])} differs between the rows of one item; the first "
-                "counts. If it describes the answer, leave it out with ignore=."
+                "counts. If it describes the answer, ignore it with ignore=."
             )
 
 

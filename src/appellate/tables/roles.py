@@ -1,4 +1,4 @@
-"""What every column of a table is: labels, people, names, truth, text, features; and why."""
+"""What every column of a table is: labels, annotators, ids, true labels, features; and why."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from appellate._added import (
 from appellate._table_options import ColumnOptions, check_options, takes_options
 from appellate.tables import cells, titles
 from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
-from appellate.tables.commands import in_python, options_of
+from appellate.tables.commands import SPECIFIED, in_python, options_of
 from appellate.tables.probabilities import classes_by_column
 from appellate.tables.reading import Table
 
@@ -53,36 +53,36 @@ _VOTES = 100  # answers an item, at most, for a sum to be a number of votes
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a table are, given or guessed.
+    """What the columns of a table are, specified or detected.
 
     Exactly one of `candidates`, `annotators`, `long` and `counts` is filled.
 
     Attributes
     ----------
     candidates : tuple of str
-        One column of candidate sets (or of one label a row), or several of 0 and 1, one a label.
+        One column of candidate sets (or of one label per row), or 0/1 columns, one per label.
     annotators : tuple of str
-        One column a person.
+        One column per annotator.
     long : tuple of str
-        Columns item, label and, optionally, person of a table with one answer a row.
+        Columns item, label and, optionally, annotator of a table with one answer per row.
     counts : tuple of str
-        One column a label, of how many people chose it.
+        Vote-count columns, one per label.
     id, truth, image : str or None
-        Columns of names of the rows, of true labels, of pictures.
+        Columns with row ids, true labels, and image files.
     text : tuple of str
-        Columns of prose.
+        Text columns.
     features : tuple of str
-        Columns to learn from, beside `text`.
+        Feature columns, in addition to `text`.
     model_probabilities : dict of str to str
         Columns of class probabilities of a model, and the class of each; never features.
     ignore : dict of str to str
-        Columns that are set aside, and why.
+        Columns that are ignored, and why.
     separator : str or None
-        What parts the labels in a cell of `candidates`; None if nothing does.
+        What separates the labels in a cell of `candidates`; None if nothing does.
     missing : tuple of str
-        What stands for no label.
+        Values that mean "no answer".
     reasons : dict of str to str
-        Why a column has its role, ``"given"`` where the user said so.
+        Why a column has its role, ``"specified"`` if the user named it.
     notes : tuple of str
         What is good to know of the guesses.
     """
@@ -163,7 +163,7 @@ def fold_names(names: Sequence[str], few: int = 3, most: int = 12) -> list[str]:
     return lines if len(lines) <= most else [f"{names[0]} ... {names[-1]} ({len(names)})"]
 
 
-_ONE_LABEL = "labels by its title, one a row"
+_ONE_LABEL = "one label per row, detected from the column name"
 _LAYOUTS = ("candidates", "annotators", "long", "counts")
 _SINGLE = ("id", "truth", "image")
 _NAMED = (*_LAYOUTS, "model_probabilities", *_SINGLE, "text", "ignore")
@@ -173,7 +173,7 @@ _NO_ANSWERS = (
     "the labels with annotators=, long= or counts=, or leave model_probabilities out."
 )
 _LOOKS = {
-    "candidates": "several labels in a cell",
+    "candidates": "several labels per cell",
     "annotators": "like annotators",
     "long": "like one answer per row",
     "counts": "like numbers of votes",
@@ -183,7 +183,7 @@ _SINGULAR = {
     "counts": "count",
     "features": "feature",
     "model_probabilities": "model probability",
-    "ignore": "set aside",
+    "ignore": "ignored",
 }
 
 
@@ -226,13 +226,13 @@ class Readings:
     @property
     def advice(self) -> str:
         """Say what to do about the doubt."""
-        one = "If this is right, say so:", "Choose one reading:"
+        one = "If this is correct, say so:", "Choose one reading:"
         return one[len(self.roles) > 1]
 
 
 @takes_options(ColumnOptions)
 def find_roles(table: Table, **options: Unpack[ColumnOptions]) -> Roles:
-    r"""Say what every column of a table is; what is not given is guessed from the cells.
+    r"""Say what every column of a table is; columns that are not specified are detected.
 
     Labels are guessed only if titles say so, or cells leave no doubt: sets such as ``cat|dog``
     next to no column called ``label``, or votes that sum up to their number. Otherwise the error
@@ -261,7 +261,7 @@ def find_roles(table: Table, **options: Unpack[ColumnOptions]) -> Roles:
     >>> from appellate.tables import find_roles, read_table
     >>> table = read_table({"maybe": ["a|b", "b", "a|c"], "w": [1.5, 0.5, 2.5]})
     >>> print(find_roles(table))
-    maybe  candidates  several labels in a cell, parted by '|'
+    maybe  candidates  several labels per cell, separated by '|'
     w      feature     numbers
     """
     found = find_readings(table, **options)
@@ -292,7 +292,7 @@ def find_readings(table: Table, **options: Unpack[ColumnOptions]) -> Readings:
             f"{' and '.join(layouts)}: labels are in one of these ways. Give one of them."
         )
     if len(columns.get("long", "ab")) not in (2, 3):
-        raise TableError("long: name the columns item, label and, optionally, person.")
+        raise TableError("long= needs the columns item, label and, optionally, annotator.")
     chosen = None if features is None else table.find(listed(features), "features")
     guess = _Guess(table, [missing] if isinstance(missing, str) else missing, chosen)
     if "model_probabilities" in columns:
@@ -304,7 +304,7 @@ def find_readings(table: Table, **options: Unpack[ColumnOptions]) -> Readings:
         twice = [name for name in names if name in guess.reasons]
         if twice:
             raise TableError(
-                f"column {name_some(twice[:1])} is given as {guess.role_of(twice[0])} and as "
+                f"column {name_some(twice[:1])} is specified as {guess.role_of(twice[0])} and as "
                 f"{role}. A column has one role."
             )
         guess.take(role, names)
@@ -526,7 +526,7 @@ class _Guess:
         columns |= {"separator": self.separator, "missing": self.missing, "reasons": self.reasons}
         return Roles(**columns, notes=tuple(self.notes))
 
-    def take(self, role: str, names: Sequence[str], reason: str = "given") -> None:
+    def take(self, role: str, names: Sequence[str], reason: str = SPECIFIED) -> None:
         self.reasons |= dict.fromkeys(names, reason)
         self.found[role] += names
 
@@ -578,7 +578,7 @@ class _Guess:
         names = [name for name in first.reasons if name != rival.name]
         doubt = (
             f"the labels may be in {name_some(names, 4)} ({_LOOKS[first.layout]}), or in "
-            f"{name_some([rival.name])}, which is titled like labels."
+            f"{name_some([rival.name])}, which is named like labels."
         )
         if rival.name not in first.reasons and self._shares(rival, first):
             first = replace(first, truth=rival.name)
@@ -594,8 +594,8 @@ class _Guess:
             if mark
         ]
         return (
-            f"{self.table.source}: no column looks like labels. Name it with candidates=, or "
-            "annotators=, long= or counts= for answers of people. The columns: "
+            f"{self.table.source}: no label column found. Name it with candidates=, or use "
+            "annotators=, long= or counts= for annotators' answers. The columns: "
             f"{name_some(self.table.names, 12)}.{''.join(hints[:1])}"
         )
 
@@ -642,7 +642,7 @@ class _Guess:
         whole = all(c.is_whole for c in people if c.filled) and all((n or 0) >= -1 for n in least)
         if marks and often and whole and not self.missing:
             self.missing = ("-1",)
-            self.notes.append("-1 is taken as no answer (missing=).")
+            self.notes.append("-1 is read as no answer (missing=).")
         said = [
             self.look(name) for name in (*self.found["annotators"][:50], *self.found["long"][1:2])
         ]
@@ -668,7 +668,7 @@ class _Guess:
             )
         elif not mark and (likely := column.likely_separator):
             self.notes.append(
-                f"if {likely!r} parts several labels in the cells of {name}, say so with "
+                f"if {likely!r} separates several labels in the cells of {name}, say so with "
                 "separator=."
             )
         elif not mark and inside:
@@ -702,14 +702,14 @@ class _Guess:
             if fitting:
                 label = fitting[0]
                 reasons = {
-                    item.name: "item: comes again, once a person",
+                    item.name: "item: repeats, once per annotator",
                     label.name: "label: differs within an item",
-                    person.name: "person: gives one answer an item",
+                    person.name: "annotator: gives one answer per item",
                 }
                 doubt = (
                     f"each row looks like one answer: item {name_some([item.name])}, label "
-                    f"{name_some([label.name])}, annotator {name_some([person.name])}. No title "
-                    "says that these are annotators."
+                    f"{name_some([label.name])}, annotator {name_some([person.name])}. No column "
+                    "name says that these are annotators."
                 )
                 return [_Proposal("long", reasons, "" if named else doubt)]
         return []
@@ -759,7 +759,7 @@ class _Guess:
         made = []
         for column in found:
             mark = column.separator
-            how = f"parted by {mark!r}" if mark and mark != "[" else "in lists"
+            how = f"separated by {mark!r}" if mark and mark != "[" else "in lists"
             doubt = ""
             if column.repeats_labels:
                 doubt = (
@@ -768,19 +768,19 @@ class _Guess:
                     "and name these columns with annotators=; as candidates, the number of "
                     "answers is lost."
                 )
-            reasons = {column.name: f"several labels in a cell, {how}"}
+            reasons = {column.name: f"several labels per cell, {how}"}
             made.append(_Proposal("candidates", reasons, doubt))
         others = [c for c in found[1:] if c.title not in titles.TRUTH_TITLES]
         if made and others:
             too = [
-                f"{name_some([c.name])} could hold candidates too: name the right column with "
+                f"{name_some([c.name])} could hold candidates too: name the correct column with "
                 "candidates=."
                 for c in others
             ]
             made[0] = replace(made[0], notes=tuple(too))
             if not titles.is_label(found[0].name):
                 both = name_some([c.name for c in (found[0], *others)], 4)
-                doubt = f"{both} hold several labels in a cell each."
+                doubt = f"{both} hold several labels per cell each."
                 made = [replace(each, doubt=doubt, notes=()) for each in made]
                 return made[: 1 + len(others)][:3]
         return made[:1]
@@ -790,9 +790,9 @@ class _Guess:
         family = max(self._families(), key=len, default=[])
         if family:
             names = [c.name for c in family]
-            reasons = dict.fromkeys(names, "a person by its title")
+            reasons = dict.fromkeys(names, "detected from the column name")
             doubt = (
-                f"{name_some(names, 4)} are titled like annotators, but agree no more often than "
+                f"{name_some(names, 4)} are named like annotators, but agree no more often than "
                 "by chance."
             )
             stem, *_, kind = titles.family(names[0]) or ("", "")
@@ -822,7 +822,7 @@ class _Guess:
                 titled = all(titles.is_label(name) for name in names)
                 doubt = (
                     f"{name_some(names, 4)} look like annotators: they hold the same labels and "
-                    "mostly agree. No title says so."
+                    "mostly agree. No column name says so."
                 )
                 return [_Proposal("annotators", reasons, "" if titled else doubt)]
         return []
@@ -880,7 +880,7 @@ class _Guess:
         found = [c for c in found if c.title not in titles.TRUTH_TITLES]
         found.sort(key=lambda c: (c.distinct < 2, titles.RANK.get(c.title, 99)))
         notes = [
-            f"{name_some([c.name])} could hold the labels too: name the right column with "
+            f"{name_some([c.name])} could hold the labels too: name the correct column with "
             "candidates=."
             for c in found[1:]
         ]
@@ -905,9 +905,9 @@ class _Guess:
             self._leave_out(dict.fromkeys(varying, "varies within an item"))
         tests: dict[str, tuple[Callable[[_Column], bool], str]] = {
             "truth": (self._is_truth(read), "labels of this table"),
-            "id": (_names_rows, "another name in every row"),
-            "image": (lambda column: column.mostly(_PICTURE), "names of pictures"),
-            "text": (lambda column: column.is_prose and not column.meta, "prose"),
+            "id": (_names_rows, "unique in every row"),
+            "image": (lambda column: column.mostly(_PICTURE), "image files"),
+            "text": (lambda column: column.is_prose and not column.meta, "several words per cell"),
         }
         for role, (test, why) in tests.items():
             if role in refused or self.found[role] or (role == "id" and self.found["long"]):
@@ -932,12 +932,12 @@ class _Guess:
         for name in features:
             if name in self.reasons and name not in self.found["text"]:
                 raise TableError(
-                    f"column {name_some([name])} is no feature: it is given as "
+                    f"column {name_some([name])} is not a feature: it is specified as "
                     f"{self.role_of(name)}."
                 )
         self.take("features", [name for name in features if name not in self.found["text"]])
-        self.reasons |= dict.fromkeys(features, "given")
-        self.take("ignore", [c.name for c in self.free()], "not among the features given")
+        self.reasons |= dict.fromkeys(features, SPECIFIED)
+        self.take("ignore", [c.name for c in self.free()], "not among the specified features")
 
     def _find_features(self, read: Labels) -> None:
         """Take all columns as features that can be; say which ones were left out, and why."""
@@ -955,8 +955,7 @@ class _Guess:
                 by_reason.setdefault(why, []).append(name)
             said = "; ".join(f"{name_some(names)} ({why})" for why, names in by_reason.items())
             self.notes.append(
-                f"not learned from: {said}. To learn from such a column, name all columns to "
-                "learn from with features=."
+                f"ignored: {said}. To use such a column, name all feature columns with features=."
             )
 
     def _leave_out(self, reasons: Mapping[str, str]) -> None:
@@ -995,20 +994,20 @@ class _Guess:
         if column.is_code and titles.is_id(column.name):
             return "an id"
         if column.is_code and column.title in titles.PEOPLE_WORDS:
-            return "names a person"
+            return "names an annotator"
         titled = column.title in titles.TARGETS and column.is_titled
-        return "titled like labels" if titled else None
+        return "named like labels" if titled else None
 
     def _no_feature(self, column: _Column, read: Labels) -> str | None:
         """Say why a column is nothing to learn from; None if it may be."""
         if not column.name:
-            return "without a title, as the index of a data frame"
+            return "without a name, like the index of a data frame"
         if column.kind == "empty":
             return "empty"
         if column.kind in ("nested", "list"):
             return "lists or objects; spread them over columns of their own"
         if column.distinct == 1 and column.filled == len(column.data):
-            return "the same in all rows"
+            return "constant"
         reason = self._holds_labels(column, read)
         if reason:
             return reason
@@ -1052,7 +1051,7 @@ def _looks_like_an_id(column: _Column) -> str | None:
             return "lists of numbers, as texts; give them with embeddings="
         if near:
             files = column.mostly(_FILE)
-            return "names of files" if files else "another text in nearly every row"
+            return "names of files" if files else "different in nearly every row"
     return None
 
 

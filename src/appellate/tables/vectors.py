@@ -250,10 +250,10 @@ def embed_texts(
     encoder = cache(lambda: _text_encoder(model))
 
     def compute(rows: list[int]) -> Any:
-        return run_model(encoder().encode, [plain[i] for i in rows], "text_model", "texts")
+        return run_model(encoder().encode, [plain[i] for i in rows], "text_model=", "texts")
 
     if not isinstance(model, (str, os.PathLike)) and not hasattr(model, "encode"):
-        raise TableError("text_model: give a folder, a name, or an object with encode(texts).")
+        raise TableError("text_model= must be a folder, a name, or an object with encode(texts).")
     return embed(keys, compute, model=model_key(model, "text"), what="texts", step=step)
 
 
@@ -286,8 +286,8 @@ def _text_encoder(model: Any) -> Any:
     except Exception as error:  # whatever the library raises for weights that are not there
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(
-            f"text_model: there is no model {name!r} on this machine ({said}). Name a folder that "
-            f"holds one, or write '{DOWNLOAD}{name.removeprefix(DOWNLOAD)}' to fetch it."
+            f"text_model={name!r}: there is no such model on this machine ({said}). Name a folder "
+            f"that holds one, or write '{DOWNLOAD}{name.removeprefix(DOWNLOAD)}' to fetch it."
         ) from error
 
 
@@ -356,7 +356,7 @@ def embed_pictures(
         pictures = [each for each in found if each is not None]
         if not pictures:
             return np.full((len(rows), 1), np.nan)
-        made = run_model(opened(), pictures, "image_model", "pictures")
+        made = run_model(opened(), pictures, "image_model=", "images")
         block = np.full((len(rows), made.shape[1]), np.nan, dtype=np.float32)
         block[[each is not None for each in found]] = made
         return block
@@ -427,7 +427,9 @@ def open_picture(content: bytes) -> Any:
     except image.DecompressionBombError:
         raise ValueError(f"claims more than {_MOST_PIXELS // 10**6} million pixels") from None
     except image.UnidentifiedImageError:
-        raise ValueError("no picture that is known (PNG, JPEG, GIF, WebP, BMP, TIFF)") from None
+        raise ValueError(
+            "not an image in a known format (PNG, JPEG, GIF, WebP, BMP, TIFF)"
+        ) from None
     except Exception as error:  # decoders raise anything at damaged files
         raise ValueError(f"damaged ({type(error).__name__})") from None
 
@@ -484,7 +486,7 @@ def picture_model(model: Any) -> Model:
             "'histograms', or in Python a function of a list of images."
         )
     if not Path(name).is_file():
-        raise TableError(f"image_model: there is no file {name!r}. Check the path.")
+        raise TableError(f"image_model={name!r}: there is no such file. Check the path.")
     return _onnx(name)
 
 
@@ -505,7 +507,7 @@ def _onnx(name: str) -> Model:
     except Exception as error:  # of types of its own
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(
-            f"image_model: {name!r} cannot be opened as ONNX ({said}). Export the model again."
+            f"image_model={name!r} cannot be opened as ONNX ({said}). Export the model again."
         ) from error
     first = session.get_inputs()[0]
     sides = [side for side in first.shape[2:4] if isinstance(side, int)]
@@ -521,5 +523,5 @@ def name_problems(problems: dict[int, str], cells: Sequence[str | None]) -> Iter
     for reason, rows in sorted(kinds.items(), key=lambda pair: -len(pair[1]))[:5]:
         first = cells[rows[0]] or ""
         shown = first if len(first) <= 60 else first[:59] + "…"
-        some = f"{len(rows)} of {len(cells)} pictures"
-        yield f"{some} are not learned from, e.g. {shown!r}: {reason}."
+        some = f"{len(rows)} of {len(cells)} images"
+        yield f"{some} are not used as features, e.g. {shown!r}: {reason}."
