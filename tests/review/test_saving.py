@@ -186,7 +186,7 @@ def test_a_docket_written_anew_under_unsaved_decisions(make, visit, named):
     status(page, "2 not saved")
     make(ids=named, n=31)  # the same rows and one more
     server.start()
-    status(page, "2 not saved: the docket was written anew: reload the page")
+    status(page, "2 not saved: the page was written again: reload it")
     page.reload()
     ready(page)
     if named:

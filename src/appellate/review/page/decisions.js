@@ -57,7 +57,7 @@ async function ask(options) {
 async function fetchDecisions() { // the server's file is the only source
   const answer = await ask({});
   if (!answer.ok) throw new Error((await answer.text()).trim());
-  for (const record of await answer.json()) show(record);
+  for (const record of (await answer.json()).records) show(record);
 }
 async function flush() { // one after the other, each again until the server has it
   if (sending || !unsaved.size) return;

@@ -1,5 +1,5 @@
 // ---- files: export and import; the same forms as appellate.review.decisions ------------------
-const COLUMNS = ["id", "decision", "label", "time", "candidates", "data", "key"];
+const COLUMNS = ["id", "decision", "label", "time", "candidates", "data", "key", "note"];
 const KINDS = ["accept", "keep", "other", "none"];
 const isFormula = (value) => /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) &&
   !/^'*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$/.test(value);
