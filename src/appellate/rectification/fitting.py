@@ -7,10 +7,11 @@ decided, and the page that shows it. How long a fit takes is said before it.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -726,6 +727,7 @@ def collect_page(
         "expected_wrong": scores.get("expected_wrong"),
         "found": scores.get("found"),
         "warnings": [*scores["notes"], *case.notes],
+        "command": _with_decisions(settings.get("command", "")),
     }
     if case.roles.text:
         texts = [case.cells(name) for name in case.roles.text]
@@ -749,10 +751,32 @@ def collect_page(
     return page_data(docket, **options)
 
 
+def _with_decisions(command: str) -> str:
+    """Return a command with the decisions that are saved in its output folder.
+
+    Examples
+    --------
+    >>> _with_decisions("appellate rectify t.csv --out birds --decisions old.csv")
+    'appellate rectify t.csv --out birds --decisions birds/decisions.csv'
+    """
+    words, kept, out = iter(shlex.split(command)), [], ""
+    for word in words:
+        name, _, value = word.partition("=")
+        if name == "--decisions":
+            value = value or next(words, "")
+            continue
+        kept.append(word)
+        if name == "--out":
+            if not value:
+                kept.append(value := next(words, ""))
+            out = value
+    place = str(PurePath(out) / "decisions.csv")
+    return shlex.join([*kept, "--decisions", place]) if kept else ""
+
+
 def _page_people(hearing: Hearing) -> dict[str, Any]:
     """Return who said what, and how far each is to be believed."""
     answers, votes = hearing.case.answers, hearing.case.votes
-    names = hearing.docket.class_names
     leading = votes == votes.max(axis=1, keepdims=True)
     majority = np.where(np.count_nonzero(leading, axis=1) == 1, votes.argmax(axis=1), -1)
     parts: dict[str, Any] = {"votes": majority}
@@ -768,16 +792,15 @@ def _page_people(hearing: Hearing) -> dict[str, Any]:
     if who is None or len(who["person"]) != answers.n_people:
         return parts
     parts["annotators"] = []
-    for k, confusion in enumerate(who["confusion"]):
-        wrong = confusion * (1 - np.eye(len(confusion)))
-        true, said = divmod(int(wrong.argmax()), len(confusion))  # the most frequent mistake
+    for k, name in enumerate(who["person"]):
+        shares = {
+            "agreement": "agreement",
+            "reliability": "accuracy",
+            "low": "low",
+            "high": "high",
+        }
         parts["annotators"].append(
-            {
-                "name": str(who["person"][k]),
-                "answers": int(who["answers"][k]),
-                "agreement": round(float(who["agreement"][k]), 4),
-                "reliability": round(float(who["accuracy"][k]), 4),
-                "confusion": [str(names[true]), str(names[said]), round(float(wrong.max()), 4)],
-            }
+            {"name": str(name), "answers": int(who["answers"][k])}
+            | {key: round(float(who[column][k]), 4) for key, column in shares.items()}
         )
     return parts
