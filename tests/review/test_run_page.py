@@ -254,6 +254,8 @@ def test_ranks_of_suspicion_instead_of_shares(saved, visit):
     page = visit((folder / "docket.html").as_uri() + "#review&show=all&order=suspicion")
     assert page.locator("#item h2").inner_text() == run.docket["id"][order[0]]
     assert "Number 1 of 80 rows in the order of suspicion" in page.locator("#panel").inner_text()
+    page.locator("nav [data-view=labels]").click()
+    assert page.locator("#show option").count() > 3
     assert page.locator("#show option[value=suspected]").count() == 0
 
 

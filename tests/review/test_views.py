@@ -379,6 +379,27 @@ def test_matches_of_a_search_are_marked_in_the_text(rich, visit):
     assert page.locator("#queue-name").inner_text() == "“text of 1”"
 
 
+def test_a_decision_touches_one_item_of_the_storage(visit, tmp_path):
+    write_sets(tmp_path / "d.html", suggested=0)
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    for _ in range(30):
+        page.keyboard.press("a")
+    page.evaluate("""() => { window.calls = [];
+      for (const name of ["getItem", "setItem", "removeItem", "key"]) {
+        const real = Storage.prototype[name];
+        Storage.prototype[name] = function (...given) {
+          calls.push(name);
+          return real.apply(this, given);
+        };
+      } }""")
+    page.keyboard.press("a")
+    page.keyboard.press("u")
+    page.keyboard.press("2")
+    assert page.evaluate("calls") == ["setItem"] * 3
+    assert page.evaluate("localStorage.length") == 31, "one item per row"
+    assert page.locator("#progress").inner_text() == "31 of 300"
+
+
 # -- annotators -----------------------------------------------------------------------------
 
 

@@ -38,11 +38,14 @@ function drawCurve(left, marks, width) {
   const path = points.map(([k, v]) => `${x(k).toFixed(1)} ${y(v).toFixed(1)}`).join("L");
   art.append(s("path", { class: "area", d: `M${x(0)} ${y(0)}L${path}L${x(rows)} ${y(0)}Z` }),
     s("path", { class: "s-appeal line", d: "M" + path }));
+  let below = 0; // of the text before, so that texts do not lie over each other
   marks.forEach(([k, text], at) => {
     const late = x(k) > (x0 + x1) / 2;
+    const line = Math.max(y1 - 4, y(left[k]) - 7, below);
+    below = line + 17;
     art.append(s("circle", { class: at ? "f-appeal" : "f-verdict", cx: x(k), cy: y(left[k]), r: 5 }),
       s("text", { class: "t strong" + (late ? " end" : ""), x: x(k) + (late ? -10 : 10),
-        y: Math.max(y1 - 4, y(left[k]) - (at || left[0] / top > 0.9 ? 6 : 8)) }, text));
+        y: line }, text));
   });
   return art;
 }

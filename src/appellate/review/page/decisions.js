@@ -19,13 +19,28 @@ const makeRecord = (i, kind, label, start = SEEN) => ({ id: nameOf(i), decision:
   data: data.table, key: newKey(start), note: notes.get(i) || "" });
 const admits = (i, kind, label) => kind === "clear" ||
   (kind === "none" ? !label || !candidatesOf(i).includes(label) : candidatesOf(i).includes(label));
+// How far the queue is: counted once, then kept, so that a decision costs the same after many.
+const queued = new Uint8Array(n), progress = { done: 0, moved: 0 };
+function weigh(i, sign) {
+  const d = queued[i] && decisions.get(i);
+  if (!d) return;
+  progress.done += sign;
+  if (d.label !== classes[finalOf(i)]) progress.moved += sign;
+}
+function countQueue() {
+  queued.fill(0);
+  progress.done = progress.moved = 0;
+  for (const i of view) { queued[i] = 1; weigh(i, 1); }
+}
 function show(record) {
   const i = rowOf.get(String(record.id)), kind = record.decision, label = record.label || "";
   if (i === undefined || !admits(i, kind, label)) return false;
+  weigh(i, -1);
   if (kind === "clear") decisions.delete(i);
   else decisions.set(i, { kind, label, time: record.time,
     unseen: String(record.key || "").startsWith(UNSEEN) });
   if (record.note) notes.set(i, record.note); else notes.delete(i);
+  weigh(i, 1);
   return true;
 }
 const isSeen = (i) => decisions.has(i) && !decisions.get(i).unseen;
@@ -64,6 +79,7 @@ function startOver() { // as the run left it, before this review
   notes.clear();
   for (const [i, [kind, label]] of Object.entries(data.decisions))
     decisions.set(Number(i), { kind, label, time: "", unseen: false });
+  countQueue();
 }
 
 // ---- the server -----------------------------------------------------------------------------
@@ -118,6 +134,7 @@ async function flush() { // in their order, each again until the server has it
 }
 function refuse(record, reason) {
   forget(record);
+  weigh(rowOf.get(record.id), -1);
   decisions.delete(rowOf.get(record.id));
   refused = "Refused: " + reason;
   redraw();

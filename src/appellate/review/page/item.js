@@ -9,7 +9,7 @@ const queue = makeList($("queue"), $("queue-spacer"), $("queue-rows"), { id: "q-
   shape: () => ({ line: lengthOf("--queue-row"), across: 1, head: 0 }), make: queueRow });
 function queueRow(at) {
   const i = view[at], d = decisions.get(i), text = textOf(i);
-  const node = h("div", { class: "q" + (d ? " decided" : "") + (awaited.has(nameOf(i)) ? " unsaved" : ""), role: "option", id: "q-" + i,
+  const node = h("div", { class: "q" + (d ? (d.label ? " decided" : " decided gone") : "") + (awaited.has(nameOf(i)) ? " unsaved" : ""), role: "option", id: "q-" + i,
     "aria-selected": i === current && !ended ? "true" : "false", "aria-setsize": view.length,
     "aria-posinset": at + 1 }, thumb(i),
   h("span", { class: "q-what", dir: "auto" },
@@ -76,6 +76,7 @@ function visit(i) { // a neighbour: filters stay, and there is a way back
 function goBack() { if (trail.length) select(trail.pop()); }
 views.review = () => {
   filterRows();
+  countQueue();
   skipped.clear();
   $("queue-name").textContent = sayFilter();
   $("as-list").href = addressFor({ ...state, view: "labels" });
@@ -86,11 +87,7 @@ views.review = () => {
 };
 function sayProgress() {
   if (state.view !== "review") return `${count(decisions.size)} of ${count(n)} reviewed`;
-  let done = 0, moved = 0;
-  for (const i of view) if (decisions.has(i)) {
-    done++;
-    moved += decisions.get(i).label !== classes[finalOf(i)];
-  }
+  const { done, moved } = progress;
   $("done").style.width = (100 * done) / Math.max(view.length, 1) + "%";
   const { rows, hits } = auditSoFar(), left = minutesFor(view.length - done);
   $("pace").textContent = [left && done < view.length ? left + " left at your pace" : "",

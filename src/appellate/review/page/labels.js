@@ -69,6 +69,7 @@ function relist() { // other filters or another order: a new entry of the histor
   say($("count").textContent);
 }
 views.labels = () => {
+  if (!filled) fillControls();
   for (const name of ["show", "order"]) $(name).value = state[name] || (name === "order" ? "review" : "");
   $("label").value = state.label >= 0 ? state.label : "";
   $("person-select").value = state.person >= 0 ? state.person : "";
@@ -127,21 +128,25 @@ function renderFacets() {
   if (focused) ($("facets").querySelector(`[data-label="${focused}"]`) || table).focus({ preventScroll: true });
 }
 
-// ---- controls ------------------------------------------------------------------------------------------------
-for (const [name, [title]] of Object.entries(orders))
-  $("order").append(h("option", { value: name }, title));
-for (const [name, [title]] of Object.entries(shows)) {
-  if (name === "all") continue;
-  const fixed = name && !LIVE.includes(name);
-  if (fixed && !sizeOf(name)) continue;
-  $("show").append(h("option", { value: name, hidden: name === "pair" ? "" : null },
-    fixed ? `${title} (${count(sizeOf(name))})` : title || "two labels"));
+// ---- controls: filled when the list is first shown --------------------------------------------------------------
+let filled = false;
+function fillControls() {
+  filled = true;
+  for (const [name, [title]] of Object.entries(orders))
+    $("order").append(h("option", { value: name }, title));
+  for (const [name, [title]] of Object.entries(shows)) {
+    if (name === "all") continue;
+    const fixed = name && !LIVE.includes(name);
+    if (fixed && !sizeOf(name)) continue;
+    $("show").append(h("option", { value: name, hidden: name === "pair" ? "" : null },
+      fixed ? `${title} (${count(sizeOf(name))})` : title || "two labels"));
+  }
+  const used = new Set(history.subarray(0, n));
+  for (let i = 0; i < n; i++) used.add(finalOf(i));
+  [...used].sort((x, y) => collator.compare(classes[x], classes[y])).slice(0, 2000).forEach((j) =>
+    $("label").append(h("option", { value: j, dir: "auto" }, cut(classes[j], 80))));
+  if (answers) answers.people.map((name, k) => [name, k]).slice(0, 5000)
+    .sort((x, y) => collator.compare(x[0], y[0])).forEach(([name, k]) =>
+      $("person-select").append(h("option", { value: k, dir: "auto" }, cut(name, 60))));
 }
-const used = new Set(history.subarray(0, n));
-for (let i = 0; i < n; i++) used.add(finalOf(i));
-[...used].sort((x, y) => collator.compare(classes[x], classes[y])).slice(0, 2000).forEach((j) =>
-  $("label").append(h("option", { value: j, dir: "auto" }, cut(classes[j], 80))));
-if (answers) answers.people.map((name, k) => [name, k]).slice(0, 5000)
-  .sort((x, y) => collator.compare(x[0], y[0])).forEach(([name, k]) =>
-    $("person-select").append(h("option", { value: k, dir: "auto" }, cut(name, 60))));
 $("person-choice").hidden = !answers;
