@@ -108,7 +108,7 @@ def test_a_page_is_read_back_as_it_was_written(docket, tmp_path):
     again = render_page(found)
     assert again == (tmp_path / "d.html").read_text(encoding="utf-8")
     (tmp_path / "old.html").write_text('<script id="data">{"n": 3}</script>')
-    with pytest.raises(ValueError, match="no docket page of this version"):
+    with pytest.raises(ValueError, match="not a review page of this version"):
         read_page(tmp_path / "old.html")
 
 

@@ -97,14 +97,14 @@ def page_data(
     neighbors : ndarray of int, shape (n, k), default=None
         Nearest other rows of every row.
     texts, images, groups : sequence of str, default=None
-        A text, the path of a picture (relative to the page) and the name of a group, for every
+        A text, the path of an image (relative to the page) and the name of a group, for every
         row; empty for none.
     suggested, audit : sequence of int, default=()
         Rows to review first, in this order, and those among them that were drawn at random.
     decisions : mapping of int to (str, str), default=None
         Earlier decisions by row: the kind and the label (`Decisions.by_row`).
     answers : mapping, default=None
-        Who said what: ``people`` (names), and of every answer ``row``, ``person`` (an index into
+        Answers: ``people`` (names), and of every answer ``row``, ``person`` (an index into
         people) and ``label`` (a class index).
     annotators : sequence of mappings, default=None
         One per annotator, in the order of ``answers["people"]``: ``name``, ``answers`` (how
@@ -268,7 +268,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
     docket : Docket
         The table and its confidences.
     decided : mapping of int to str, default=None
-        Labels that a review decided, by row: these rows are neither upheld nor overturned. The
+        Labels that a review decided, by row: these rows are neither unchanged nor changed. The
         label of a row that the review excluded is empty: it is counted as such and nowhere else.
 
     Returns
@@ -304,7 +304,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
     lost, gained = (np.bincount(each, minlength=len(names)) for each in pairs.T)
     order = np.argsort(-(lost + gained), kind="stable")
     moving = [int(j) for j in order if lost[j] + gained[j]]
-    # The most frequent changes from verdict to appeal.
+    # The most frequent changes from first to final label.
     found, counts = np.unique(pairs, axis=0, return_counts=True)
     most = np.argsort(-counts, kind="stable")[:_N_LISTED]
     return {
@@ -358,10 +358,10 @@ def _compare(
     contested: NDArray[np.bool_],
     decided: Mapping[int, str],
 ) -> tuple[dict[str, Any] | None, list[Any] | None]:
-    """Compare with the truth, where it is known.
+    """Compare with the true labels, if they are known.
 
-    Shares of right verdicts and appeals, of rows that have candidates; rows without any are
-    counted apart. And of ten equal bins of confidence the mean, the share of right labels and
+    Shares of correct first and final labels, of rows that have candidates; rows without any are
+    counted apart. And of ten equal bins of confidence the mean, the share of correct labels and
     the count.
     """
     truth = np.asarray(docket.truth, dtype=object)
@@ -492,7 +492,7 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     PageError
-        If the file is no such page, or one of another version; a link is not followed.
+        If the file is not such a page, or is one of another version; a link is not followed.
     """
     finder, place = _Finder(), Path(path)
     try:
@@ -504,13 +504,14 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise PageError(
-            f"'{path}' is no docket page of this version of Appellate. Write it anew with rectify."
+            f"'{path}' is not a review page of this version of Appellate. Write it again with "
+            "rectify."
         )
     return data
 
 
 class PageError(ValueError):
-    """A file that is no docket page of this version."""
+    """A file that is not a review page of this version."""
 
 
 class _Finder(HTMLParser):

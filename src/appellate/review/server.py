@@ -45,12 +45,12 @@ def serve(
     token: str | None = None,
     ready: Callable[[str], object] = lambda address: None,
 ) -> None:
-    """Serve the docket page of a folder until Ctrl-C; decisions go to its ``decisions.csv``.
+    """Serve the review page of a folder until Ctrl-C; decisions go to its ``decisions.csv``.
 
     Parameters
     ----------
     folder : str or path
-        What `rectify` wrote: ``docket.html`` and whatever lies beside it.
+        What `rectify` wrote: ``docket.html`` and the other files of the run.
     host, port : str and int, default="127.0.0.1", 8088
         Where to listen; port 0 for any.
     token : str, default=None
@@ -109,7 +109,7 @@ class DocketServer(ThreadingHTTPServer):
         return f"http://{shown}:{port}/?token={quote(self.token)}"
 
     def docket(self) -> _Docket:
-        """Return the page, read again when it was written anew."""
+        """Return the page; it is read again when it was written again."""
         path = self.folder / PAGE
         with self._lock:
             found = path.lstat()
@@ -163,7 +163,7 @@ class DocketServer(ThreadingHTTPServer):
         return reasons
 
     def picture(self, path: str) -> Path | None:
-        """Return a picture that the page names, by the same words; None for any other path."""
+        """Return an image that the page names, by the same words; None for any other path."""
         if path not in self.docket().images:
             return None
         try:
@@ -354,7 +354,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif split.path == "/picture":
             file = self.server.picture(unquote(split.query))
             if file is None:
-                raise _Refused(HTTPStatus.NOT_FOUND, "no picture that the page names")
+                raise _Refused(HTTPStatus.NOT_FOUND, "the page names no such image")
             kind = mimetypes.guess_type(file.name)[0] or "image/png"
             self._answer(file.read_bytes(), kind, cache="private, max-age=600")
         else:
@@ -379,7 +379,7 @@ class _Handler(BaseHTTPRequestHandler):
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.server.token.encode())
 
     def _may_enter(self) -> bool:
-        """Let the page in by its header, pictures and reloads by the cookie (same site only)."""
+        """Let the page in by its header, images and reloads by the cookie (same site only)."""
         scheme, _, bearer = self.headers.get("Authorization", "").partition(" ")
         if scheme == "Bearer":
             return self._is_token(unquote(bearer))
