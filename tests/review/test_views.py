@@ -423,7 +423,7 @@ def test_the_least_reliable_annotator_comes_first(rich, visit):
     )
     counts = count_mistakes(data, 2)
     wrong = counts - np.diag(np.diag(counts))
-    found = page.locator(".mistake").first.inner_text()
+    found = page.locator(".mistake").first.inner_text().replace("\u00a0", " ")
     said, true, times, of = map(
         int, re.fullmatch(r"said class (\d) for class (\d), (\d+) of (\d+)", found).groups()
     )

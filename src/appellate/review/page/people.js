@@ -49,7 +49,7 @@ views.people = () => {
       h("td", { class: "wide" }, drawRange(each)), h("td", { class: "num" }, share(each.reliability)),
       h("td", { class: "num spread-words" }, between(each)), h("td", { class: "num agreement" }, share(each.agreement)),
       h("td", { class: "mistake", dir: "auto" }, bad ? `said ${cut(classes[bad.gave], 30)} for ` +
-        `${cut(classes[bad.label], 30)}, ${bad.times} of ${bad.of}` : "–"));
+        `${cut(classes[bad.label], 30)}, ${bad.times}\u00a0of\u00a0${bad.of}` : "–"));
     row.addEventListener("click", (event) => { if (!event.target.closest("button")) choosePerson(each.k); });
     return row;
   });
