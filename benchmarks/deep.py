@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from appellate.deep import Network, Optimizer, PiCOClassifier, PRODENClassifier
 from appellate.deep.augment import make_augmentation
-from appellate.deep.data import ArrayInputs, Scaling
-from appellate.deep.methods import Plan
+from appellate.deep.data import ArrayInputs, InputScaling
+from appellate.deep.methods import MethodPlan
 from appellate.deep.streams import Streams
 from appellate.deep.trainer import Trainer
 
@@ -30,14 +30,14 @@ def make_trainer(model, X, candidates, batch_size):
     shape, sgd = inputs.row_shape, Optimizer("sgd", batch_size=batch_size)
     settled = clone(model).set_params(optimizer=sgd)._settled(shape)
     trainer = Trainer(
-        Plan.of(settled, shape).make(start, streams),
+        MethodPlan.of(settled, shape).make(start, streams),
         inputs,
         torch.from_numpy(candidates),
         settled.optimizer,
         model.n_epochs,
         streams=streams,
         views=[make_augmentation("none") for _ in model._image_views],
-        scaling=Scaling.of(inputs),
+        scaling=InputScaling.of(inputs),
         device=torch.device("cpu"),
     )
     trainer.method.train()

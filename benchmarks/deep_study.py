@@ -4,8 +4,8 @@ run    runs that the store lacks, then the tables: half an hour. It may be stopp
        and begun again.
 table  the tables alone
 
-Tables are printed, and with --write they replace those of a page (docs/deep.md). It reads
-Fashion-MNIST, CIFAR-10, CIFAR-10N, Lost, MSRCv2 and FG-NET from the data home.
+Tables are printed, and with --write they replace those of a page (docs/results_networks.md). It
+reads Fashion-MNIST, CIFAR-10, CIFAR-10N, Lost, MSRCv2 and FG-NET from the data home.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ def real_world_table(results):
             base = results.series("test base", variant="independent", **wanted)
             cells.append(cell(ours, None if title == "PRODEN alone" else base))
         rows.append(cells)
-    chosen = ["**chosen without the truth**"]
+    chosen = ["**chosen without true labels**"]
     for problem in TABLES:
         wanted = {"problem": problem, "inner": True}
         scores = [

@@ -15,7 +15,7 @@ learning  geometry inside the learning: the initial confidence of the base and b
           them. A star: differs from no smoothing (w = 0) by the paired t-test at .05
 
 Ten splits of FG-NET (in APPELLATE_DATA_HOME) take a quarter of an hour to an hour. With --write
-the tables of bases, jury and grades also replace those of a page (docs/ordered.md).
+the tables of bases, jury and grades also replace those of a page (docs/results_ordered.md).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from unittest.mock import patch
 
 import numpy as np
 from _common import make_parser, replace_measured, table
+from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 from threadpoolctl import threadpool_limits
 
 from appellate import (
@@ -44,12 +45,7 @@ from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
 from appellate.methods.ridge import KernelClassifier
-from appellate.metrics import (
-    mean_absolute_error,
-    paired_comparison,
-    quadratic_weighted_kappa,
-    tolerance_accuracy,
-)
+from appellate.metrics import paired_comparison, tolerance_accuracy
 from appellate.model_selection import CandidateStratifiedKFold, get_scorer
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.simplex import project_entries
@@ -70,13 +66,14 @@ JURIES = [
 
 
 def measure(truth, labels):
-    """All scores of ordered labels."""
+    """All scores of ordered labels, which are whole numbers."""
+    every = np.arange(min(*truth, *labels), max(*truth, *labels) + 1)
     return [
         tolerance_accuracy(truth, labels, 0),
         tolerance_accuracy(truth, labels, 3),
         tolerance_accuracy(truth, labels, 5),
         mean_absolute_error(truth, labels),
-        quadratic_weighted_kappa(truth, labels),
+        cohen_kappa_score(truth, labels, weights="quadratic", labels=every),
     ]
 
 
@@ -369,7 +366,7 @@ def report_grades(draws):
             told = ", ".join(f"{title} {gap:+.3f} ({e:.3f})" for title, gap, e in pairs)
             gains.append(f"- {plain}: {told}")
         parts.append(
-            f"{n_people} people, {1200 // n_people} answers each, mean of {draws} draws:\n\n"
+            f"{n_people} annotators, {1200 // n_people} answers each, mean of {draws} draws:\n\n"
             + table(["", *GRADED], rows)
             + "\n\nWhat `ordered` adds, draw by draw (standard error):\n\n"
             + "\n".join(gains)

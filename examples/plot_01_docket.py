@@ -2,13 +2,13 @@
 A docket of digits
 ==================
 
-Handwritten digits whose labels are hidden among false ones. Each row of the picture is a digit
-whose verdict was overturned on appeal, the surest first.
+Handwritten digits with candidate sets. Each row of the figure is a digit whose label changed, the
+most confident change first.
 """
 
 # %%
-# Half of scikit-learn's digits; every false digit is a candidate with probability 0.7, so that a
-# sample has about seven candidates. The model never sees the truth.
+# Half of scikit-learn's digits; every false digit is a candidate with probability 0.7, so a
+# sample has about seven candidates. The model never sees the true labels.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,12 +24,11 @@ X, _, truth, _ = train_test_split(images / 16, labels, test_size=0.5, random_sta
 candidates = make_partial_labels(truth, flip_probability=0.7, random_state=0)
 model = PLCPClassifier(PLKNNClassifier(), random_state=0).fit(X, candidates)
 docket = model.docket(truth=truth, output="dict")
-print(f"{model.overturned_.sum()} of {len(X)} verdicts were overturned")
+print(f"{model.overturned_.sum()} of {len(X)} labels changed")
 
 # %%
-# The eight overturned verdicts with the largest margin. Orange is the label of the verdict, blue
-# that of the appeal; the bars are the confidences before and after. A tick means that the appeal
-# is true.
+# The eight changes with the largest margin. Orange is the first label, blue the final label. The
+# bars are the confidences before and after. A tick means that the final label is true.
 
 VERDICT, APPEAL, REST = BOTH["verdict"], BOTH["appeal"], "#C8CCD0"
 overturned = np.flatnonzero(model.overturned_)
@@ -54,5 +53,5 @@ for line, row in zip(axes, rows, strict=True):
     right = docket["appeal"][row] == truth[row]
     line[2].set_title("\N{CHECK MARK}" if right else "\N{BALLOT X}", loc="right", fontsize=10)
 axes[0, 1].set_title("base alone", fontsize=10)
-axes[0, 2].set_title("after the appeal", fontsize=10)
+axes[0, 2].set_title("final label", fontsize=10)
 plt.show()

@@ -1,17 +1,17 @@
 """
-Confidence trajectories of an appeal
-====================================
+Confidence over the rounds
+==========================
 
-How the base and its partner change their minds, round by round: the paper's Fig. 2 on digits.
+How the confidence of the base and of its partner changes, round by round: the paper's Fig. 2 on
+digits.
 
-The setting was picked for the picture, with the truth at hand, from seven that were looked at
-(SURE, LALO and PL-AGGD with 70 or 80 % of the false labels, and SURE with candidates that depend
-on the image). In two of them fewer than half of the overturned verdicts, or of the four surest,
-were right.
+The setting was chosen for the figure, with true labels, from seven (SURE, LALO and PL-AGGD with 70
+or 80 % of the false labels, and SURE with candidates that depend on the image). In two of them
+fewer than half of the changed labels, or of the four most confident changes, were correct.
 """
 
 # %%
-# ``keep_confidences=True`` makes the model remember every round.
+# ``keep_confidences=True`` stores every round.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,11 +28,11 @@ model = PLCPClassifier(SUREClassifier(), keep_confidences=True, random_state=0).
 
 overturned = np.flatnonzero(model.overturned_)
 right = model.transduction_[overturned] == truth[overturned]
-print(f"{len(overturned)} verdicts overturned, {right.sum()} of them rightly")
+print(f"{len(overturned)} labels changed, {right.sum()} of them are correct now")
 
 # %%
-# The four surest of them. Solid lines are the base, dashed ones the partner, which decides; the
-# dotted ones are what the base says without a partner. Every confidence is a share among the
+# The four most confident changes. Solid lines are the base, dashed ones the partner, which
+# decides. Dotted lines are the base without a partner. Every confidence is a share among the
 # candidates.
 
 margin = model.docket(output="dict")["margin"]

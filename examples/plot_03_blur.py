@@ -2,9 +2,9 @@
 Blur at several temperatures
 ============================
 
-Before one classifier hands its confidence to the other, it is blurred: the order of the
-candidates is kept, the certainty is not. Here is what the temperature does, to one confidence and
-to a result.
+Before one classifier passes its confidence to the other, the confidence is blurred: the order of
+the candidates stays, the differences shrink. This example shows the effect of the temperature on
+one confidence and on a result.
 """
 
 # %%
@@ -39,7 +39,7 @@ plt.show()
 # A whole fit
 # -----------
 # Test accuracy of PL-AGGD-PLCP on three generated problems, each with its own seed. Low
-# temperatures tell the partner next to nothing; which high one is best depends on the data.
+# temperatures give the partner almost no information. Which high one is best depends on the data.
 
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 shades = (BOTH["appeal"], BOTH["verdict"], BOTH["truth"])

@@ -1,9 +1,9 @@
 """
-Where an appeal helps and where it does not
-===========================================
+When the coupling helps
+=======================
 
-The weaker the base, the more it gains. Six bases on three problems of growing ambiguity: what the
-base reaches alone, and what the coupling adds.
+The weaker the base, the more it gains. Six bases on three problems of growing ambiguity: the
+accuracy of the base alone, and the gain of the coupling.
 """
 
 # %%
@@ -38,8 +38,8 @@ for ambiguity in (0.2, 0.5, 0.8):
         results.append((name, ambiguity, alone, coupled.score(X_test, truth_test) - alone))
 
 # %%
-# Orange is the base alone, blue the same base with a partner. The picture is that of the paper's
-# data sets too, see :doc:`/reproduction`: PL-KNN gains most, strong bases little or nothing.
+# Orange is the base alone, blue the same base with a partner. The result is the same on the data
+# sets of the paper, see :doc:`/reproduction`: PL-KNN gains most, strong bases little or nothing.
 
 figure, panels = plt.subplots(
     1, 3, figsize=(8, 3.2), sharey=True, sharex=True, layout="constrained"

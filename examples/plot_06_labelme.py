@@ -1,18 +1,18 @@
 """
-Answers of a crowd: LabelMe
-===========================
+Annotators' answers: LabelMe
+============================
 
-1,000 photographs of eight kinds of scene, one to three answers each, by 59 people. Which label,
-whom to trust, and where is the truth among nobody's answers? :doc:`/labelme` tells the whole
-story.
+1,000 photographs of eight kinds of scene, with one to three answers each by 59 annotators. The
+example finds the labels, the reliable annotators, and the photographs whose true label nobody
+gave. :doc:`/annotators` explains each step.
 
-The answers are LabelMe's, if its files are in the data home (see
-`appellate.datasets.load_labelme`); otherwise a crowd is generated, so that the example runs
+The answers are those of LabelMe if its files are in the data home (see
+`appellate.datasets.load_labelme`). Otherwise annotators are generated, so the example runs
 anywhere.
 """
 
 # %%
-# Answers, features, and the truth, which only the pictures use.
+# Answers, features, and the true labels, which only the figures use.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,8 @@ except FileNotFoundError:
 print(answers)
 
 # %%
-# `TestimonyClassifier` gives every person a confusion matrix, and hears what a row looks like from
-# a regression that did not see the row's own answers.
+# `TestimonyClassifier` estimates a confusion matrix per annotator, and combines the answers with a
+# regression on the features that did not see the row's own answers.
 
 model = TestimonyClassifier().fit(X, answers)
 labels = {
@@ -44,17 +44,17 @@ labels = {
 named = answers.votes() > 0
 named = named / named.sum(axis=1, keepdims=True)
 rows = np.arange(len(truth))
-right = {"random of those named": named[rows, truth].mean()}
+right = {"random answer": named[rows, truth].mean()}
 right |= {name: np.mean(each == truth) for name, each in labels.items()}
 outside = named[rows, truth] == 0
 for name, share in right.items():
     print(f"{name:22} {share:.3f}")
-print(f"the truth is nobody's answer for {outside.mean():.1%} of the rows")
+print(f"nobody gave the true label for {outside.mean():.1%} of the rows")
 
 # %%
-# Left: labels that are right; the dashed line is what nobody can pass who keeps to the answers.
-# Middle: what is estimated of each person with ten answers or more, without the truth. Right: rows
-# whose truth is missing, found by looking at the most suspicious first.
+# Left: share of correct labels; the dashed line is the limit of methods that keep to the answers.
+# Middle: estimated accuracy of each annotator with ten answers or more, without true labels.
+# Right: rows found whose true label nobody gave, when the most suspicious rows are checked first.
 
 people, table = model.annotators_, answers.table()
 busy = np.flatnonzero(np.asarray(people["answers"]) >= 10)
@@ -68,7 +68,7 @@ for place, (name, share) in enumerate(right.items()):
         f"{name}  {share:.3f}", (share, place), (-9, -3), textcoords="offset points", ha="right"
     )
 axes[0].axvline(1 - outside.mean(), color=BOTH["truth"], linestyle="--", linewidth=1)
-axes[0].set(xlabel="share of labels that are right", yticks=[], ylim=(-0.5, 3.7))
+axes[0].set(xlabel="share of correct labels", yticks=[], ylim=(-0.5, 3.7))
 axes[0].set_xlim(min(right.values()) * 1.9 - 0.9, 1)
 axes[1].plot([0, 1], [0, 1], color=BOTH["rival"], linewidth=0.8)
 axes[1].plot(true, np.asarray(people["agreement"])[busy], "x", color=BOTH["verdict"])
@@ -79,7 +79,7 @@ axes[1].text(1, 0.02, "testimony", color=BOTH["appeal"], fontsize=9, ha="right")
 found = np.cumsum(outside[np.argsort(-model.suspicion_)]) / max(1, outside.sum())
 axes[2].plot(rows + 1, found, color=BOTH["appeal"])
 axes[2].plot([0, len(rows)], [0, 1], color=BOTH["rival"])
-axes[2].set(xlabel="rows looked at", ylabel="found, of those without their truth")
+axes[2].set(xlabel="rows checked", ylabel="found, of those without their true label")
 axes[2].text(0.35 * len(rows), 0.75, "by suspicion", color=BOTH["appeal"], fontsize=9)
 axes[2].text(0.6 * len(rows), 0.5, "at random", color=BOTH["rival"], fontsize=9)
 for ax in axes:

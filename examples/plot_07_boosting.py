@@ -2,13 +2,12 @@
 Gradient boosting as a base
 ===========================
 
-Any scikit-learn classifier that takes sample weights learns from candidate sets through
-`SoftLabelClassifier`. Here boosted trees meet what trees are good at, and the partner is a kernel
-method that sees it differently.
+Any scikit-learn classifier that accepts sample weights learns from candidate sets through
+`SoftLabelClassifier`. This example has boosted trees as base and a kernel method as partner.
 """
 
 # %%
-# Two features, four classes in stripes and corners, two candidates a row.
+# Two features, four classes in stripes and corners, two candidates per row.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,8 +32,8 @@ base = SoftLabelClassifier(trees, n_folds=3, n_rounds=2, random_state=0)
 model = PLCPClassifier(base, max_rounds=2, random_state=0).fit(X, candidates)
 
 # %%
-# One fit serves all three heads: who predicts is read at prediction. Straight edges are what trees
-# are good at, so here the paper's choice, the partner, is not the best; the mean of both is.
+# One fit serves all three heads; `head` is read at prediction. Trees are good at straight edges,
+# so here the paper's choice, the partner, is not the best. The mean of both is.
 
 step = np.linspace(0, 1, 120)
 mesh = np.column_stack([grid.ravel() for grid in np.meshgrid(step, step)])

@@ -3,7 +3,7 @@ A sensitivity map
 =================
 
 How the test accuracy depends on the two settings that matter most: the ridge of the partner and
-how much it listens to the base.
+the weight of the base.
 """
 
 # %%
@@ -39,8 +39,8 @@ alone = SUREClassifier().fit(X, candidates).score(X_test, truth_test)
 
 # %%
 # Violet is better than the base alone, orange worse; the frame is the paper's setting. A large
-# ridge spoils what more collaboration gains. ``appellate reproduce sensitivity`` draws the same
-# curves for Lost, see :doc:`/appeal`.
+# ridge cancels the gain of more collaboration. ``appellate reproduce sensitivity`` draws the same
+# curves for Lost, see :doc:`/reproduction`.
 
 gain = 100 * (scores - alone)
 reach = np.abs(gain).max()

@@ -3,8 +3,8 @@ A small network and its partner
 ===============================
 
 PRODEN, alone and coupled with a partner network, on images of clothes (Fashion-MNIST) if its files
-are in the data home, otherwise on scikit-learn's digits. Needs the extra ``deep``. What larger
-networks do on more images is on :doc:`/deep`.
+are in the data home, otherwise on scikit-learn's digits. Needs the extra ``deep``. For
+larger networks and more images see :doc:`/results_networks`.
 """
 
 # %%
@@ -43,8 +43,8 @@ for name, model in models.items():
     print(f"{name:12} test accuracy {model.score(X_test, labels[test]):.3f}")
 
 # %%
-# Confidence in the true label of every training image, and the twelve least sure images. A title
-# says what the coupled model takes the image for; where it is wrong, it begins with *not*.
+# Confidence in the true label of every training image, and the twelve least certain images. A
+# title is the label of the coupled model. If it is wrong, the title begins with *not*.
 
 figure = plt.figure(figsize=(10, 4.2), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))

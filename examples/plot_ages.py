@@ -1,29 +1,29 @@
 """
-Ages: decisions that know what a near miss is worth
-===================================================
+Ages: decisions with a cost
+===========================
 
-Several people guess the age in every photograph; their guesses are the candidates. Whoever needs
-the age would rather be off by two years than by twenty, but a classifier that takes the most
-likely label does not know that 31 is next to 32. With ``cost="absolute"`` the same model predicts
-the age whose expected error is smallest. Nothing else changes: not the training, not
-``predict_proba``.
+Several annotators guess the age in every photograph; their guesses are the candidates. An error of
+two years is better than one of twenty, but a classifier that predicts the most likely label does
+not know that 31 is next to 32. With ``cost="absolute"`` the same model predicts the age with the
+smallest expected error. The training and ``predict_proba`` do not change.
 
-The ages are FG-NET's, if its file is in the data home (see `appellate.datasets.load_fgnet`);
-otherwise they are made up, so that the example runs anywhere.
+The ages are those of FG-NET if its file is in the data home (see `appellate.datasets.load_fgnet`).
+Otherwise they are generated, so the example runs anywhere.
 """
 
 # %%
 # The data
 # --------
-# Half of the rows to learn from, half to predict. The truth is used for the picture only.
+# Half of the rows to learn from, half to predict. The true ages are used only for the figure.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 
 from appellate import AGGDClassifier, PLCPClassifier
 from appellate._palette import BOTH
 from appellate.datasets import load_fgnet
-from appellate.metrics import mean_absolute_error, quadratic_weighted_kappa, tolerance_accuracy
+from appellate.metrics import tolerance_accuracy
 
 
 def make_ages(n=600, oldest=70, seed=0):
@@ -60,15 +60,15 @@ for name, cost in {"most likely age": None, "smallest expected error": "absolute
     print(
         f"{name:24} mean error {mean_absolute_error(truth[test], predicted[name]):.2f}, "
         f"within 5 years {tolerance_accuracy(truth[test], predicted[name], 5):.3f}, "
-        f"kappa {quadratic_weighted_kappa(truth[test], predicted[name]):.3f}"
+        f"kappa {cohen_kappa_score(truth[test], predicted[name], weights='quadratic'):.3f}"
     )
 
 # %%
 # Predicted against true age
 # --------------------------
-# The most likely age is often right to the year and sometimes wrong by decades: the stripes are
-# ages that it falls back on. The cost pulls far misses towards the diagonal, at the price of few
-# predictions for the very old, of whom there are few to learn from.
+# The most likely age is often correct to the year and sometimes wrong by decades: the stripes are
+# frequent predictions. The cost moves large errors towards the diagonal. High ages are then rarely
+# predicted, because few training rows have them.
 
 colors = dict(zip(predicted, (BOTH["verdict"], BOTH["appeal"]), strict=True))
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")

@@ -2,13 +2,13 @@
 Where candidate sets come from
 ==============================
 
-The same rows, the same true labels, three ways to hide them. How the sets arose decides how they
-must be read, and the data themselves say which way it was.
+The same rows and true labels with three kinds of candidate sets. How the sets arose decides how to
+read them, and the data themselves show how they arose.
 """
 
 # %%
-# Eight classes with a long tail. *Label-first*: a false label joins a row's own with probability
-# 0.4, as when people add guesses. *Set-first*: four rows share the union of their labels, as
+# Eight classes with a long tail. *Label-first*: each false label is added with probability
+# 0.4, as if annotators add guesses. *Set-first*: four rows share the union of their labels, as
 # faces share the names of a caption. *Mixed*: half of the rows of each kind.
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ colors = dict(zip(problems, (BOTH["verdict"], BOTH["appeal"], BOTH["truth"]), st
 
 # %%
 # If a row's label were drawn from its set at random, how many rows of each class would there be?
-# Set-first data have about as many as that, for frequent and rare labels alike: the set already
-# knows that a label is frequent. In label-first data frequent labels win their sets.
+# Set-first data have about as many, for frequent and rare labels alike, because a frequent label
+# is already in more sets. In label-first data frequent labels have more rows than expected.
 
 figure, left = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
 for name, sets in problems.items():
@@ -47,11 +47,11 @@ left.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Nobody knows these ratios without the truth. The jury's criterion does not need it: how much do
-# classifiers that never saw a row prove about the row's set? It is computed for three values of
-# tau, the power of a label's frequency by which the posterior is divided, and the largest wins,
-# unless its gain is a doubtful one. The ring is what was chosen. Where only half of the sets came
-# first the gain is doubtful, label-first is kept, and four points are lost by this caution.
+# These ratios need the true labels. The jury's criterion does not: how well do out-of-fold
+# predictions explain the sets? It is computed for three values of tau, the power of a label's
+# frequency by which the posterior is divided. The largest wins, unless its gain is doubtful. The
+# ring is what was chosen. If only half of the sets came first, the gain is doubtful, label-first
+# is used, and four points are lost.
 
 figure, right = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
 for name, sets in problems.items():
@@ -65,7 +65,7 @@ for name, sets in problems.items():
     print(f"{name}: tau = {jury.ambiguity_:g} is chosen;", end=" ")
     for tau in (0.0, 1.0):
         fixed = JuryClassifier("kernel", ambiguity=tau, random_state=0).fit(X, sets)
-        print(f"tau = {tau:g} has {np.mean(fixed.transduction_ == truth):.0%} right", end="; ")
+        print(f"tau = {tau:g} has {np.mean(fixed.transduction_ == truth):.0%} correct", end="; ")
     print(f"chosen {np.mean(jury.transduction_ == truth):.0%}")
 right.set(xlabel="tau", ylabel="criterion, beyond that of tau = 0", xticks=[0, 0.5, 1])
 right.set_xlim(-0.05, 1.3)

@@ -2,9 +2,9 @@
 
 ``python`` and ``pycon`` blocks of a page share one namespace, which has ``X``, ``y`` and ``X_new``
 to begin with; the output in ``pycon`` blocks is compared as doctest does it. In ``sh`` and
-``console`` blocks the lines that begin with ``appellate`` are run, and in ``console`` blocks their
-output is compared where some is shown (but for ``serve``, which waits for a browser). All run in
-a folder with a few small tables.
+``console`` blocks the lines that begin with ``appellate`` are run. If a ``console`` block shows
+output, it is compared (except for ``serve``, which waits for a browser). All run in a folder with
+a few small tables.
 
 A comment ``<!-- skip: next (reason) -->`` before a block leaves it out.
 """
@@ -46,7 +46,7 @@ def read_blocks(page):
 
 
 class Reader:
-    """Somebody who types what a page says."""
+    """Runs the blocks of a page in order."""
 
     def __init__(self, page):
         self.page = page
@@ -72,10 +72,10 @@ class Reader:
             block.text, self.names, self.page.name, str(self.page), block.line
         )
         runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-        said = []
-        runner.run(test, out=said.append, clear_globs=False)
+        printed = []
+        runner.run(test, out=printed.append, clear_globs=False)
         self.names.update(test.globs)
-        assert not runner.failures, "".join(said)
+        assert not runner.failures, "".join(printed)
 
     def _run_shell(self, block, capture):
         for command, expected in commands(block):

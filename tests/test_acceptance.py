@@ -156,7 +156,7 @@ def test_accept_guarantees_by_audited_rows(noisy):
     others = found[~found["id"].isin(run.suggest(150, audit=True)["id"])]
     assert (others["label"] == others["id"].map(before)).all(), "the labels that were audited"
     moved = (
-        found["label"].to_numpy() != decided.docket.set_index("id")["appeal"][found["id"]]
+        found["label"].to_numpy() != decided.docket.set_index("id")["label"][found["id"]]
     ).sum()
     assert any("have another label" in str(each.message) for each in caught) == (moved > 0)
 
@@ -170,7 +170,7 @@ def test_accept_estimates_before_50_audited_rows_and_says_so(noisy):
             found = each.accept()
         assert len(found)
         assert not found["guaranteed"].any()
-        sure = each.docket["appeal_confidence"]
+        sure = each.docket["confidence"]
         assert (1 - found["confidence"]).mean() <= 0.02 + 1e-9
         assert len(found) == (sure >= found["confidence"].min()).sum()
 
@@ -194,8 +194,8 @@ def test_rows_without_a_true_label_count_as_wrong_and_are_not_accepted(noisy):
     table = pd.DataFrame({"id": drawn, "decision": "other", "label": [truth[i] for i in drawn]})
     table.loc[:1, ["decision", "label"]] = "none", ""
     decided = run.decide(table)
-    assert decided._hearing.review.audited.sum() == 100
-    assert not decided._hearing.review.right()[[int(name[1:]) for name in drawn[:2]]].any()
+    assert decided._fitted.review.audited.sum() == 100
+    assert not decided._fitted.review.right()[[int(name[1:]) for name in drawn[:2]]].any()
     assert not {*drawn[:2]} & {*decided.accept(0.3)["id"]}
 
 
@@ -203,7 +203,7 @@ def test_audited_rows_are_drawn_from_all_rows(noisy):
     """Rows that doubt chose are in the sample too if they are drawn; else it is too easy."""
     run, _, _ = noisy
     suggested = run.suggest(100)
-    order = run._hearing.drawn
+    order = run._fitted.drawn
     last = max(order.index(int(name[1:])) for name in suggested.query("why == 'audit'")["id"])
     assert {f"i{i}" for i in order[: last + 1]} <= {*run.settings["audit"]}
     doubted = suggested.query("why == 'doubt'")["id"]
@@ -215,7 +215,7 @@ def test_audits_of_several_reviews_judge_labels_without_decisions(noisy):
     run, _, truth = noisy
     wrong = {name: str(NAMES[(list(NAMES).index(t) + 1) % 3]) for name, t in truth.items()}
     drawn = run.suggest(40, audit=True)["id"].tolist()
-    labels = dict(zip(run.docket["id"], run.docket["appeal"], strict=True))
+    labels = dict(zip(run.docket["id"], run.docket["label"], strict=True))
     expected = np.mean([labels[name] == wrong[name] for name in drawn])
     first = run.decide({name: wrong[name] for name in drawn[:30]})
     second = first.decide({name: wrong[name] for name in drawn[30:]})
@@ -257,7 +257,7 @@ def test_effort_counts_expected_wrong_labels_of_the_rest(noisy, tmp_path):
     found = run.effort()
     assert found["reviewed"].tolist() == [0, 10, 25, 50, 100, 200, 400]
     assert found["expected_wrong"][0] == pytest.approx(run.scores["expected_wrong"], abs=0.06)
-    least = run.docket["appeal_confidence"].sort_values().to_numpy()
+    least = run.docket["confidence"].sort_values().to_numpy()
     assert found["expected_wrong"][2] == pytest.approx((1 - least[25:]).sum(), abs=0.006)
     assert found["expected_wrong"].iloc[-1] == 0
     assert found["expected_wrong"].is_monotonic_decreasing

@@ -67,6 +67,15 @@ def test_beyond_the_logarithm_of_two_small_gaps_are_amplified(gap, temperature):
         assert first - second > small
 
 
+@given(st.integers(2, 8), st.floats(-3, 3))
+def test_around_equal_shares_the_threshold_is_the_logarithm_of_their_number(m, temperature):
+    """For two candidates this is the paper's ln 2."""
+    shares = np.full((1, m), 1 / m)
+    shares[0, :2] += 0.5e-4, -0.5e-4
+    first, second = blur(shares, np.ones((1, m), bool), temperature)[0, :2]
+    assert first - second == pytest.approx(1e-4 * np.exp(temperature) / m, rel=1e-4)
+
+
 @given(hnp.arrays(float, (2, 3), elements=finite), st.one_of(st.none(), finite))
 def test_blur_is_safe_for_any_finite_input(values, temperature):
     candidates = np.array([[True, True, False], [True, True, True]])

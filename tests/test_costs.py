@@ -55,26 +55,6 @@ def test_ordinal_is_one_minus_a_gaussian():
     np.testing.assert_allclose(matrix, expected, rtol=1e-12)
 
 
-def test_tree_counts_steps_between_leaves():
-    names = ["animal/dog/poodle", "animal/dog/pug", "animal/cat", "plant", "animal"]
-    steps = [
-        [0, 2, 3, 4, 2],
-        [2, 0, 3, 4, 2],
-        [3, 3, 0, 3, 1],
-        [4, 4, 3, 0, 2],
-        [2, 2, 1, 2, 0],
-    ]
-    np.testing.assert_array_equal(cost_matrix("tree", names), steps)
-    paths = {"a": "x/1", "b": "x/2", "c": "y/1"}
-    np.testing.assert_array_equal(
-        cost_matrix(paths, ["a", "b", "c"]), [[0, 2, 4], [2, 0, 4], [4, 4, 0]]
-    )
-
-
-def test_equal_steps_below_different_nodes_are_different():
-    assert cost_matrix("tree", ["a/x", "b/x"])[0, 1] == 4
-
-
 @pytest.mark.parametrize(
     ("cost", "classes", "said"),
     [
@@ -87,13 +67,11 @@ def test_equal_steps_below_different_nodes_are_different():
         ("ordinal:0", [1, 2], "above 0"),
         ("ordinal:1e400", [1, 2], "above 0"),
         ("", [1, 2], "there is no cost"),
-        ("tree", ["cat", "dog"], "no class has a '/'"),
-        ("tree", ["cat/", "dog/pug"], "'cat/'"),
-        ({"cat": "a/cat"}, ["cat", "dog"], "'dog'"),
+        ("tree", ["cat", "dog"], "there is no cost 'tree'"),
         ([[0, 1], [1, 0]], [1, 2, 3], r"\(3, 3\)"),
         ([[0, np.nan], [1, 0]], ["a", "b"], "saying 'b' where 'a' is true is not finite"),
         ([[1, 0], [0, 1]], ["a", "b"], "similarities"),
-        ([["x", "y"], ["z", "w"]], ["a", "b"], "no number"),
+        ([["x", "y"], ["z", "w"]], ["a", "b"], "not a number"),
     ],
 )
 def test_errors_say_what_to_do(cost, classes, said):
@@ -113,10 +91,9 @@ def test_names_of_a_data_frame_say_which_cost_is_which():
 
 
 def test_descriptions():
-    assert [describe_cost(c) for c in (None, "within:3", {"a": "b/a"}, np.eye(3))] == [
+    assert [describe_cost(c) for c in (None, "within:3", np.eye(3))] == [
         "",
         "within:3",
-        "tree",
         "3 x 3 matrix",
     ]
 

@@ -15,39 +15,25 @@ from sklearn.preprocessing import StandardScaler
 
 import appellate
 from appellate import (
-    AGGDClassifier,
-    CLPLClassifier,
-    IPALClassifier,
     JuryClassifier,
-    LALOClassifier,
     PartnerClassifier,
-    PLCLClassifier,
     PLCPClassifier,
-    PLECOCClassifier,
     PLKNNClassifier,
-    PLSVMClassifier,
     SoftLabelClassifier,
     SUREClassifier,
     TestimonyClassifier,
     model_selection,
 )
+from appellate.core.foreign import seeded
 from appellate.io import load_model, save_model
-from appellate.model_selection import PLCPClassifierCV, get_scorer
+from appellate.methods import make_base, registry
 from appellate.testing import make_clusters
 
 BASES = [
-    AGGDClassifier(),
-    CLPLClassifier(),
-    IPALClassifier(),
+    *(seeded(make_base(base.name), 0) for base in registry.BASES),
     JuryClassifier("kernel", random_state=0),
-    LALOClassifier(),
     PartnerClassifier(),
-    PLCLClassifier(),
-    PLECOCClassifier(random_state=0),
-    PLKNNClassifier(),
-    PLSVMClassifier(random_state=0),
     SoftLabelClassifier(GaussianNB(), random_state=0),
-    SUREClassifier(),
 ]
 COUPLED = [PLCPClassifier(base) for base in BASES if not isinstance(base, PartnerClassifier)]
 ESTIMATORS = [
@@ -55,8 +41,6 @@ ESTIMATORS = [
     *COUPLED,
     PLCPClassifier(PLCPClassifier(SUREClassifier())),
     PLCPClassifier(SUREClassifier(), head="base", keep_confidences=True),
-    PLCPClassifierCV(SUREClassifier(), bandwidths=[1.0]),
-    PLCPClassifierCV(SUREClassifier(), scoring=get_scorer("covering_rate"), cv=2),
     JuryClassifier(
         [RandomForestRegressor(5), SoftLabelClassifier(GaussianNB()), SUREClassifier()],
         random_state=0,

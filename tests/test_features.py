@@ -333,9 +333,9 @@ def test_a_picture_whose_name_is_too_long_is_not_there(tmp_path):
 
 def test_models_without_a_column():
     frame = make_passengers(40)
-    with pytest.raises(ValueError, match="text_model needs a column of prose"):
+    with pytest.raises(ValueError, match="text_model= needs a text column"):
         appellate.rectify(frame, truth="truth", text_model=Letters())
-    with pytest.raises(ValueError, match="image_model needs a column of pictures"):
+    with pytest.raises(ValueError, match="image_model= needs an image column"):
         appellate.rectify(frame, truth="truth", image_model="histograms")
 
 
@@ -363,7 +363,7 @@ def test_from_label_studio_and_back(tmp_path):
     folder = run.save(tmp_path / "run")
     made = json.loads((folder / "suggestions.json").read_text())
     assert [task["id"] for task in made] == list(range(1000, 1040))
-    docket = dict(zip(run.docket["id"].astype(str), run.docket["appeal"], strict=True))
+    docket = dict(zip(run.docket["id"].astype(str), run.docket["label"], strict=True))
     for task in made:
         (foretold,) = task["predictions"]
         assert foretold["result"][0]["value"]["choices"] == [docket[str(task["id"])]]

@@ -31,20 +31,18 @@ from appellate.evidence.likelihood import Evidence, estep
 from appellate.evidence.order import order_matrix
 from appellate.evidence.scales import Scale
 from appellate.io import load_model, save_model
-from appellate.methods.jury import nystroem
-from appellate.methods.jury.classifier import KERNELS, ArrayOutputs
+from appellate.methods.jury import exact, nystroem
+from appellate.methods.jury.exact import KernelMember
 from appellate.methods.jury.members import (
-    Decision,
-    ForestJuror,
-    KernelJuror,
+    KERNELS,
+    ModelScores,
     Replicas,
-    SupervisedExpert,
     Trees,
+    draw_folds,
+    fit_forest,
     log_shares,
-    make_folds,
-    seat,
+    sort_members,
 )
-from appellate.methods.jury.nystroem import LandmarkBench
 from appellate.numerics import blocks, memory
 from appellate.numerics.kernels import GaussianKernel, LaplacianKernel
 from appellate.testing import make_clusters, parametrize_with_pll_checks
@@ -116,14 +114,14 @@ def test_kernel_outputs_against_refitting(data, relative, ridge):
     """Every replica's fold and leave-one-out outputs equal those of refitted regressions."""
     X, candidates, _ = (each[:25] for each in data)
     rng = np.random.RandomState(1)
-    replicas = Replicas.split(Evidence.of_sets(candidates), make_folds(25, 3, None, rng))
+    replicas = Replicas.split(Evidence.of_sets(candidates), draw_folds(25, 3, None, rng))
     problem = Problem(X, as_candidates(candidates))
     smoother = problem.smoother(GaussianKernel(relative), ridge)
-    targets = np.where(replicas.scatter([own.prior for own in replicas.own]) > 0, 1.0, 0.0)
+    targets = np.where(replicas.scatter([part.prior for part in replicas.parts]) > 0, 1.0, 0.0)
     targets *= rng.uniform(size=targets.shape)
     targets[replicas.fold == 1, 1] = targets[replicas.fold == 2, 2] = 0
     targets[replicas.fold == 3, 3] = 0
-    outputs, _ = KernelJuror("kernel", smoother, replicas).learn(targets)
+    outputs = KernelMember.of("kernel", smoother, replicas).output(targets, replicas)
     width = smoother.function.width
     for k, rows in enumerate(replicas.rows):
         for i in range(25):
@@ -144,39 +142,42 @@ def test_landmark_outputs_against_exact(data, monkeypatch, kernel, gap, ordered)
     """With all rows as landmarks, features in small blocks say what the kernel matrix says."""
     X, candidates, _ = data
     rng = np.random.RandomState(1)
-    replicas = Replicas.split(Evidence.of_sets(candidates), make_folds(90, 3, None, rng))
-    targets = [own.normalize(rng.uniform(size=len(own.entries))) for own in replicas.own]
+    replicas = Replicas.split(Evidence.of_sets(candidates), draw_folds(90, 3, None, rng))
+    targets = [part.normalize(rng.uniform(size=len(part.entries))) for part in replicas.parts]
     problem = Problem(X, as_candidates(candidates))
     many = {"approximation": "nystroem", "n_landmarks": 90}
     kernels = [(GaussianKernel(0.5), 0.05), (kernel, 0.5)]
     monkeypatch.setattr(nystroem, "_PIECE", 100)
     monkeypatch.setattr(blocks, "_BLOCK_BYTES", 7000)
-    members = [
-        (name, problem.basis(clone(kernel).set_params(**many)), ridge)
-        for name, (kernel, ridge) in zip("ab", kernels, strict=True)
-    ]
+    fits = []
+    for prepare, options in ((nystroem.prepare, many), (exact.prepare, {})):
+        named = [
+            (name, clone(kernel).set_params(**options), ridge)
+            for name, (kernel, ridge) in zip("ab", kernels, strict=True)
+        ]
+        fits.append(prepare(problem, named, replicas))
     smooth = order_matrix(np.arange(4), 1) if ordered else None
-    found = LandmarkBench(members, replicas).learn(targets, smooth=smooth)
-    weights, scales = (
-        np.array([0.3, 0.7]),
-        [Scale(0.2, np.array([0.0, 0.05, 0.1, 0.0])), Scale(0.1)],
-    )
-    dense = replicas.scatter(targets)
-    jurors = [KernelJuror("exact", problem.smoother(*each), replicas) for each in kernels]
-    learned = [each.learn(dense if smooth is None else dense @ smooth) for each in jurors]
-    exact = ArrayOutputs(["a", "b"], *map(list, zip(*learned, strict=True)), replicas)
+    found, expected = (fit(targets, smooth) for fit in fits)
+    weights = np.array([0.3, 0.7])
+    scales = [Scale(0.2, np.array([0.0, 0.05, 0.1, 0.0])), Scale(0.1)]
     new = X[:5] + 0.1
     for m in range(2):
-        np.testing.assert_allclose(found.held_out[m], exact.held_out[m], atol=2e-4)
-        predicted = found.models()[m][0].predict(new)
-        np.testing.assert_allclose(predicted, exact.models()[m][0].predict(new), atol=2e-4)
+        np.testing.assert_allclose(found.held_out[m], expected.held_out[m], atol=2e-4)
+    members = (each.fitted(scales, weights) for each in (found, expected))
+    for one, two in zip(*members, strict=True):
+        assert (one.name, one.weight) == (two.name, two.weight)
+        scores = one.models[0].predict(new)
+        if ordered:
+            scores = scores @ one.smooth
+        np.testing.assert_allclose(scores, two.models[0].predict(new), atol=2e-4)
+        np.testing.assert_allclose(one.probabilities(new), two.probabilities(new), atol=5e-3)
     for one, two in zip(
         found.everywhere(scales, weights),
-        exact.everywhere(scales, weights),
+        expected.everywhere(scales, weights),
         strict=True,
     ):
         np.testing.assert_allclose(one, two, atol=5e-3)
-    mixed = found.mix(scales, weights), exact.mix(scales, weights)
+    mixed = found.mix(scales, weights), expected.mix(scales, weights)
     np.testing.assert_allclose(mixed[0][0], mixed[1][0], atol=5e-3)
     for one, two in zip(*mixed, strict=True):  # the leverage of replicas is approximate
         assert np.abs(one - two).mean() < gap
@@ -237,36 +238,34 @@ def test_honest_output_never_saw_the_row(data):
     one, two = (JuryClassifier("kernel", **options).fit(X, Y) for Y in (candidates, changed))
     shift = np.abs(one.honest_output_ - two.honest_output_).max(axis=1)
     own = np.abs(one.training_output_ - two.training_output_).max(axis=1)
-    fold = make_folds(90, 5, None, np.random.RandomState(0))
+    fold = draw_folds(90, 5, None, np.random.RandomState(0))
     mates = fold == fold[0]
     # Temperatures and weights are found on all rows, and move by a little.
     assert shift[mates].max() < 0.1 * own[~mates].max() + 0.05
     smoother = Problem(X, as_candidates(candidates)).smoother("rbf", 0.05)
-    said = []
+    held_out = []
     for Y in (candidates, changed):
         replicas = Replicas.split(Evidence.of_sets(Y), fold)
-        outputs, _ = KernelJuror("kernel", smoother, replicas).learn(
-            replicas.scatter([own.prior for own in replicas.own])
-        )
-        said.append(replicas.honest(outputs))
-    np.testing.assert_array_equal(said[0][mates], said[1][mates])
-    assert np.abs(said[0] - said[1])[~mates].max() > 1e-3
+        targets = replicas.scatter([part.prior for part in replicas.parts])
+        output = KernelMember.of("kernel", smoother, replicas).output(targets, replicas)
+        held_out.append(replicas.held_out(output))
+    np.testing.assert_array_equal(held_out[0][mates], held_out[1][mates])
+    assert np.abs(held_out[0] - held_out[1])[~mates].max() > 1e-3
 
 
 def test_forest_is_out_of_bag(data):
     """A forest that knows its rows by heart does not repeat what it was told of them."""
     X, candidates, _ = data
     replicas = Replicas.split(
-        Evidence.of_sets(candidates), make_folds(90, 3, None, np.random.RandomState(0))
+        Evidence.of_sets(candidates), draw_folds(90, 3, None, np.random.RandomState(0))
     )
     rng = np.random.RandomState(1)
     noise = np.eye(4)[rng.randint(4, size=90)]
     targets = np.repeat(noise[:, None], 4, axis=1)
     forest = RandomForestRegressor(30)
-    outputs, _ = ForestJuror(forest, X, replicas, None).learn(targets, 0)
+    outputs, trees = fit_forest(forest, targets, 0, X=X, replicas=replicas, n_jobs=None)
     assert np.mean(outputs[:, 0].argmax(axis=1) == noise.argmax(axis=1)) < 0.5
-    told = forest.fit(X, noise).predict(X)
-    assert np.mean(told.argmax(axis=1) == noise.argmax(axis=1)) > 0.9
+    assert np.mean(trees.predict(X).argmax(axis=1) == noise.argmax(axis=1)) > 0.9
 
 
 def test_trees_as_arrays(data):
@@ -276,7 +275,9 @@ def test_trees_as_arrays(data):
     for forest in (RandomForestRegressor(7), ExtraTreesRegressor(7, max_depth=1)):
         forest.set_params(random_state=0).fit(single, targets)
         new = np.vstack([single, single + 0.05])
-        np.testing.assert_allclose(Trees.of(forest).predict(new), forest.predict(new), atol=1e-6)
+        trees = Trees.of(forest)
+        np.testing.assert_allclose(trees.average(new), forest.predict(new), atol=1e-6)
+        np.testing.assert_array_equal(trees.predict(new), log_shares(trees.average(new), len(new)))
 
 
 # -- choices ------------------------------------------------------------------------------
@@ -381,11 +382,25 @@ def test_rows_without_a_group_stand_alone(missing):
 
 def test_folds_keep_groups_whole():
     groups = np.repeat(np.arange(11), 5)
-    fold = make_folds(55, 4, groups, np.random.RandomState(0))
+    fold = draw_folds(55, 4, groups, np.random.RandomState(0))
     assert all(len(set(fold[groups == g])) == 1 for g in range(11))
     assert set(fold) == {1, 2, 3, 4}
-    one_group = make_folds(10, 3, np.zeros(10), np.random.RandomState(0))
+    one_group = draw_folds(10, 3, np.zeros(10), np.random.RandomState(0))
     assert set(one_group) == {1, 2, 3}
+
+
+@pytest.mark.parametrize(("covering", "n_fits"), [(True, 12), ("auto", 24)])
+def test_every_round_is_reported_with_the_largest_possible_number(covering, n_fits):
+    X, candidates, _, bags = make_bags(n_bags=30)
+    jury = JuryClassifier("kernel", covering=covering, random_state=0)
+    reports = []
+    jury._on_round = lambda number, total: reports.append((number, total))
+    jury.fit(X, candidates, groups=bags)
+    numbers = [number for number, _ in reports]
+    assert {total for _, total in reports} == {n_fits}
+    assert numbers == sorted(set(numbers))  # no number twice
+    assert numbers[0] == 1
+    assert 7 <= numbers[-1] <= n_fits
 
 
 def test_evidence_and_decisions(data):
@@ -417,32 +432,31 @@ def test_singletons_are_plain_classification(data):
 
 
 @pytest.mark.parametrize(
-    ("member", "kind"),
+    ("member", "is_forest"),
     [
-        (RandomForestRegressor(5), ForestJuror),
-        (ExtraTreesRegressor(5, bootstrap=True), ForestJuror),
-        (SoftLabelClassifier(LogisticRegression()), SupervisedExpert),
-        (SUREClassifier(), SupervisedExpert),
-        (PLCPClassifier(SUREClassifier()), SupervisedExpert),
-        (PLCPClassifier(SUREClassifier(), head="base"), SupervisedExpert),
-        (PLKNNClassifier(), SupervisedExpert),
-        (CLPLClassifier(), SupervisedExpert),
-        (PLECOCClassifier(), SupervisedExpert),
-        pytest.param("network", None, marks=needs_torch),
+        (RandomForestRegressor(5), True),
+        (ExtraTreesRegressor(5, bootstrap=True), True),
+        (SoftLabelClassifier(LogisticRegression()), False),
+        (SUREClassifier(), False),
+        (PLCPClassifier(SUREClassifier()), False),
+        (PLCPClassifier(SUREClassifier(), head="base"), False),
+        (PLKNNClassifier(), False),
+        (CLPLClassifier(), False),
+        (PLECOCClassifier(), False),
+        pytest.param("network", False, marks=needs_torch),
     ],
 )
-def test_any_member_sits(data, member, kind):
+def test_every_kind_of_member_takes_part(data, member, is_forest):
     X, candidates, truth = data
-    replicas = Replicas.split(
-        Evidence.of_sets(candidates), make_folds(90, 3, None, np.random.RandomState(0))
-    )
-    if kind is None:
-        from appellate.deep import NetworkExpert as kind
-    assert type(seat(member, X, replicas, None)) is kind
+    forests, late = sort_members([member])
+    name = member if isinstance(member, str) else type(member).__name__
+    assert [each for each, _ in forests] == [name] * is_forest
+    assert [each for each, _ in late] == [name] * (not is_forest)
     jury = JuryClassifier([member], n_folds=3, max_rounds=3, random_state=0).fit(X, candidates)
     assert len(jury.weights_) == len(KERNELS) + 1
+    assert jury.weights_[-1][0] == name
     assert sum(weight for _, weight, _ in jury.weights_) == pytest.approx(1)
-    assert ("panel" in jury.criterion_) == (kind is ForestJuror)
+    assert ("panel" in jury.criterion_) == is_forest
     assert np.mean(jury.predict(X) == truth) > 0.8
     np.testing.assert_allclose(jury.predict_proba(X).sum(axis=1), 1)
 
@@ -459,8 +473,9 @@ def test_any_member_sits(data, member, kind):
         "forest",
     ],
 )
-def test_who_cannot_sit(data, member):
+def test_refuses_what_cannot_learn_from_soft_targets(data, member, monkeypatch):
     X, candidates, _ = data
+    monkeypatch.setattr(exact, "prepare", None)  # the error comes before any work
     with pytest.raises(TypeError, match="cannot be a member of a jury"):
         JuryClassifier([member]).fit(X, candidates)
 
@@ -474,7 +489,7 @@ def test_who_cannot_sit(data, member):
         pytest.param("PRODENClassifier", marks=needs_torch),
     ],
 )
-def test_probabilities_are_heard_as_logarithms(data, member):
+def test_scores_of_probabilities_are_logarithms(data, member):
     X, candidates, _ = data
     if isinstance(member, str):
         from appellate.deep import PRODENClassifier
@@ -482,11 +497,11 @@ def test_probabilities_are_heard_as_logarithms(data, member):
         member = PRODENClassifier("linear", n_epochs=1, random_state=0)
     member = clone(member).fit(X, candidates)
     expected = log_shares(member.predict_proba(X), len(X))
-    np.testing.assert_array_equal(Decision(member).predict(X), expected)
+    np.testing.assert_array_equal(ModelScores(member).predict(X), expected)
 
 
 @pytest.mark.parametrize("member", [SUREClassifier(), PLKNNClassifier()])
-def test_what_wrong_labels_cost_a_member_is_no_score(data, member):
+def test_cost_of_a_member_does_not_change_its_scores(data, member):
     X, candidates, _ = data
     jury = JuryClassifier([member], n_folds=3, max_rounds=2, random_state=0)
     costly = clone(jury).set_params(members=[clone(member).set_params(cost="absolute")])
@@ -496,12 +511,14 @@ def test_what_wrong_labels_cost_a_member_is_no_score(data, member):
 
 
 @needs_torch
-def test_a_network_judges_no_row_that_it_saw(data):
+def test_a_network_is_fitted_once():
     """Its partner is a network too, which has no leave-one-out output."""
     from appellate.deep import PRODENClassifier
 
     member = PRODENClassifier("linear", n_epochs=1, partner="non-candidate", head="partner")
-    assert type(seat(member, data[0], None, None)) is SupervisedExpert
+    forests, late = sort_members([member])
+    assert not forests
+    assert [name for name, _ in late] == ["PRODENClassifier"]
 
 
 def test_members_of_two_labels():
@@ -511,7 +528,7 @@ def test_members_of_two_labels():
     assert (jury.predict(X) == truth).mean() > 0.95
 
 
-def test_member_that_knows_is_heard():
+def test_a_forest_that_knows_more_gets_the_weight():
     """Kernels cannot see a label that a forest finds in one of many noisy columns."""
     rng = np.random.RandomState(SEED)
     truth = rng.randint(3, size=300)
@@ -624,7 +641,7 @@ def test_degenerate_problems(n, l, kind, members, seed):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 1.1, 1.6, 2.5])
-def test_single_precision_fits_at_any_amount_of_free_memory(data, monkeypatch, share):
+def test_single_precision_fits_at_any_budget(data, monkeypatch, share):
     """The kernels are represented once: rows in double precision do not decide anew."""
     X, candidates, _ = data
     needed = 8 * 90 * 90 * JuryClassifier("kernel")._n_matrices()
@@ -634,7 +651,7 @@ def test_single_precision_fits_at_any_amount_of_free_memory(data, monkeypatch, s
     monkeypatch.setattr(memory, "_WORKSPACE", 0)
     monkeypatch.setattr(memory, "_THREAD_BYTES", 0)
     monkeypatch.setattr(memory, "SAMPLE_ROWS", 10)
-    monkeypatch.setattr(memory, "free_memory", lambda: round(share * needed / 0.8) + 200_000)
+    monkeypatch.setenv("APPELLATE_MEMORY", str(round(share * needed) + 200_000))
     jury = JuryClassifier("kernel", max_rounds=1, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -10,8 +10,7 @@ from appellate.datasets import make_partial_labels
 from appellate.evidence.ambiguity import choose_tau, resemblance
 from appellate.evidence.likelihood import Evidence
 from appellate.evidence.order import choose_width, order_matrix
-from appellate.methods.jury.classifier import KERNELS
-from appellate.methods.jury.members import make_folds
+from appellate.methods.jury.members import KERNELS, draw_folds
 from tests import literal_jury
 
 SETTINGS = [
@@ -47,7 +46,7 @@ def make_problem(kind):
 
 
 def fit_literally(X, sets, new, base=None):
-    fold = make_folds(len(X), 3, None, np.random.RandomState(0))
+    fold = draw_folds(len(X), 3, None, np.random.RandomState(0))
     return literal_jury.Jury(X, sets, fold, SETTINGS, new, base=base), fold
 
 
@@ -72,7 +71,7 @@ def test_light_jury_equals_the_literal_one(kind):
 @pytest.mark.parametrize("kind", ["bags", "instance_dependent", "ages"])
 def test_coupling_with_a_jury_equals_the_literal_one(kind, base):
     X, sets, new = make_problem(kind)
-    fold = make_folds(len(X), 3, None, np.random.RandomState(0))
+    fold = draw_folds(len(X), 3, None, np.random.RandomState(0))
     held = np.empty(sets.shape)
     for k in (1, 2, 3):
         base.fit(X[fold != k], sets[fold != k])

@@ -34,7 +34,6 @@ from appellate import (
 )
 from appellate.core.base import PartialLabelClassifier
 from appellate.core.foreign import check_base
-from appellate.model_selection import PLCPClassifierCV
 from appellate.testing import make_clusters
 
 LEAVES_ONE_OUT = [
@@ -46,9 +45,6 @@ LEAVES_ONE_OUT = [
     PLCPClassifier(SUREClassifier()),
     PLCPClassifier(PLKNNClassifier()),
     PLCPClassifier(SUREClassifier(), head="mean"),
-    PLCPClassifierCV(
-        SUREClassifier(), bandwidths=[1.0], regularizations=[0.05], collaborations=[2.0]
-    ),
 ]
 OTHERS = [
     JuryClassifier("kernel", random_state=0),
@@ -226,37 +222,20 @@ def test_weights_that_are_none(weights, data):
     X, candidates, _ = data
     with pytest.raises(ValueError, match="sample_weight must be 60 finite numbers"):
         steady().fit(X, candidates, sample_weight=weights)
-    with pytest.raises(TypeError, match="takes sample_weight, not class_weight"):
-        steady().fit(X, candidates, class_weight=weights)
 
 
-def test_weights_pass_through_plcp_to_its_base(data):
+def test_weights_of_one_fold_alone_are_an_error(data):
     X, candidates, _ = data
-    weights = np.random.RandomState(1).randint(0, 3, size=len(X))
-    model = PLCPClassifier(steady(), max_rounds=1).fit(X, candidates, sample_weight=weights)
-    alone = steady().fit(X, candidates, sample_weight=weights)
-    np.testing.assert_array_equal(model.verdict_, alone.transduction_)
-    np.testing.assert_array_equal(model.estimator_.predict_proba(X), alone.predict_proba(X))
-    nested = PLCPClassifier(PLCPClassifier(steady(), max_rounds=1), max_rounds=1)
-    nested.fit(X, candidates, sample_weight=weights)
-    for base in (SUREClassifier(), PLCPClassifier(PLKNNClassifier())):
-        with pytest.raises(TypeError, match=r"(SURE|PLKNN)Classifier takes no sample_weight"):
-            PLCPClassifier(base).fit(X, candidates, sample_weight=weights)
-    for lost in (0, 1):
-        some = ~np.asarray(candidates)[:, lost]
-        with pytest.raises(ValueError, match=f"all rows that have the class '{lost}'"):
-            PLCPClassifier(steady()).fit(X, candidates, sample_weight=some.astype(float))
+    for some, message in ((0, "zero in all rows. Give"), (1, "all rows but those of one fold")):
+        weights = np.arange(len(X)) < some
+        with pytest.raises(ValueError, match=message):
+            SoftLabelClassifier(GaussianNB()).fit(X, candidates, sample_weight=weights)
 
 
-def test_weights_are_routed_through_plcp(data):
+def test_plcp_takes_no_weights(data):
     X, candidates, _ = data
-    weights = np.random.RandomState(1).randint(0, 3, size=len(X))
-    expected = PLCPClassifier(steady(), max_rounds=1).fit(X, candidates, sample_weight=weights)
-    with sklearn.config_context(enable_metadata_routing=True):
-        base = steady()
-        base.estimator.set_fit_request(sample_weight=True)
-        model = PLCPClassifier(base, max_rounds=1).fit(X, candidates, sample_weight=weights)
-    np.testing.assert_array_equal(model.confidence_, expected.confidence_)
+    with pytest.raises(TypeError, match="sample_weight"):
+        PLCPClassifier(steady()).fit(X, candidates, sample_weight=np.ones(len(X)))
 
 
 def test_weights_are_routed_to_the_classifier_that_asks(data):
@@ -271,7 +250,7 @@ def test_weights_are_routed_to_the_classifier_that_asks(data):
     ]
     with sklearn.config_context(enable_metadata_routing=True):
         asks = steady()
-        asks.estimator.set_fit_request(sample_weight=True)
+        asks.set_fit_request(sample_weight=True)
         scaler = StandardScaler(with_mean=False, with_std=False)
         scaler.set_fit_request(sample_weight=False)
         model = make_pipeline(scaler, asks).fit(X, candidates, sample_weight=weights)
@@ -281,6 +260,7 @@ def test_weights_are_routed_to_the_classifier_that_asks(data):
         np.testing.assert_array_equal(routed["test_score"], by_hand)
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             make_pipeline(scaler, steady()).fit(X, candidates, sample_weight=weights)
-        asks.estimator.set_fit_request(sample_weight=False)
+        asks.set_fit_request(sample_weight=False)
+        unweighted = make_pipeline(scaler, asks)
         with pytest.raises(TypeError, match="sample_weight"):
-            asks.fit(X, candidates, sample_weight=weights)
+            unweighted.fit(X, candidates, sample_weight=weights)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import numpy as np
 import pytest
-from sklearn.svm import SVC
 
 import appellate
-from appellate import NoteWarning, SoftLabelClassifier
-from appellate.numerics.work import Work
-from appellate.rectification.fitting import with_time
-from appellate.rectification.preparation import Case
-from appellate.rectification.run import hear
-from appellate.tables import write_table
+from appellate import NoteWarning
+from appellate._added import ADDED, RENAMED, RENAMED_OUTCOMES
+from appellate.rectification.fitting import tell_rounds
+from appellate.rectification.preparation import prepare
+from appellate.rectification.run import label_items
+from appellate.tables import find_roles, read_table, write_table
 from tests.cli.tables import make_rows
 
 pd = pytest.importorskip("pandas")
@@ -145,7 +145,7 @@ def test_decisions_are_certain_and_add_up(plain):
     assert more.labels["label"].isna().tolist()[:8] == [False] * 5 + [True, False, False]
     assert more.labels["label"][6] == "owl"
     assert not {f"i{i}" for i in range(7)} & {*more.suggest(80)["id"]}
-    assert run.labels["outcome"].isin(["upheld", "overturned"]).all(), "the first run is as it was"
+    assert run.labels["outcome"].isin(["unchanged", "changed"]).all(), "the first run is as it was"
     with pytest.raises(ValueError, match="none of its 1 ids is in the table"):
         run.decide({"nobody": "cat"})
     with pytest.warns(
@@ -288,23 +288,25 @@ def test_a_rival_that_is_better_is_named():
 def test_methods_bases_and_settings(plain):
     _, table, truth = plain
     table = table.assign(truth=NAMES[truth])
-    run = appellate.rectify(table, candidates="maybe", base="knn", max_rounds=2, bandwidth=2.0)
+    run = appellate.rectify(
+        table, candidates="maybe", base="knn", settings={"max_rounds": 2, "bandwidth": 2.0}
+    )
     assert run.settings["method"] == "plcp"
     classifier = run.model[-1]
     assert classifier.max_rounds == 2
     assert classifier.kernel.bandwidth == 2.0
     assert "expected_wrong" not in run.scores, "its confidence is not calibrated"
-    with pytest.warns(NoteWarning, match="was chosen as base without the truth"):
+    with pytest.warns(NoteWarning, match="was chosen as base without the true labels"):
         chosen = appellate.rectify(table, candidates="maybe", base="auto")
-    assert "was chosen as base without the truth" in " ".join(chosen.settings["notes"])
-    light = appellate.rectify(table, candidates="maybe", method="jury", max_rounds=1)
+    assert "was chosen as base without the true labels" in " ".join(chosen.settings["notes"])
+    light = appellate.rectify(table, candidates="maybe", method="jury", settings={"max_rounds": 1})
     assert light.model[-1].max_rounds == 1
     for wrong, message in (
         ({"method": "magic"}, "none of auto, jury"),
         ({"base": "nope"}, "no base classifier 'nope'"),
         ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
-        ({"colour": 3}, "Invalid parameter 'colour'"),
-        ({"order": "cat,dog", "method": "plcp"}, "uses order only with a cost"),
+        ({"settings": {"colour": 3}}, "Invalid parameter 'colour'"),
+        ({"order": "cat,dog", "method": "plcp"}, "uses order= only with a cost"),
         ({"cost": "absolute"}, "needs an order"),
         ({"cost": "absolute", "order": "cat,dog"}, "lacks labels of the table: 'cow'"),
     ):
@@ -351,7 +353,7 @@ def test_a_notebook_shows_it(plain):
     run, table, _ = plain
     shown = run._repr_html_()
     assert shown.count("<tr") == 11
-    assert "<th>appeal</th>" in shown
+    assert "<th>first_label</th>" in shown
     hostile = table.assign(name=["<script>alert(1)</script>" + str(i) for i in range(len(table))])
     assert "<script>" not in appellate.rectify(hostile, candidates="maybe")._repr_html_()
 
@@ -366,7 +368,7 @@ def test_polluted_folders_are_left_alone(plain, tmp_path):
 
 @quiet
 def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("appellate.rectification.run.judge", None)
+    monkeypatch.setattr("appellate.rectification.run.fit_labels", None)
     table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
     with pytest.raises(ValueError, match="there is no file"):
         appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")
@@ -383,47 +385,32 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
         loaded.decide(exclude("i0"))
 
 
-@pytest.mark.parametrize("options", [{}, {"base": "knn"}])
-def test_the_rounds_of_a_fit_are_told(options, plain):
-    said, within = [], []
-    case = Case(plain[1], candidates="maybe", **options)
-    hear(case, step=lambda text, **more: (within if more else said).append(text))
-    assert said == ["turning columns into numbers", "judging"]
-    assert within[:2] == ["round 1", "round 2"]
+@pytest.mark.parametrize(("options", "total"), [({}, 12), ({"base": "knn"}, 5)])
+def test_step_is_told_every_round_of_a_fit(options, total, plain):
+    told, within = [], []
+    case = prepare(plain[1], candidates="maybe", **options)
+    label_items(case, step=lambda text, **more: (within if more else told).append(text))
+    assert told == ["turning columns into numbers", "judging"]
+    expected = [f"round {number} of at most {total}" for number in range(1, total + 1)]
+    assert 1 < len(within) <= total
+    assert within == expected[: len(within)]
 
 
-@pytest.mark.parametrize(
-    ("n", "options", "said"),
-    [
-        (60, {}, "judging"),
-        (6_000, {"base": SoftLabelClassifier(SVC(kernel="poly"))}, "judging"),  # nobody knows
-        (6_000, {"base": "sure"}, "judging, about 2 minutes for 6,000 items on this machine"),
-        (
-            6_000,
-            {},
-            "judging, about 14 minutes for 6,000 items on this machine "
-            "(method 'plcp': about 2 minutes)",
-        ),
-    ],
-)
-def test_a_long_fit_is_announced(n, options, said, monkeypatch):
-    def stop(*args, **more):
-        raise InterruptedError
-
-    heard = []
-    monkeypatch.setattr("appellate.rectification.run.judge", stop)
-    monkeypatch.setattr("appellate.numerics.work.speed", lambda: Work(2e9, 4e8))
-    case = Case(make_table(n)[0], candidates="maybe", **options)
-    with pytest.raises(InterruptedError):
-        hear(case, step=lambda text, **more: heard.append(text))
-    assert heard[-1] == said
-    assert (with_time("judging", case, 3)[1] is None) == (said == "judging")
-
-
-def test_the_machine_is_not_measured_for_little_work(plain, crowd, monkeypatch):
-    monkeypatch.setattr("appellate.numerics.work.speed", None)
-    for table, options in ((plain[1], {"candidates": "maybe"}), (crowd[1], {"annotators": "w*"})):
-        assert appellate.rectify(table, **options).settings["estimated_seconds"] is None
+def test_the_time_left_is_told_from_the_third_round_on(monkeypatch):
+    clock = iter([100.0, 130.0, 170.0, 200.0, 300.0])
+    monkeypatch.setattr("appellate.rectification.fitting.time.monotonic", lambda: next(clock))
+    told = []
+    tell_round = tell_rounds(lambda text, **more: told.append((text, more)))
+    for number in range(1, 6):
+        tell_round(number, 5)
+    assert [text for text, _ in told] == [
+        "round 1 of at most 5",
+        "round 2 of at most 5",
+        "round 3 of at most 5, about 70 seconds left",  # two rounds of 35 seconds
+        "round 4 of at most 5, about 33 seconds left",
+        "round 5 of at most 5",
+    ]
+    assert all(more == {"within": True} for _, more in told)
 
 
 def test_all_rows_may_be_reviewed(plain, tmp_path):
@@ -698,3 +685,47 @@ def test_an_order_of_words_reaches_the_jury_and_is_reported():
         for run in (told, plain)
     ]
     assert errors[0] < errors[1]
+
+
+# -- names of columns -----------------------------------------------------------------------
+
+
+def test_docstrings_name_every_column_that_a_run_adds():
+    text = inspect.getdoc(appellate.Rectification)
+    for name in ADDED:
+        assert f"``{name}``" in text, name
+
+
+def test_a_run_does_not_learn_from_columns_that_a_run_added(plain):
+    _, table, _ = plain
+    run = appellate.rectify(table, candidates="maybe")
+    roles = find_roles(read_table(run.labels), candidates="maybe")
+    added = [name for name in run.labels if name not in table]
+    assert added == [name for name in ADDED if name != "votes"]
+    assert {*added} <= {*roles.ignore}
+    assert {roles.ignore[name] for name in added} == {"the result of an earlier run"}
+
+
+def test_folders_of_an_earlier_version_are_read_with_the_new_column_names(plain, tmp_path):
+    _, table, _ = plain
+    run = appellate.rectify(table, candidates="maybe")
+    folder = run.save(tmp_path / "run")
+    former = {new: old for old, new in RENAMED.items()}
+    outcomes = {new: old for old, new in RENAMED_OUTCOMES.items()}
+    docket = pd.read_parquet(folder / "docket.parquet").rename(columns=former)
+    docket["outcome"] = docket["outcome"].replace(outcomes)
+    docket.to_parquet(folder / "docket.parquet")
+    suggested = pd.read_csv(folder / "suggested.csv").rename(columns=former)
+    suggested.to_csv(folder / "suggested.csv", index=False)
+    document = json.loads((folder / "run.json").read_text())
+    scores = document["scores"]
+    scores["outcomes"] = {outcomes.get(name, name): n for name, n in scores["outcomes"].items()}
+    (folder / "run.json").write_text(json.dumps(document))
+
+    loaded = appellate.load(folder)
+    assert loaded.docket["label"].tolist() == run.docket["label"].tolist()
+    assert loaded.docket["outcome"].tolist() == run.docket["outcome"].tolist()
+    assert loaded.suggest(5)["first_label"].tolist() == run.suggest(5)["first_label"].tolist()
+    assert loaded.scores["outcomes"] == run.scores["outcomes"]
+    assert loaded.summary() == run.summary()
+    assert loaded.effort().equals(run.effort())

@@ -1,6 +1,8 @@
 """Walk through one fit: which functions of the library it visits, in which files.
 
 python tools/walk.py fit        # PLCPClassifier(AGGDClassifier()).fit on a small problem
+python tools/walk.py jury       # JuryClassifier("kernel").fit on the same problem
+python tools/walk.py full-jury  # JuryClassifier().fit, with a forest and a network
 python tools/walk.py rectify    # the command on a small table, without methods and numerics
 """
 
@@ -21,11 +23,28 @@ HOME = Path(appellate.__file__).parent
 
 def fit() -> Callable[[], Any]:
     from appellate import AGGDClassifier, PLCPClassifier
+
+    return fit_twice(lambda: PLCPClassifier(AGGDClassifier()))
+
+
+def jury() -> Callable[[], Any]:
+    from appellate import JuryClassifier
+
+    return fit_twice(lambda: JuryClassifier("kernel", random_state=0))
+
+
+def full_jury() -> Callable[[], Any]:
+    from appellate import JuryClassifier
+
+    return fit_twice(lambda: JuryClassifier(random_state=0))
+
+
+def fit_twice(make: Callable[[], Any]) -> Callable[[], Any]:
     from appellate.testing import make_clusters
 
     X, candidates, _ = make_clusters()
-    PLCPClassifier(AGGDClassifier()).fit(X, candidates)  # compiles and imports
-    return lambda: PLCPClassifier(AGGDClassifier()).fit(X, candidates)
+    make().fit(X, candidates)  # compiles and imports
+    return lambda: make().fit(X, candidates)
 
 
 def rectify() -> Callable[[], Any]:
@@ -39,7 +58,7 @@ def rectify() -> Callable[[], Any]:
     return lambda: run([*words, str(folder / "second")])
 
 
-WALKS = {"fit": fit, "rectify": rectify}
+WALKS = {"fit": fit, "jury": jury, "full-jury": full_jury, "rectify": rectify}
 # What stands between a user and a method.
 ROOMS = {"rectify": ("cli", "rectification", "tables", "review", "io", "docket", "_files")}
 

@@ -1,4 +1,4 @@
-"""Draw crowd.svg: what LabelMe's people are worth, and where the truth is missing.
+"""Draw crowd.svg: how reliable LabelMe's annotators are, and rows without a true answer.
 
 APPELLATE_DATA_HOME=... python docs/images/make_crowd.py
 """
@@ -29,9 +29,11 @@ left.errorbar(
     ecolor="#9ecae1",
 )  # fmt: skip
 left.plot(true, people["agreement"][busy], "x", color=BOTH["verdict"])
-left.text(1, 0.3, "agreement with the most", color=BOTH["verdict"], ha="right")
+left.text(1, 0.3, "agreement with the majority", color=BOTH["verdict"], ha="right")
 left.text(1, 0.24, "testimony, with 95 % interval", color=BOTH["appeal"], ha="right")
-left.set(xlabel="true accuracy of a person", ylabel="estimate", xlim=(0.2, 1.02), ylim=(0.2, 1.02))
+left.set(
+    xlabel="true accuracy of an annotator", ylabel="estimate", xlim=(0.2, 1.02), ylim=(0.2, 1.02)
+)
 outside = ~data.candidates[np.arange(1000), data.y_true]
 found = np.cumsum(outside[np.argsort(-model.suspicion_)])
 looked = np.arange(1, 1001)
@@ -39,7 +41,7 @@ right.plot(looked, found / outside.sum(), color=BOTH["appeal"])
 right.plot([0, 1000], [0, 1], color=BOTH["rival"])
 right.text(430, 0.78, "by suspicion", color=BOTH["appeal"])
 right.text(520, 0.46, "at random", color=BOTH["rival"])
-right.set(xlabel="photographs looked at", ylabel="found, of 111 without their truth")
+right.set(xlabel="photographs checked", ylabel="found, of 111 without a true answer")
 for panel in (left, right):
     panel.spines[["top", "right"]].set_visible(False)
 figure.savefig(Path(__file__).with_name("crowd.svg"), metadata={"Date": None})

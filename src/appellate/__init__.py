@@ -8,26 +8,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from appellate.methods.registry import BASES as _BASES
+
 if TYPE_CHECKING:
     from appellate.candidates import Answers as Answers
     from appellate.candidates import CandidateSets as CandidateSets
     from appellate.candidates import as_answers as as_answers
     from appellate.candidates import as_candidates as as_candidates
-    from appellate.methods import available_bases as available_bases
-    from appellate.methods import make_base as make_base
-    from appellate.methods.aggd import AGGDClassifier as AGGDClassifier
-    from appellate.methods.clpl import CLPLClassifier as CLPLClassifier
-    from appellate.methods.ecoc import PLECOCClassifier as PLECOCClassifier
-    from appellate.methods.ipal import IPALClassifier as IPALClassifier
     from appellate.methods.jury.classifier import JuryClassifier as JuryClassifier
-    from appellate.methods.knn import PLKNNClassifier as PLKNNClassifier
-    from appellate.methods.lalo import LALOClassifier as LALOClassifier
     from appellate.methods.partner import PartnerClassifier as PartnerClassifier
-    from appellate.methods.plcl import PLCLClassifier as PLCLClassifier
     from appellate.methods.plcp import PLCPClassifier as PLCPClassifier
+    from appellate.methods.registry import *  # noqa: F403  # the base classifiers
+    from appellate.methods.registry import available_bases as available_bases
+    from appellate.methods.registry import make_base as make_base
     from appellate.methods.soft_label import SoftLabelClassifier as SoftLabelClassifier
-    from appellate.methods.sure import SUREClassifier as SUREClassifier
-    from appellate.methods.svm import PLSVMClassifier as PLSVMClassifier
     from appellate.methods.testimony import TestimonyClassifier as TestimonyClassifier
     from appellate.notes import NoteWarning as NoteWarning
     from appellate.numerics.kernels import GaussianKernel as GaussianKernel
@@ -41,34 +35,26 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
-    "AGGDClassifier": "methods.aggd",
-    "Answers": "candidates",
-    "CLPLClassifier": "methods.clpl",
-    "CandidateSets": "candidates",
-    "GaussianKernel": "numerics.kernels",
-    "IPALClassifier": "methods.ipal",
-    "JuryClassifier": "methods.jury",
-    "LALOClassifier": "methods.lalo",
-    "LaplacianKernel": "numerics.kernels",
-    "LinearKernel": "numerics.kernels",
-    "NoteWarning": "notes",
-    "PLCLClassifier": "methods.plcl",
-    "PLCPClassifier": "methods.plcp",
-    "PLECOCClassifier": "methods.ecoc",
-    "PLKNNClassifier": "methods.knn",
-    "PLSVMClassifier": "methods.svm",
-    "ParquetRows": "numerics.sources",
-    "PartnerClassifier": "methods.partner",
-    "Rectification": "rectification",
-    "SUREClassifier": "methods.sure",
-    "SoftLabelClassifier": "methods.soft_label",
-    "TestimonyClassifier": "methods.testimony",
-    "as_answers": "candidates",
-    "as_candidates": "candidates",
-    "available_bases": "methods",
-    "load": "rectification",
-    "make_base": "methods",
-    "rectify": "rectification",
+    **{base.class_name: base.module for base in _BASES},
+    "Answers": "appellate.candidates",
+    "CandidateSets": "appellate.candidates",
+    "GaussianKernel": "appellate.numerics.kernels",
+    "JuryClassifier": "appellate.methods.jury",
+    "LaplacianKernel": "appellate.numerics.kernels",
+    "LinearKernel": "appellate.numerics.kernels",
+    "NoteWarning": "appellate.notes",
+    "PLCPClassifier": "appellate.methods.plcp",
+    "ParquetRows": "appellate.numerics.sources",
+    "PartnerClassifier": "appellate.methods.partner",
+    "Rectification": "appellate.rectification",
+    "SoftLabelClassifier": "appellate.methods.soft_label",
+    "TestimonyClassifier": "appellate.methods.testimony",
+    "as_answers": "appellate.candidates",
+    "as_candidates": "appellate.candidates",
+    "available_bases": "appellate.methods",
+    "load": "appellate.rectification",
+    "make_base": "appellate.methods",
+    "rectify": "appellate.rectification",
 }
 __all__ = ["__version__", *_HOMES]
 
@@ -79,7 +65,7 @@ def __getattr__(name: str) -> Any:
 
         return version("appellate")
     if name in _HOMES:
-        return getattr(import_module(f"appellate.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'appellate' has no attribute {name!r}")
 
 

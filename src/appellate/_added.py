@@ -1,15 +1,65 @@
-"""The columns that a run adds to a user's table: the only list of them."""
+"""The columns that a run adds to a table, and those of its docket: the only list of them."""
 
 from __future__ import annotations
 
-#: In this order. What writes these columns goes by it, and so does what guesses the roles of
-#: columns, because the next run must not learn from them.
-ADDED = (
-    "label", "confidence", "runner_up", "runner_up_confidence", "suspicion", "votes", "outcome",
-)  # fmt: skip
+from collections.abc import Mapping
+from typing import Any
+
+#: What a run adds to the table, in this order, and what each column holds. What writes the columns
+#: goes by this list, and so does what guesses the roles of columns, because the next run must not
+#: learn from them.
+ADDED = {
+    "label": "the final label",
+    "confidence": "how confident the final label is",
+    "first_label": "the label before the features, or later rounds, were used",
+    "runner_up": "the second most likely label",
+    "runner_up_confidence": "its confidence",
+    "suspicion": "how likely none of the candidates is true",
+    "votes": "how many annotators gave each label, if there are annotators",
+    "outcome": "``changed``, ``unchanged``, ``reviewed``, ``excluded``, ``unanswered`` or "
+    "``outside the answers``",
+}
+#: Names by which a docket of a classifier calls the columns of a docket of a run.
+RENAMED = {
+    "verdict": "first_label",
+    "appeal": "label",
+    "verdict_confidence": "first_confidence",
+    "appeal_confidence": "confidence",
+    "round": "since_round",
+    "verdict_correct": "first_correct",
+    "appeal_correct": "correct",
+}
+#: The same for the values of ``outcome``.
+RENAMED_OUTCOMES = {"upheld": "unchanged", "overturned": "changed"}
 #: Columns that earlier versions added.
 FORMERLY_ADDED = ("margin", "evidence")
-#: What the column ``outcome`` holds.
+#: Titles that only a run gives, and those that every run gives.
+ONLY_OURS = ("runner_up", "runner_up_confidence", "suspicion")
+ALWAYS = ("label", "confidence", "outcome")
+#: What stands before the name of an added column that the table has already; formerly "appeal_".
+PREFIX = "appellate_"
+FORMER_PREFIX = "appeal_"
+#: What ``outcome`` holds, in this version and in earlier ones.
 OUTCOMES = frozenset(
-    {"upheld", "overturned", "reviewed", "excluded", "outside the answers", "unanswered"}
+    {
+        *("changed", "unchanged", "reviewed", "excluded", "outside the answers", "unanswered"),
+        *RENAMED_OUTCOMES,
+    }
 )
+
+
+def plain_columns(docket: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the columns of a classifier's docket by their names in a run; NaN becomes None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain_columns({"appeal": np.array(["a"]), "outcome": np.array(["upheld"])})
+    {'label': ['a'], 'outcome': ['unchanged']}
+    """
+    found: dict[str, list[Any]] = {
+        RENAMED.get(name, name): [None if value != value else value for value in column.tolist()]
+        for name, column in docket.items()
+    }
+    found["outcome"] = [RENAMED_OUTCOMES.get(each, each) for each in found["outcome"]]
+    return found

@@ -1,6 +1,8 @@
-"""Parts of docstrings that many classifiers share, written once: here.
+"""Parameters, stated in one way: what they may be, and docstrings that many classes share.
 
-A line ``<name>`` of a class's docstring stands for the part of that name.
+`allow` states the default of a parameter and what it may be; `stated_constraints` collects that
+for a class. Parts of docstrings that many classifiers share are written once, here: a line
+``<name>`` of a class's docstring stands for the part of that name.
 
 <kernel>
     kernel : {"rbf", "laplacian", "linear"} or a kernel object, default="rbf"
@@ -13,11 +15,12 @@ A line ``<name>`` of a class's docstring stands for the part of that name.
         Width as a multiple of the mean distance of all pairs of training rows.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         The kernel matrix itself, n x n, or Nystroem features of some landmarks, whose cost
-        grows linearly with the rows. Auto decides from the number of rows and the free memory;
-        the logger ``"appellate"`` reports the choice and the memory that it takes.
+        grows linearly with the rows. Auto decides from the number of rows and the memory budget
+        (8 GB, or the environment variable APPELLATE_MEMORY, such as ``16GB``). The logger
+        ``"appellate"`` reports the choice and the memory that it takes.
     n_landmarks : int or None, default=None
         Landmarks of the Nystroem features; None: 1024 or more, by the number of rows, or as
-        many as fit into memory.
+        many as fit into the memory budget.
     cache_dir : str, path or None, default=None
         Folder for the Nystroem features; None keeps them in memory.
     root : bool, default=False
@@ -30,7 +33,7 @@ A line ``<name>`` of a class's docstring stands for the part of that name.
         ``"appellate"`` tells its recall on a sample.
 
 <cost>
-    cost : None, str, dict or (l, l) matrix, default=None
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates. None: the most likely one.
@@ -60,11 +63,55 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TypeVar
+from dataclasses import Field, field
+from typing import Any, TypeVar
+
+from appellate._compat import StrOptions
 
 Documented = TypeVar("Documented", bound=type)
 
 _PARTS = dict(re.findall(r"^<(\w+)>\n((?:    .*\n)+)", __doc__ or "", flags=re.M))
+
+
+def allow(default: Any, *values: Any) -> Any:
+    """State a parameter of a dataclass once: its default, and what it may be.
+
+    Parameters
+    ----------
+    default : object
+        The default.
+    *values
+        What scikit-learn's parameter validation takes: types, intervals, ``"boolean"``, None. A
+        set holds words.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> class Shape:
+    ...     sides: int = allow(4, int)
+    ...     colour: str = allow("red", {"red", "blue"})
+    >>> sorted(stated_constraints(Shape))
+    ['colour', 'sides']
+    """
+    allowed = [StrOptions(each) if isinstance(each, set) else each for each in values]
+    return field(default=default, metadata={"values": allowed})
+
+
+def stated_constraints(owner: type) -> dict[str, list[Any]]:
+    """Collect what the parameters of a class and of its bases may be.
+
+    A class states it by `allow`, or for a name of another class by ``_parameter_constraints``.
+    It is called while the class is made, before `dataclass` replaces the fields.
+    """
+    found: dict[str, list[Any]] = {}
+    for each in reversed(owner.__mro__):
+        found |= vars(each).get("_parameter_constraints", {})
+        found |= {
+            name: value.metadata["values"]
+            for name, value in vars(each).items()
+            if isinstance(value, Field) and "values" in value.metadata
+        }
+    return found
 
 
 def share_docs(documented: Documented) -> Documented:

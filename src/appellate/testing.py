@@ -171,7 +171,8 @@ def check_inputs_unchanged(estimator: Any) -> None:
 
 def check_deterministic(estimator: Any) -> None:
     """Two fits with one seed, and two predictions of one fit, are equal to the bit."""
-    (first, X, _, _), (second, *_) = _solve(estimator), _solve(estimator)
+    first, X, _, _ = _solve(estimator)
+    second, *_ = _solve(estimator)
     np.testing.assert_array_equal(first.training_output_, second.training_output_)
     np.testing.assert_array_equal(first.predict_proba(X), first.predict_proba(X))
 

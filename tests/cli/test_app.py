@@ -10,7 +10,7 @@ import pytest
 
 from appellate.cli import main
 from appellate.cli.app import run
-from appellate.methods.registry import _OURS
+from appellate.methods.registry import TITLES
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
@@ -68,7 +68,7 @@ def test_help_says_what_an_option_is_for_here(capsys):
     assert "report accuracy" not in said["generate"], "generate computes no accuracy"
     assert "turns text into features" not in said["predict"], "the model has its features"
     bases = said["rectify"].partition("Base classifier of plcp: ")[2].partition(";")[0]
-    assert {*bases.split(", ")} == {*_OURS}
+    assert {*bases.split(", ")} == {*TITLES}
 
 
 @pytest.mark.parametrize("arguments", ["--help", "demo --help", "--version", "demo --flip 2"])

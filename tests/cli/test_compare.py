@@ -31,6 +31,6 @@ def test_refuses_a_table_with_one_label(tmp_path, capsys):
 def test_the_exit_code_tells_whether_methods_failed(failures, code, tmp_path, monkeypatch):
     summary = SimpleNamespace(failures=failures)
     monkeypatch.setattr("appellate.cli.compare.compute_runs", lambda *_: (summary, None))
-    monkeypatch.setattr("appellate.paper.reproduction.write_comparison", lambda *_: [])
+    monkeypatch.setattr("appellate.experiments.writing.write_comparison", lambda *_: [])
     arguments = write(tmp_path / "t.csv", ["a|b", "a", "b"] * 4)
     assert run([*arguments, "--out", str(tmp_path / "o")]) == code

@@ -33,7 +33,6 @@ def shirts(tmp_path):
                 "width": f"{x:.4f}",
                 "noise": f"{rng.normal():.4f}",
                 "size": "|".join(SIZES[j] for j in near),
-                "path": "|".join(f"{'big' if j > 2 else 'small'}/{SIZES[j]}" for j in near),
                 "age": "|".join(str(10 * j) for j in near),
             }
         )
@@ -103,24 +102,16 @@ def test_no_cost_is_said_nowhere(shirts, capsys):
     assert json.loads((shirts / "o" / "run.json").read_text())["settings"]["call"]["cost"] is None
 
 
-def test_trees_and_files(shirts):
-    assert rectify(shirts, "path", "--cost", "tree") == 0
-    by_name = [r["label"].split("/")[1] for r in read_rows(shirts / "o" / "rectified.csv")]
-    tree = [
-        {"label": s, "path": f"{'big' if j > 2 else 'small'}/{s}"} for j, s in enumerate(SIZES)
-    ]
-    write_rows(shirts / "tree.csv", tree)
-    assert rectify(shirts, "size", "--cost", shirts / "tree.csv") == 0
-    by_file = [r["label"] for r in read_rows(shirts / "o" / "rectified.csv")]
-    assert sorted(by_name) == sorted(by_file)
+def test_a_file_of_costs(shirts):
+    options = ["--cost", "absolute", "--order", ",".join(SIZES)]
+    assert rectify(shirts, "size", *options) == 0
+    by_word = [r["label"] for r in read_rows(shirts / "o" / "rectified.csv")]
     steps = [
-        {"true": a}
-        | {b: 0 if a == b else 2 if (i > 2) == (j > 2) else 4 for j, b in enumerate(SIZES)}
-        for i, a in enumerate(SIZES)
+        {"true": a} | {b: abs(i - j) for j, b in enumerate(SIZES)} for i, a in enumerate(SIZES)
     ]
     write_rows(shirts / "costs.csv", steps)
     assert rectify(shirts, "size", "--cost", shirts / "costs.csv") == 0
-    assert [r["label"] for r in read_rows(shirts / "o" / "rectified.csv")] == by_file
+    assert [r["label"] for r in read_rows(shirts / "o" / "rectified.csv")] == by_word
     assert ">5 x 5 matrix<" in (shirts / "o" / "docket.html").read_text()
 
 
@@ -135,7 +126,7 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
     options = ["--cost", "absolute", "--decisions", shirts / "d.csv"]
     assert rectify(shirts, "age", *options) == 0
     row = read_rows(shirts / "o" / "docket.csv")[3]
-    assert (row["outcome"], row["appeal"]) == ("excluded", "")
+    assert (row["outcome"], row["label"]) == ("excluded", "")
     data = read_page(shirts / "o" / "docket.html")
     label = data["classes"][unpack(data["history"])[-1, 3]]
     assert label in row["candidates"].split("|"), "the page says what the model would take"
@@ -148,8 +139,7 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
         ("size", ["--cost", "absolut"], "Did you mean 'absolute'?"),
         ("size", ["--cost", "foo"], "there is no cost 'foo'"),
         ("age", ["--cost", "within:x"], "needs a distance of 0 or more"),
-        ("size", ["--cost", "tree"], "no class has a '/'"),
-        ("size", ["--cost", "tree"], "Give a mapping of names to paths"),
+        ("size", ["--cost", "tree"], "there is no cost 'tree'"),
         ("size", ["--method", "plcp", "--order", "S,M,L,XL,XXL"], "uses order only with a cost"),
         ("size", ["--cost", "absolute", "--order", "S,M,L"], "lacks labels of the table: 'XL'"),
         ("size", ["--cost", "absolute", "--order", "S,M,S"], "'S' comes twice"),

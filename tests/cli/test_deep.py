@@ -364,7 +364,7 @@ def test_labels_by_name_or_number(tmp_path):
     for labels in (arrays["y_true"], arrays["class_names"][arrays["y_true"]]):
         path = tmp_path / "names.npz"
         np.savez(path, **arrays | {"y_true": labels})
-        assert np.array_equal(sources.load(str(path), None).truth, arrays["y_true"])
+        assert np.array_equal(sources.load_run_data(str(path), None).truth, arrays["y_true"])
 
 
 def test_no_npz(tmp_path, capsys):

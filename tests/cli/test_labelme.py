@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from appellate._added import RENAMED_OUTCOMES
 from appellate.cli.app import run
 from appellate.datasets import load_labelme
 from appellate.io import load_model
-from appellate.rectification.preparation import read_embeddings
+from appellate.rectification.features import read_embeddings
 from appellate.review.page import read_page
 from tests.cli.tables import read_rows, write_rows
 from tests.review.dockets import shown
@@ -73,7 +74,9 @@ def test_the_page_shows_the_labels_of_the_files(files, tmp_path):
     assert run(["rectify", *arguments]) == 0
     page, rows = read_page(tmp_path / "o/docket.html"), read_rows(tmp_path / "o/docket.csv")
     found = shown(page)
-    assert [found[row["id"]][::2] for row in rows] == [(r["appeal"], r["outcome"]) for r in rows]
+    for row in rows:
+        label, _, outcome = found[row["id"]]
+        assert (label, RENAMED_OUTCOMES.get(outcome, outcome)) == (row["label"], row["outcome"])
     scores = json.loads((tmp_path / "o/run.json").read_text())["scores"]
     right = round(100 * scores["accuracy"]["rectified"], 1)
     assert page["summary"]["truth"]["appeal"] == right

@@ -90,7 +90,7 @@ def test_the_standard_output_has_every_name_once(model, tmp_path, capsys):
     capsys.readouterr()
     assert run(["predict", str(home / "o"), str(tmp_path / "new.csv")]) == 0
     header = next(csv.reader(io.StringIO(capsys.readouterr().out)))
-    assert header[-3:] == ["label", "appeal_label", "confidence"]
+    assert header[-3:] == ["label", "appellate_label", "confidence"]
     assert len(set(header)) == len(header)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import appellate
+from appellate import _added
 from appellate.cli.app import run
 from appellate.tables import read_table
 from appellate.tables.cells import restore
@@ -34,7 +35,7 @@ FILES = {
     "model",
     "run.json",
 }
-ADDED = ["label", "confidence", "runner_up", "runner_up_confidence", "suspicion", "outcome"]
+ADDED = [name for name in _added.ADDED if name != "votes"]
 
 
 def rectify(*arguments):
@@ -80,7 +81,7 @@ def test_what_is_written(ran):
     assert all(r["label"] in r["labels"].split("|") for r in rectified)
     assert np.mean([r["label"] == r["truth"] for r in rectified]) > 0.8
     docket = read_rows(out / "docket.csv")
-    assert [r["appeal"] for r in docket] == [r["label"] for r in rectified]
+    assert [r["label"] for r in docket] == [r["label"] for r in rectified]
     document = json.loads((out / "run.json").read_text())
     assert len(document["settings"]["sha256"]) == 64
     assert document["settings"]["roles"]["candidates"] == ["labels"]
@@ -120,7 +121,7 @@ def test_lists_of_labels_are_written_so_that_they_can_be_read(tmp_path):
     again = ["--candidates", "labels", "--truth", "truth", "--out", tmp_path / "p"]
     assert rectify(tmp_path / "o/rectified.csv", *again) == 0
     files = [read_rows(tmp_path / folder / "docket.csv") for folder in "op"]
-    assert [r["appeal"] for r in files[0]] == [r["appeal"] for r in files[1]]
+    assert [r["label"] for r in files[0]] == [r["label"] for r in files[1]]
 
 
 def test_the_run_is_repeatable(ran, tmp_path):
@@ -206,7 +207,7 @@ def test_name_clashes_and_replacing(tmp_path, capsys):
     assert rectify(tmp_path / "t.csv", *options) == 0
     first = read_rows(tmp_path / "o/rectified.csv")[0]
     assert first["label"] == "mine"
-    assert first["appeal_label"] in NAMES
+    assert first["appellate_label"] in NAMES
     (tmp_path / "o" / "decisions.csv").write_text("id,decision,label,time\n")
     assert rectify(tmp_path / "t.csv", *options) == 0, "a run of ours is replaced"
     assert (tmp_path / "o" / "decisions.csv").exists(), "what reviewers wrote is kept"
@@ -300,12 +301,12 @@ def test_awkward_tables_mean_the_same_to_all(name, tmp_path):
 def assert_excluded(folder, docket, said):
     """Row 2 was excluded: docket, page, run.json and the terminal say nothing else of it."""
     parquet = pytest.importorskip("pyarrow.parquet").read_table(folder / "docket.parquet")
-    heard = ("verdict", "appeal", "appeal_confidence", "margin", "round", "appeal_correct")
+    heard = ("first_label", "label", "confidence", "margin", "since_round", "correct")
     for row, nothing in ((docket[2], ""), (parquet.to_pylist()[2], None)):
         assert row["outcome"] == "excluded"
         assert {row[name] for name in heard} == {nothing}
     assert parquet["outcome"].to_pylist() == [row["outcome"] for row in docket]
-    assert str(parquet.schema.field("appeal_confidence").type) == "double"
+    assert str(parquet.schema.field("confidence").type) == "double"
     scores = json.loads((folder / "run.json").read_text())["scores"]
     for name, count in scores["outcomes"].items():
         assert count == sum(row["outcome"] == name for row in docket)
@@ -336,7 +337,7 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
     rectified = read_rows(tmp_path / "o/rectified.csv")
     assert [r["label"] for r in rectified[:3]] == [rows[0]["truth"], rows[1]["truth"], ""]
     assert [r["outcome"] for r in rectified[:3]] == ["reviewed", "reviewed", "excluded"]
-    assert rectified[3]["outcome"] in ("upheld", "overturned")
+    assert rectified[3]["outcome"] in ("unchanged", "changed")
     docket = read_rows(tmp_path / "o/docket.csv")
     assert [r["outcome"] for r in docket] == [r["outcome"] for r in rectified]
     assert [r["review"] for r in docket[:4]] == ["accept", "accept", "none", ""]
@@ -382,7 +383,7 @@ def test_hostile_content_is_text(tmp_path, capsys):
         column = "item" if file == "rectified.csv" else "id"
         expected = [restore(name).strip() for name in ids]
         assert [restore(row[column]).strip() for row in rows] == expected
-        assert {restore(r["label" if column == "item" else "appeal"]) for r in rows} <= set(names)
+        assert {restore(r["label"]) for r in rows} <= set(names)
     page = (tmp_path / "o/docket.html").read_text(encoding="utf-8")
     assert page.count("<script") == page.count("</script>") == 3
     assert "<img src=x" not in page
@@ -406,12 +407,12 @@ def test_predict_checks_columns_by_name(ran, tmp_path, capsys):
     )
     assert "not used by the model: 'label'" in capsys.readouterr().err
     labelled = read_rows(tmp_path / "p.csv")
-    assert list(labelled[0])[4:] == ["label", "appeal_label", "confidence"] + [
+    assert list(labelled[0])[4:] == ["label", "appellate_label", "confidence"] + [
         f"p({name})" for name in sorted(NAMES)
     ]
     shares = [float(labelled[0][f"p({name})"]) for name in NAMES]
     assert sum(shares) == pytest.approx(1, abs=1e-5)
-    accuracy = np.mean([p["appeal_label"] == r["truth"] for p, r in zip(labelled, rows)])  # noqa: B905
+    accuracy = np.mean([p["appellate_label"] == r["truth"] for p, r in zip(labelled, rows)])  # noqa: B905
     assert accuracy > 0.8
     write_rows(new, [{**shuffled[0], "x0": "many"}])
     assert run(["predict", out, str(new)]) == 0

@@ -16,10 +16,10 @@ from sklearn.datasets import load_digits
 
 from appellate.cli.app import run
 from appellate.experiments import methods, problems, store
-from appellate.experiments.layouts import TABLES
+from appellate.experiments.writing import file_names
 from appellate.methods import available_bases
 from appellate.paper import curves, reproduction
-from appellate.paper.reproduction import file_names
+from appellate.paper.layouts import TABLES
 from appellate.tables import write_table
 from tests.experiments.small import make_problem
 
@@ -212,12 +212,12 @@ def _small_only(name):
 
 
 def test_a_full_disk_while_writing_tables(tmp_path, capsys, monkeypatch):
-    from appellate.paper import reproduction
+    from appellate.experiments import writing
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(reproduction, "write_files", full)
+    monkeypatch.setattr(writing, "write_files", full)
     out, path = tmp_path / "out", tmp_path / "s.sqlite"
     arguments = ["correction-ratio", "--bases", "knn", "--store", str(path), *QUICK]
     assert run(["reproduce", *arguments, "--out", str(out)]) == 2

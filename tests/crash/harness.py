@@ -1,11 +1,13 @@
-"""Kill writers before every change of the disk: run as a script, tells the points tried as JSON.
+"""Stop writers before every change of the disk: run as a script, tells the points tried as JSON.
 
-A process of its own forks quickly and safely: nothing here has started a thread. Each scenario
-is repeated with the kill one change later, until the work comes to its end undisturbed.
+A process of its own forks quickly and safely: nothing here has started a thread. Each scenario is
+repeated with the stop one change later, until the work ends undisturbed. ``kill`` ends the
+process; ``full`` makes every write from that point on fail, as a full disk does.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,26 +20,35 @@ from appellate import _files
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 EVENTS = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate"}
+TAKES_ROOM = {"os.mkdir", "os.link", "os.symlink"}
+ENDED, REFUSED, BROKEN = 0, 3, 1
 
 
-def die_before(number, home, work):
-    """Work in a child that is killed before its number-th change of the disk; tell if it was."""
+def stop_before(number, home, work, how):
+    """Work in a child that is stopped before its number-th change; tell whether it was."""
     child = os.fork()
     if child:
-        return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        status = os.waitpid(child, 0)[1]
+        if os.WIFSIGNALED(status):
+            return True
+        assert os.WEXITSTATUS(status) != BROKEN, "the work ended with an error of another kind"
+        return os.WEXITSTATUS(status) == REFUSED
     left = [number]
 
     def change():
         left[0] -= 1
+        if left[0] < 0 and how == "full":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if left[0] < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def hook(event, args):
         written = event == "open" and (args[2] or 0) & WRITING
-        if (written or event in EVENTS) and str(args[0]).startswith(str(home)):
+        counted = TAKES_ROOM if how == "full" else EVENTS
+        if (written or event in counted) and str(args[0]).startswith(str(home)):
             change()
 
-    def dying(function):
+    def stopping(function):
         def call(*args, **options):
             change()
             return function(*args, **options)
@@ -50,27 +61,39 @@ def die_before(number, home, work):
         change()
         return half + write(handle, content[half:])
 
-    os.write, os.fsync, os.ftruncate = torn, dying(os.fsync), dying(os.ftruncate)
-    _files._exchange = dying(_files._exchange)
+    os.write = torn
+    os.fsync = stopping(os.fsync)
+    if how == "kill":
+        os.ftruncate = stopping(os.ftruncate)
+        _files._exchange = stopping(_files._exchange)
     sys.addaudithook(hook)
     try:
-        work()
-        os._exit(0)
+        code = work()
+        os._exit(code if type(code) is int else ENDED)
+    except OSError as error:
+        told = "No space left" in str(error)
+        os._exit(REFUSED if how == "full" and told else report())
     except BaseException:
-        sys.excepthook(*sys.exc_info())
-        os._exit(1)
+        os._exit(report())
+
+
+def report():
+    """Print the error of a child and return its exit code."""
+    sys.excepthook(*sys.exc_info())
+    sys.stderr.flush()
+    return BROKEN
 
 
 def try_all(home, prepare, work, check):
     """Try every point, and return how many there are; `check` is told whether the work ended."""
-    number, died = -1, True
-    while died:
+    number, stopped = -1, True
+    while stopped:
         number += 1
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         prepare()
-        died = die_before(number, home, work)
-        check(not died)
+        stopped = stop_before(number, home, work, HOW)
+        check(not stopped)
     return number
 
 
@@ -228,6 +251,88 @@ def checkpoint_scenario(home, again):
     return try_all(home, prepare, work, check)
 
 
+# -- predict and reproduce -------------------------------------------------------------------
+
+
+def predict_scenario(home, ending):
+    """The command writes over the labels of an earlier `predict`."""
+    import contextlib
+    import io
+
+    import numpy as np
+
+    from appellate.cli.app import run
+
+    place = home.parent
+    make_run(["cat|dog", "dog", "cat"]).save(place / "model")
+    (place / "new.csv").write_text("id\n" + "".join(f"r{i}\n" for i in range(12)))
+    rows = np.arange(12.0)[:, np.newaxis] % 5
+    np.save(place / "old.npy", rows[::-1])
+    np.save(place / "new.npy", rows)
+    out = home / f"labels.{ending}"
+
+    def label(version):
+        given = [str(place / "model"), str(place / "new.csv")]
+        given += ["--embeddings", str(place / f"{version}.npy"), "--out", str(out)]
+        with contextlib.redirect_stderr(io.StringIO()):
+            return run(["predict", *given])
+
+    def work():
+        return {0: ENDED, 2: REFUSED}.get(label("new"), BROKEN)
+
+    def check(ended):
+        assert out.read_bytes() in (old, new), "neither the old nor the new"
+        assert label("new") == 0
+        assert out.read_bytes() == new
+        assert os.listdir(home) == [out.name], os.listdir(home)
+
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    assert label("old") == 0
+    old = out.read_bytes()
+    assert label("new") == 0
+    new = out.read_bytes()
+    assert old != new
+    return try_all(home, lambda: out.write_bytes(old), work, check)
+
+
+def reports_scenario(home):
+    """What `reproduce` writes at its end: tables in three formats, and their page."""
+    from appellate.experiments.reports import Report, Sheet
+    from appellate.experiments.writing import write_folder
+
+    def reports(value):
+        sheet = Sheet("Sheet", ("method", "score"), (("SURE", value),))
+        return [Report("small", "Small", "A caption.", (sheet,), ({"score": value},), ("Note.",))]
+
+    out = home / "out"
+
+    def write(value):
+        write_folder(reports(value), out, ["small"], title="Title", lead="Lead.", rows=[])
+
+    def found():
+        return {path.name: path.read_bytes() for path in sorted(out.iterdir())}
+
+    write("old")
+    (out / "mine.txt").write_text("mine")
+    old = found()
+    write("new")
+    new = found()
+
+    def prepare():
+        out.mkdir()
+        for name, content in old.items():
+            (out / name).write_bytes(content)
+
+    def check(ended):
+        assert found() in (old, new), "neither the old nor the new"
+        write("new")
+        assert found() == new
+        assert os.listdir(home) == ["out"], os.listdir(home)
+
+    return try_all(home, prepare, lambda: write("new"), check)
+
+
 SCENARIOS = {
     "rectify": lambda home: rectify_scenario(home, False),
     "rectify again": lambda home: rectify_scenario(home, True),
@@ -237,11 +342,15 @@ SCENARIOS = {
     "append to nothing": lambda home: append_scenario(home, "new"),
     "append": lambda home: append_scenario(home, "ours"),
     "append to a spreadsheet's file": lambda home: append_scenario(home, "foreign"),
+    "predict": lambda home: predict_scenario(home, "csv"),
+    "predict to Parquet": lambda home: predict_scenario(home, "parquet"),
+    "reproduce": reports_scenario,
     "checkpoint": lambda home: checkpoint_scenario(home, False),
     "checkpoint again": lambda home: checkpoint_scenario(home, True),
 }
 
 if __name__ == "__main__":
     place = Path(sys.argv[1]) / "home"
-    tried = {name: SCENARIOS[name](place) for name in sys.argv[2:] or SCENARIOS}
+    HOW = sys.argv[2]
+    tried = {name: SCENARIOS[name](place) for name in sys.argv[3:] or SCENARIOS}
     sys.stdout.write(json.dumps(tried))

@@ -1,4 +1,4 @@
-"""Killed before any single change of the disk: the old or the new is there, whole."""
+"""Killed, or the disk full, before any single change: the old or the new is there, whole."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the test forks"
     [
         (("save_model", "save_model again"), 5),
         (("append to nothing", "append", "append to a spreadsheet's file"), 3),
+        (("predict", "predict to Parquet", "reproduce"), 3),
         pytest.param(("checkpoint", "checkpoint again"), 4, id="checkpoint"),
         pytest.param(("rectify again",), 20, marks=pytest.mark.slow),
         pytest.param(("rectify", "rectify again, one by one"), 20, marks=pytest.mark.slow),
     ],
 )
-def test_killed_at_every_point(what, least, tmp_path):
+@pytest.mark.parametrize("how", ["kill", "full"])
+def test_stopped_at_every_point(what, least, how, tmp_path):
     """Every point is tried, and the next run works; see `harness`."""
     if what[0] == "checkpoint":
         pytest.importorskip("torch")
     modules = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": modules}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.crash.harness", str(tmp_path), *what],
+        [sys.executable, "-m", "tests.crash.harness", str(tmp_path), how, *what],
         cwd=ROOT,
         env=os.environ | one,
         capture_output=True,
@@ -41,4 +43,4 @@ def test_killed_at_every_point(what, least, tmp_path):
     assert done.returncode == 0, done.stderr
     tried = json.loads(done.stdout)
     assert tuple(tried) == what
-    assert min(tried.values()) >= least, tried
+    assert min(tried.values()) >= (least if how == "kill" else 2), tried

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from appellate.deep import Optimizer
-from appellate.deep.data import ArrayInputs, Scaling
+from appellate.deep.data import ArrayInputs, InputScaling
 from appellate.deep.streams import Streams
 from appellate.deep.trainer import Trainer
 from appellate.experiments.networks.configuration import make_classifier, merge
@@ -73,7 +73,7 @@ def make_trainer(method, X, candidates, views=None, **settings):
         n_epochs,
         streams=Streams(0),
         views=views or [lambda x: x],
-        scaling=Scaling(),
+        scaling=InputScaling(),
         device=CPU,
     )
 

@@ -12,8 +12,8 @@ from torch.utils.data import TensorDataset  # noqa: E402
 from appellate.deep.data import (  # noqa: E402
     ArrayInputs,
     DatasetInputs,
-    Scaling,
-    in_order,
+    InputScaling,
+    cut_batches,
     open_inputs,
 )
 from appellate.deep.streams import Streams, isolated  # noqa: E402
@@ -112,23 +112,23 @@ def test_scaling(block):
     rng = np.random.RandomState(0)
     X = rng.normal(loc=[0, 5, 1e4], scale=[1, 0.1, 3], size=(31, 3))
     X = np.hstack([X, np.full((31, 1), 0.3)])
-    scaling = Scaling.of(ArrayInputs(X), block)
+    scaling = InputScaling.of(ArrayInputs(X), block)
     scaled = scaling(torch.tensor(X, dtype=torch.float32)).numpy()
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-3)
     np.testing.assert_allclose(scaled[:, :3].std(axis=0), 1, rtol=1e-3)
     assert np.abs(scaled[:, 3]).max() < 1e-6  # constant: centred, not blown up
     images = rng.uniform(size=(9, 3, 4, 5))
-    scaling = Scaling.of(ArrayInputs(images), block)
+    scaling = InputScaling.of(ArrayInputs(images), block)
     assert scaling.mean.shape == (1, 3, 1, 1)
     expected = images.std(axis=(0, 2, 3))
     np.testing.assert_allclose(scaling.deviation.numpy().ravel(), expected, rtol=1e-5)
     x = torch.rand(2, 3)
-    assert torch.equal(Scaling()(x), x)
+    assert torch.equal(InputScaling()(x), x)
 
 
 def test_batches_in_order():
-    assert [rows.tolist() for rows in in_order(np.arange(5), 2)] == [[0, 1], [2, 3], [4]]
-    assert in_order(np.arange(0), 2) == []
+    assert [rows.tolist() for rows in cut_batches(np.arange(5), 2)] == [[0, 1], [2, 3], [4]]
+    assert cut_batches(np.arange(0), 2) == []
 
 
 def test_streams_depend_on_name_and_place_alone():

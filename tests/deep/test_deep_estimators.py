@@ -25,7 +25,7 @@ from appellate.deep import (  # noqa: E402
     Run,
     data,
 )
-from appellate.deep.methods import Method, Plan  # noqa: E402
+from appellate.deep.methods import DeepMethod, MethodPlan  # noqa: E402
 from appellate.deep.trainer import Trainer  # noqa: E402
 from appellate.model_selection import CandidateKFold  # noqa: E402
 from appellate.testing import make_clusters, parametrize_with_pll_checks  # noqa: E402
@@ -275,7 +275,7 @@ def test_warm_start_begins_with_fresh_confidence():
 def test_base_of_plcp(warm, monkeypatch):
     X, candidates, truth = make_clusters()
     starts = []
-    make, take_over = Plan.make, Method.take_over
+    make, take_over = MethodPlan.make, DeepMethod.take_over
 
     def made(self, start, streams):
         starts.append([start.clone(), None])
@@ -285,8 +285,8 @@ def test_base_of_plcp(warm, monkeypatch):
         starts[-1][1] = before
         return take_over(method, before)
 
-    monkeypatch.setattr(Plan, "make", made)
-    monkeypatch.setattr(Method, "take_over", taken_over)
+    monkeypatch.setattr(MethodPlan, "make", made)
+    monkeypatch.setattr(DeepMethod, "take_over", taken_over)
     base = proden(**QUICK, warm_start=warm)
     model = PLCPClassifier(base, max_rounds=3, random_state=0).fit(X, candidates)
     assert len(starts) == 3

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from appellate.datasets import make_partial_labels  # noqa: E402
 from appellate.deep import Ambiguity, PRODENClassifier  # noqa: E402
-from appellate.deep.methods import Batch, ClassPrior, Coupled, Plan  # noqa: E402
+from appellate.deep.methods import Batch, ClassPrior, Coupled, MethodPlan  # noqa: E402
 from appellate.deep.panel import Reading  # noqa: E402
 from appellate.deep.settings import Contrast, Coupling, Network  # noqa: E402
 from appellate.deep.streams import Streams  # noqa: E402
@@ -52,7 +52,7 @@ def rownorm(weights):
 
 def make_plan(method="PRODEN", partner=None, **more):
     options = Contrast(projection_size=3, queue_size=8) if method == "PiCO" else None
-    return Plan(method, Network("linear"), Coupling(partner), options, (6,), **more)
+    return MethodPlan(method, Network("linear"), Coupling(partner), options, (6,), **more)
 
 
 # -- targets --------------------------------------------------------------------------------

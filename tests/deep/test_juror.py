@@ -11,7 +11,6 @@ import pytest
 from appellate import JuryClassifier
 from appellate.evidence.likelihood import Evidence
 from appellate.io import save_model
-from appellate.methods.jury.members import Layers
 
 torch = pytest.importorskip("torch")
 
@@ -20,12 +19,13 @@ from torch import nn  # noqa: E402
 from appellate.deep import (  # noqa: E402
     Ambiguity,
     Network,
-    NetworkExpert,
     Optimizer,
     PRODENClassifier,
     RivalClassifier,
+    fit_network,
 )
 from appellate.deep.juror import affine_layers  # noqa: E402
+from appellate.deep.layers import Layers  # noqa: E402
 from appellate.deep.streams import Streams  # noqa: E402
 from tests.deep.small import make_table, pico, proden, state_of  # noqa: E402
 from tests.deep.test_without_torch import ABSENT  # noqa: E402
@@ -140,9 +140,9 @@ def test_first_weights_of_torch():
 def test_learns_and_leaves_no_trace():
     X, candidates, truth = make_table(90)
     before, threads = torch.random.get_rng_state(), torch.get_num_threads()
-    expert, own = NetworkExpert("network", X, None, None), Evidence.of_sets(candidates)
+    evidence = Evidence.of_sets(candidates)
     torch.set_num_threads(2)
-    one, two = (expert.fit(X, own, np.eye(4)[truth], 0) for _ in range(2))
+    one, two = (fit_network(X, evidence, np.eye(4)[truth], 0) for _ in range(2))
     assert torch.get_num_threads() == 2
     torch.set_num_threads(threads)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))

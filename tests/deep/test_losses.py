@@ -148,8 +148,8 @@ def test_extreme_logits_stay_finite(candidates, reading, size):
     z = size * torch.eye(M, L)
     z.requires_grad_()
     y = torch.tensor(candidates)
-    u = losses.blur(1 - losses.noncandidate_confidence(z, reading), y, None)
-    v = losses.blur(torch.softmax(-z, dim=1), y, None)
+    u = losses.blur_tensor(1 - losses.noncandidate_confidence(z, reading), y, None)
+    v = losses.blur_tensor(torch.softmax(-z, dim=1), y, None)
     loss = losses.noncandidate_loss(z, y, reading) + losses.collaborative_loss(v, u)
     loss.backward()
     assert torch.isfinite(loss)
@@ -162,7 +162,7 @@ def test_sharp_blur_does_not_overflow(k):
     g = np.array([[0.6, 0.3, 0.1], [0.2, 0.38, 0.42], [1.0, 0.0, 0.0]], dtype=np.float32)
     y = np.array([[True, True, False], [True, True, True], [False, True, True]])
     z = torch.tensor(g, requires_grad=True)
-    ours = losses.blur(z, torch.tensor(y), k)
+    ours = losses.blur_tensor(z, torch.tensor(y), k)
     np.testing.assert_allclose(ours.detach().numpy(), confidence.blur(g, y, k), atol=1e-5)
     ours[:, 0].sum().backward()
     assert torch.isfinite(z.grad).all()
@@ -171,7 +171,7 @@ def test_sharp_blur_does_not_overflow(k):
 @pytest.mark.parametrize("k", [-1.0, 2.0, None])
 def test_blur_is_that_of_the_library(rng, candidates, k):
     g = softmax(rng.normal(size=(M, L)))
-    ours = losses.blur(torch.tensor(g), torch.tensor(candidates), k).numpy()
+    ours = losses.blur_tensor(torch.tensor(g), torch.tensor(candidates), k).numpy()
     np.testing.assert_allclose(ours, blurred(g, candidates, k), rtol=1e-12)
     np.testing.assert_allclose(ours.sum(axis=1), 1)
     if k is not None:
@@ -181,7 +181,7 @@ def test_blur_is_that_of_the_library(rng, candidates, k):
 @pytest.mark.parametrize(("size", "sure"), [(2, 0.591), (3, 0.419), (5, 0.265), (10, 0.138)])
 def test_blur_of_a_sure_base(size, sure):
     g = torch.eye(1, size)
-    v = losses.blur(g, torch.ones(1, size, dtype=torch.bool))
+    v = losses.blur_tensor(g, torch.ones(1, size, dtype=torch.bool))
     assert abs(v[0, 0].item() - sure) < 5e-4
 
 
@@ -190,8 +190,8 @@ def test_blur_does_not_hear_of_noncandidates(rng, candidates, k):
     g, y = torch.tensor(softmax(rng.normal(size=(M, L)))), torch.tensor(candidates)
     changed = torch.where(y, g, torch.rand(M, L, dtype=g.dtype))
     assert not torch.equal(g, changed)
-    assert torch.equal(losses.blur(g, y, k), losses.blur(changed, y, k))
-    assert (losses.blur(g, y, k)[~y] == 0).all()
+    assert torch.equal(losses.blur_tensor(g, y, k), losses.blur_tensor(changed, y, k))
+    assert (losses.blur_tensor(g, y, k)[~y] == 0).all()
 
 
 def test_nothing_to_normalize_is_shared_evenly():
@@ -224,8 +224,8 @@ def test_collaborative_loss_of_logits(rng, candidates, reading, k, side):
 
     def ours(x):
         base, partner = put(torch.tensor(z, dtype=torch.float32), x)
-        v = losses.blur(torch.softmax(base, dim=1), y, k)
-        u = losses.blur(1 - losses.noncandidate_confidence(partner, reading), y, k)
+        v = losses.blur_tensor(torch.softmax(base, dim=1), y, k)
+        u = losses.blur_tensor(1 - losses.noncandidate_confidence(partner, reading), y, k)
         return losses.collaborative_loss(v, u)
 
     def formula(x):
@@ -245,8 +245,8 @@ def test_single_candidates_get_no_gradient(rng, reading, k):
     base, partner = torch.tensor(rng.normal(size=(2, M, L)), dtype=torch.float32)
     base.requires_grad_()
     partner.requires_grad_()
-    v = losses.blur(torch.softmax(base, dim=1), y, k)
-    u = losses.blur(1 - losses.noncandidate_confidence(partner, reading), y, k)
+    v = losses.blur_tensor(torch.softmax(base, dim=1), y, k)
+    u = losses.blur_tensor(1 - losses.noncandidate_confidence(partner, reading), y, k)
     loss = losses.collaborative_loss(v, u)
     loss.backward()
     assert loss.item() == 0

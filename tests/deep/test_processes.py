@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from appellate.deep.processes import agreed, gather, n_processes, rank  # noqa: E402
+from appellate.deep.processes import agreed, gather_processes, n_processes, rank  # noqa: E402
 from appellate.deep.trainer import _own_share  # noqa: E402
 from tests.deep.small import MAKERS, make_table, proden, state_of, timeless  # noqa: E402
 
@@ -162,7 +162,7 @@ def test_every_row_of_a_batch_is_taken_once(monkeypatch):
 def test_alone_nothing_is_gathered():
     assert (n_processes(), rank(), agreed(5)) == (1, 0, 5)
     tensor = torch.arange(3)
-    assert gather(tensor) is tensor
+    assert gather_processes(tensor) is tensor
     X, candidates, _ = make_table()
     one, two = (proden(n_epochs=1).fit(X, candidates) for _ in range(2))
     assert timeless(one.history_) == timeless(two.history_)

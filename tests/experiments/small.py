@@ -8,7 +8,7 @@ import numpy as np
 
 from appellate.experiments.layouts import plan
 from appellate.experiments.methods import LOWEST, PARTNER_ALONE, RANDOM, RIDGE, alone, coupled
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
 
 METHODS = (alone("knn"), coupled("knn"), alone("sure"), coupled("sure"), RIDGE, PARTNER_ALONE)
 COMPARED = "key, dataset, method, split, seed, data_hash, version, config, scores, details"
@@ -21,7 +21,7 @@ def make_problem(name="small", n=60, n_labels=4, seed=0, tolerances=()):
     X = centres[truth] + rng.normal(size=(n, 5))
     candidates = rng.uniform(size=(n, n_labels)) < 0.4
     candidates[np.arange(n), truth] = True
-    return Problem(name, name, X, candidates, truth.astype(np.intp), tolerances)
+    return Dataset(name, name, X, candidates, truth.astype(np.intp), tolerances)
 
 
 def make_runs(n_splits, name="small", methods=(*METHODS, RANDOM, LOWEST)):

@@ -12,11 +12,17 @@ from appellate.evidence.confidence import blur
 from appellate.experiments.layouts import plan
 from appellate.experiments.methods import coupled
 from appellate.experiments.problems import standardize
-from appellate.experiments.protocol import Run, split_rows
+from appellate.experiments.protocol import Trial, split_rows
 from appellate.experiments.results import Results
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
-from appellate.paper.authors import AUTHORS, AuthorsPLCP, monotone_share, stopping_round
+from appellate.paper.authors import (
+    AUTHORS,
+    AuthorsPartner,
+    AuthorsPLCP,
+    monotone_share,
+    stopping_round,
+)
 from appellate.paper.studies import authors_tables, load_with_raw_lost, report_authors
 from tests.literal import graph, neighbors, propagate, smoother
 from tests.problems import exact_simplex_projection, random_candidates
@@ -30,7 +36,7 @@ def project(matrix, candidates):
 
 
 def test_equals_both_habits_typed_literally():
-    """From round 2 on the base keeps its output; the partner alternates 30 times."""
+    """From round 2 on the base keeps its output; the partner makes 30 regressions from O."""
     rng = np.random.RandomState(0)
     X, Y = rng.normal(size=(14, 5)), random_candidates(rng, 14, 3, 0.4)
     unit, near = neighbors(X, 4)
@@ -45,8 +51,8 @@ def test_equals_both_habits_typed_literally():
             M = S @ P
         C = np.clip(0.5 * C + 0.5 * M, 0, Y)
         O = blur(C, Y, -1.0)
-        D = Y.astype(float)
-        for _ in range(30):
+        D = O
+        for _ in range(29):
             D = project(S @ D + O, Y)  # gamma / 2 = 1
         P_hat = np.clip(0.5 * P_hat + 0.5 * (1 - S @ D), 1 - Y, 1)
         P = blur(1 - P_hat, Y, -1.0)
@@ -57,10 +63,22 @@ def test_equals_both_habits_typed_literally():
     assert np.abs(ours.training_output_ - S @ D).max() > 5e-3  # the reading matters
 
 
+def test_partner_starts_from_the_supervision_and_makes_30_regressions():
+    rng = np.random.RandomState(0)
+    X, Y = rng.normal(size=(14, 5)), random_candidates(rng, 14, 3, 0.4)
+    O = blur(Y * rng.uniform(size=Y.shape), Y, -1.0)
+    S, C = smoother(X, 0.05), 1 - O
+    for _ in range(30):
+        M = S @ C
+        C = 1 - project(1 - M + O, Y)  # the nearest C to M - O whose rows sum to l - 1
+    partner = AuthorsPartner().fit(X, Y, supervision=O)
+    np.testing.assert_allclose(partner.training_output_, 1 - M, atol=1e-9)
+
+
 def test_it_is_a_row_of_its_own(tmp_path):
     ours, theirs = coupled("aggd"), AUTHORS
     assert isinstance(theirs.build(0, 10), AuthorsPLCP)
-    keys = {Run("lost", method, 0, 0).key("data", "code") for method in (ours, theirs)}
+    keys = {Trial("lost", method, 0, 0).key("data", "code") for method in (ours, theirs)}
     assert len(keys) == 2
 
 

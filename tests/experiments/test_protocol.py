@@ -21,11 +21,12 @@ from appellate.experiments.methods import (
     parse_method,
     read_methods,
 )
-from appellate.experiments.protocol import Run, execute, split_rows
+from appellate.experiments.protocol import Trial, execute, split_rows
 from appellate.experiments.runner import code_version, package_version, run_all
 from appellate.experiments.store import Store
 from appellate.methods import registry
 from appellate.paper.studies import sensitivity_methods, trace_methods
+from appellate.paper.traces import RECORD
 from tests.experiments.small import METHODS, make_problem, make_runs, read_rows
 from tests.realdata.protocol import split
 
@@ -40,33 +41,33 @@ def test_splits_are_those_of_the_reference_figures(n):
 def test_scores_are_those_of_the_classifiers(problem):
     train, test = split_rows(len(problem.X), 1)
     model = PLCPClassifier(SUREClassifier()).fit(problem.X[train], problem.candidates[train])
-    scores = execute(Run("small", coupled("sure"), 1, 1), problem).scores
+    scores = execute(Trial("small", coupled("sure"), 1, 1), problem).scores
     before, after = (labels == problem.truth[train] for labels in model.label_history_[[0, -1]])
     assert scores["test"] == np.mean(model.predict(problem.X[test]) == problem.truth[test])
     assert scores["transductive"] == after.mean()
     assert scores["corrected"] == after[~before].mean()
     assert scores["broken"] == (~after)[before].mean()
-    base = execute(Run("small", alone("sure"), 1, 1), problem).scores
+    base = execute(Trial("small", alone("sure"), 1, 1), problem).scores
     assert base["transductive"] == before.mean()
     assert "corrected" not in base
 
 
 def test_tolerances_add_kinder_scores():
     problem = make_problem(tolerances=(1, 3))
-    scores = execute(Run("small", coupled("knn"), 0, 0), problem).scores
+    scores = execute(Trial("small", coupled("knn"), 0, 0), problem).scores
     assert scores["test"] <= scores["test@1"] <= scores["test@3"] == 1
     assert scores["transductive"] <= scores["transductive@1"]
     assert "corrected@3" not in scores  # nothing was wrong
 
 
 def test_without_truth_only_scores_that_need_none(problem):
-    scores = execute(Run("small", coupled("knn"), 0, 0), replace(problem, truth=None)).scores
+    scores = execute(Trial("small", coupled("knn"), 0, 0), replace(problem, truth=None)).scores
     assert set(scores) == {"covering", "approximated", "ties"}
-    assert execute(Run("small", RANDOM, 0, 0), replace(problem, truth=None)).scores == {}
+    assert execute(Trial("small", RANDOM, 0, 0), replace(problem, truth=None)).scores == {}
 
 
 def test_luck(problem):
-    random, lowest = (execute(Run("small", m, 0, 0), problem).scores for m in (RANDOM, LOWEST))
+    random, lowest = (execute(Trial("small", m, 0, 0), problem).scores for m in (RANDOM, LOWEST))
     train, _ = split_rows(len(problem.X), 0)
     sets, truth = problem.candidates[train], problem.truth[train]
     assert random["transductive"] == pytest.approx(np.mean(1 / sets.sum(axis=1)))
@@ -104,7 +105,7 @@ def test_a_method_that_fails_is_reported_not_stored(problem, tmp_path):
 
 
 def test_keys_know_all_that_matters(problem):
-    run = Run("small", coupled("sure"), 0, 0)
+    run = Trial("small", coupled("sure"), 0, 0)
     key = run.key("data", "1.0")
     others = [
         replace(run, split=1),
@@ -135,7 +136,7 @@ def test_keys_know_the_code_of_a_third_party(tmp_path, monkeypatch):
     def key(base):
         methods._foreign_code.cache_clear()
         methods._code.cache_clear()
-        return Run("small", alone(base), 0, 0).key("data", "1.0")
+        return Trial("small", alone(base), 0, 0).key("data", "1.0")
 
     before, ours = key("theirs"), key("sure")
     assert key("theirs") == before
@@ -165,7 +166,7 @@ def test_rows_without_truth_are_not_scored(problem):
     some = problem.truth.copy()
     some[::3] = -1
     train, test = split_rows(len(problem.X), 1)
-    scores = execute(Run("small", coupled("sure"), 1, 1), replace(problem, truth=some)).scores
+    scores = execute(Trial("small", coupled("sure"), 1, 1), replace(problem, truth=some)).scores
     model = PLCPClassifier(SUREClassifier()).fit(problem.X[train], problem.candidates[train])
     known = some[test] >= 0
     right = model.predict(problem.X[test]) == problem.truth[test]
@@ -173,12 +174,12 @@ def test_rows_without_truth_are_not_scored(problem):
     known = some[train] >= 0
     assert scores["transductive"] == (model.transduction_ == problem.truth[train])[known].mean()
     none = replace(problem, truth=np.full_like(some, -1))
-    assert "without truth" in execute(Run("small", coupled("sure"), 1, 1), none).error
+    assert "without truth" in execute(Trial("small", coupled("sure"), 1, 1), none).error
 
 
 def test_the_jury_is_a_method(problem):
     (jury,) = read_methods(["jury:max_rounds=1"])
-    scores = execute(Run("small", jury, 0, 0), problem).scores
+    scores = execute(Trial("small", jury, 0, 0), problem).scores
     assert scores["test"] > 0.5
     assert {"transductive", "corrected", "broken"} <= scores.keys()
     with pytest.raises(ValueError, match="rounds"):
@@ -194,7 +195,7 @@ def test_the_kernel_does_not_depend_on_free_memory(kind, monkeypatch):
     monkeypatch.setattr("appellate.numerics.memory.free_memory", lambda: 10**9)
     assert kernel(kind("sure"), 15_000).approximation == "exact"
     many = kernel(kind("sure"), 100_000)
-    assert (many.approximation, many.n_landmarks) == ("nystroem", 1984)
+    assert (many.approximation, many.n_landmarks) == ("nystroem", 1920)
     if kind is coupled:  # the partner follows its base, or has a kernel of its own
         assert coupled("sure").build(0, 50).kernel is None
         assert coupled("knn").build(0, 50).kernel.approximation == "exact"
@@ -214,7 +215,7 @@ def test_own_features_are_scaled_by_the_training_rows(problem):
     np.testing.assert_allclose(back, problem.X[test])
     far = problem.X.copy()
     far[test[0]] = 1e6  # an outlier among the test rows changes nothing in training
-    run = Run("small", alone("sure"), 0, 0)
+    run = Trial("small", alone("sure"), 0, 0)
     scores = [execute(run, replace(scaled, X=each)).scores for each in (problem.X, far)]
     assert scores[0]["transductive"] == scores[1]["transductive"]
 
@@ -225,12 +226,12 @@ def test_unmasked_ratios_follow_the_best_of_all_labels(problem):
     base, model = SUREClassifier().fit(X, sets), PLCPClassifier(SUREClassifier()).fit(X, sets)
     before = base.training_output_.argmax(axis=1) == truth
     after = model.training_output_.argmax(axis=1) == truth
-    scores = execute(Run("small", coupled("sure"), 0, 0), problem).scores
+    scores = execute(Trial("small", coupled("sure"), 0, 0), problem).scores
     assert 0 < before.mean() < 1
     assert scores["corrected unmasked"] == pytest.approx(after[~before].mean())
     assert scores["broken unmasked"] == pytest.approx((~after)[before].mean())
     variant = coupled("sure", settings={"blur": None})
-    assert "corrected unmasked" not in execute(Run("small", variant, 0, 0), problem).scores
+    assert "corrected unmasked" not in execute(Trial("small", variant, 0, 0), problem).scores
 
 
 def test_fingerprints_know_the_data(problem):
@@ -259,8 +260,8 @@ def test_nothing_is_computed_twice(problem, stored):
 
 
 def test_traces_sort_the_corrected(problem):
-    method = Method("traced", "plcp", "knn", trace=True)
-    details = execute(Run("small", method, 0, 0), problem).details
+    method = Method("traced", "plcp", "knn", details=RECORD)
+    details = execute(Trial("small", method, 0, 0), problem).details
     assert sum(details["counts"].values()) == details["corrected"] <= details["mislabeled"]
     for kind, examples in details["examples"].items():
         for each in examples:
@@ -274,7 +275,7 @@ def test_a_graph_start_is_that_of_aggd(problem):
     start = graph_confidence(problem.X, problem.candidates)
     np.testing.assert_allclose(start, model.initial_confidence_, atol=1e-12)
     own, graph = (Method("m", "plcp", "sure", start=s) for s in ("own", "graph"))
-    found = [execute(Run("small", m, 0, 0), problem) for m in (own, graph)]
+    found = [execute(Trial("small", m, 0, 0), problem) for m in (own, graph)]
     assert [outcome.error for outcome in found] == [None, None]
 
 
@@ -288,7 +289,7 @@ def test_studies_share_the_default():
     on_lost = sensitivity_methods((), make_problem("lost"))
     assert on_lost.count(coupled("aggd")) == 1
     assert sensitivity_methods((), make_problem()) == []
-    assert all(method.trace for method in trace_methods().values())
+    assert all(method.details == RECORD for method in trace_methods().values())
     assert len(set(METHODS)) == len(METHODS)
 
 
@@ -312,9 +313,10 @@ class Prior:
 
 
 def test_third_parties_run_alone_and_coupled(problem, monkeypatch):
-    monkeypatch.setitem(registry._OURS, "prior", f"{__name__}:Prior")
+    prior = registry.Base("prior", f"{__name__}:Prior", "prior", "shares of the labels")
+    monkeypatch.setattr(registry, "BASES", (*registry.BASES, prior))
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Prior.__module__])
-    before, after = (execute(Run("small", m("prior"), 0, 0), problem) for m in (alone, coupled))
+    before, after = (execute(Trial("small", m("prior"), 0, 0), problem) for m in (alone, coupled))
     assert (before.error, after.error) == (None, None)
     train, test = split_rows(len(problem.X), 0)
     prior = problem.candidates[train].mean(axis=0)

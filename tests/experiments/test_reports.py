@@ -10,7 +10,7 @@ import pytest
 
 from appellate.datasets.home import resolve
 from appellate.experiments.figures import draw_table
-from appellate.experiments.layouts import COLUMNS, TABLES, Column, Line, Table, make_table
+from appellate.experiments.layouts import Column, Line, ResultTable
 from appellate.experiments.methods import BASES, alone, coupled
 from appellate.experiments.reports import (
     Report,
@@ -21,22 +21,23 @@ from appellate.experiments.reports import (
     to_csv,
     to_latex,
     to_markdown,
-    write_page,
+    write_index,
 )
 from appellate.experiments.results import Results, fill
 from appellate.experiments.store import Store
-from appellate.paper.printed import figures, lookup
+from appellate.paper.layouts import COLUMNS, TABLES, make_table
+from appellate.paper.printed import figures, lookup, published
 
-TABLE = Table(
+TABLE = ResultTable(
     "small",
     "Small",
     "A caption.",
-    "test_accuracy",
     (
         Line("SURE", alone("sure"), "test"),
         Line("SURE-PLCP", coupled("sure"), "test", (coupled("sure"), alone("sure"))),
         Line("absent", alone("lalo"), "test"),
     ),
+    published("test_accuracy"),
 )
 
 
@@ -125,7 +126,7 @@ def test_the_page_escapes_everything(tmp_path):
     bad = "<script>alert('&')</script>"
     sheet = Sheet(bad, (bad,), ((bad,),))
     reports = [Report(bad, bad, bad, (sheet, sheet), (), (bad,))]
-    write_page(reports, tmp_path, title=bad, lead=bad, missing=[bad])
+    write_index(reports, tmp_path, title=bad, lead=bad, missing=[bad])
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "<script" not in page
     reader = Reader()
@@ -138,11 +139,11 @@ def test_the_page_escapes_everything(tmp_path):
 def test_every_printed_figure_has_its_line(name):
     table = make_table(name, list(BASES))
     lines = {line.paper or line.title for line in table.lines}
-    printed = {method for source, method, _ in figures() if source == table.source}
+    printed = {method for method, _ in table.published.figures}
     assert printed <= lines
     for line in table.lines:
         called = line.paper or line.title
-        found = [lookup(table.source, called, column.title) for column in COLUMNS]
+        found = [table.published.figures.get((called, column.title)) for column in COLUMNS]
         assert all(found) or not any(found)
 
 

@@ -15,21 +15,16 @@ from appellate.candidates import as_answers
 from appellate.datasets import make_crowd
 from appellate.experiments import methods as registry
 from appellate.experiments.layouts import Column, make_comparison, plan
-from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, deep, read_methods
-from appellate.experiments.protocol import Run, execute, split_rows
+from appellate.experiments.methods import MAJORITY, RANDOM, TESTIMONY, alone, network, read_methods
+from appellate.experiments.protocol import Trial, execute, split_rows
+from appellate.experiments.ranks import critical_difference, mean_ranks, rank_sheet
 from appellate.experiments.reports import report_table
 from appellate.experiments.results import Results, fill
 from appellate.experiments.runner import run_all
 from appellate.experiments.store import Store
 from appellate.methods import available_bases
 from appellate.paper.curves import CURVES, curve_problems
-from appellate.paper.rivals import (
-    critical_difference,
-    mean_ranks,
-    rank_sheet,
-    report_rivals,
-    rival_methods,
-)
+from appellate.paper.rivals import report_rivals, rival_methods
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +50,7 @@ def test_majority_is_the_expected_share_of_right_votes(crowd):
     for row, truth in zip(votes, crowd.truth[train], strict=True):
         best = np.flatnonzero(row == row.max())
         right += (truth in best) / len(best)
-    outcome = execute(Run("small", MAJORITY, 1, 1), crowd)
+    outcome = execute(Trial("small", MAJORITY, 1, 1), crowd)
     assert outcome.scores == {"transductive": pytest.approx(right / len(train))}
 
 
@@ -66,14 +61,14 @@ def test_rows_without_truth_count_for_nobody(crowd):
     known = train[truth[train] >= 0]
     sets = crowd.candidates[known]
     expected = (sets[np.arange(len(known)), truth[known]] / sets.sum(axis=1)).mean()
-    scores = execute(Run("small", RANDOM, 1, 1), replace(crowd, truth=truth)).scores
+    scores = execute(Trial("small", RANDOM, 1, 1), replace(crowd, truth=truth)).scores
     assert scores["transductive"] == pytest.approx(expected)
 
 
 def test_testimony_hears_answers_and_says_when_there_are_none(problem, crowd):
-    scores = execute(Run("small", TESTIMONY, 0, 0), crowd).scores
+    scores = execute(Trial("small", TESTIMONY, 0, 0), crowd).scores
     assert {"test", "transductive"} <= scores.keys()
-    assert "no answers of people" in execute(Run("small", TESTIMONY, 0, 0), problem).error
+    assert "no answers of people" in execute(Trial("small", TESTIMONY, 0, 0), problem).error
 
 
 def test_answers_are_part_of_the_fingerprint(crowd):
@@ -136,9 +131,9 @@ def test_networks_are_rivals_where_torch_is(problem, stored, monkeypatch):
 
 
 def test_a_network_has_five_of_ten_splits():
-    runs = plan(["small"], [alone("knn"), deep("cc")], range(100, 110))
-    splits = {m: [r.split for r in runs if r.method == m] for m in (alone("knn"), deep("cc"))}
-    assert splits == {alone("knn"): [*range(100, 110)], deep("cc"): [*range(100, 105)]}
+    runs = plan(["small"], [alone("knn"), network("cc")], range(100, 110))
+    splits = {m: [r.split for r in runs if r.method == m] for m in (alone("knn"), network("cc"))}
+    assert splits == {alone("knn"): [*range(100, 110)], network("cc"): [*range(100, 105)]}
 
 
 def test_networks_are_run_stored_and_ranked_beside_the_rest(problem, tmp_path):
@@ -152,7 +147,7 @@ def test_networks_are_run_stored_and_ranked_beside_the_rest(problem, tmp_path):
         results = Results(store, {"small": problem}, range(7))
     scores = [results.scores("small", method, "test") for method in methods]
     assert [len(each) for each in scores] == [7, 5, 5]
-    assert execute(Run("small", methods[1], 0, 0), problem).scores["test"] == scores[1][0]
+    assert execute(Trial("small", methods[1], 0, 0), problem).scores["test"] == scores[1][0]
     table = make_comparison(problem, methods)[0]
     assert table.lines[2].compared == (methods[2], methods[1])
     assert "over 5 splits" in rank_sheet(table, results).title
@@ -163,18 +158,18 @@ def test_networks_are_run_stored_and_ranked_beside_the_rest(problem, tmp_path):
 def test_settings_and_code_of_a_network_are_in_its_key():
     pytest.importorskip("torch")
     keys = {
-        Run("small", method, 0, 0).key("data", "version")
-        for method in (deep("cc"), deep("lws"), deep("cc", n_epochs=3))
+        Trial("small", method, 0, 0).key("data", "version")
+        for method in (network("cc"), network("lws"), network("cc", n_epochs=3))
     }
     assert len(keys) == 3
-    assert deep("cc").base_code() is not None
+    assert network("cc").base_code() is not None
     assert alone("knn").base_code() is None
-    assert deep("proden").config()["base_settings"]["n_epochs"] == 120
+    assert network("proden").config()["base_settings"]["n_epochs"] == 120
 
 
 PROBE = """
-from appellate.experiments.methods import Method, deep
-from appellate.experiments.protocol import Run, execute
+from appellate.experiments.methods import Method, network
+from appellate.experiments.protocol import Trial, execute
 from tests.experiments.small import make_problem
 
 class Probe(Method):
@@ -183,8 +178,8 @@ class Probe(Method):
         print(torch.get_num_threads())
         return super().build(seed, n_rows)
 
-method = Probe("probe", "deep", "cc", deep("cc").base_settings, (("n_epochs", 1),))
-print(execute(Run("small", method, 0, 0), make_problem()).error)
+method = Probe("probe", "deep", "cc", network("cc").base_settings, (("n_epochs", 1),))
+print(execute(Trial("small", method, 0, 0), make_problem()).error)
 """
 
 

@@ -16,7 +16,7 @@ from appellate.cli.app import run
 from appellate.datasets import load_partial_csv
 from appellate.experiments.problems import load_own
 from appellate.rectification.prediction import new_features
-from appellate.rectification.preparation import Case
+from appellate.rectification.preparation import prepare
 from appellate.tables import TableError, find_roles, read_labels, read_table
 from tests.fuzz.hostile import generator, make_table
 
@@ -35,7 +35,7 @@ def sets(matrix, names):
 
 
 def by_rectify(path, options):
-    case = Case(path, method="plcp", base="knn", **options)
+    case = prepare(path, method="plcp", base="knn", **options)
     return sets(case.sets.matrix, case.classes)
 
 
@@ -125,13 +125,15 @@ def compare(path, options, where):
 
 def predicts(path, options, where):
     """Predict reads the same numbers and words from the columns that were learned from."""
-    case = Case(path, method="plcp", base="knn", **options)
-    known = {name: each.to_dict() for name, each in case.readings.items()}
-    kinds = [{"name": n, "kind": kind, **known.get(n, {})} for n, kind in case.kinds.items()]
+    case = prepare(path, method="plcp", base="knn", **options)
+    known = {name: each.to_dict() for name, each in case.features.readings.items()}
+    kinds = [
+        {"name": n, "kind": kind, **known.get(n, {})} for n, kind in case.features.kinds.items()
+    ]
     settings = {"roles": case.roles.to_dict(), "features": kinds, "n_embeddings": 0}
     reading = {name: options[name] for name in ("encoding",) if name in options}
     frame, _ = new_features(settings, read_table(path, **reading), {})
-    assert list(frame.columns) == list(case.X.columns), where
+    assert list(frame.columns) == list(case.features.X.columns), where
     for name in frame.columns:
-        one, two = frame[name].to_numpy(), case.X[name].to_numpy()
+        one, two = frame[name].to_numpy(), case.features.X[name].to_numpy()
         assert [*map(str, one)] == [*map(str, two)], (where, name)

@@ -28,8 +28,8 @@ from appellate._text import defuse
 from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.methods import make_base
-from appellate.rectification.fitting import take_decisions
-from appellate.rectification.preparation import Case
+from appellate.rectification.decisions import take_decisions
+from appellate.rectification.preparation import prepare
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import DocketServer
 from tests.fuzz.hostile import (
@@ -250,14 +250,14 @@ class Trials:
 
     def _decisions(self, rnd, home):
         if not hasattr(self, "_case"):
-            self._case = Case(self._small(), candidates="c", id="id", method="plcp")
+            self._case = prepare(self._small(), candidates="c", id="id", method="plcp")
         case, path = self._case, home / "d.csv"
         names, classes = case.names, case.classes.tolist()
         inside = [case.classes[row].tolist() for row in case.sets.matrix]
         content, meant = make_decisions(rnd, names, inside, classes)
         path.write_bytes(content)
         try:
-            found, _ = take_decisions(case, None, path)
+            found, _ = take_decisions(case, {}, path)
         except DecisionError as error:
             expect(meant is None or not meant, "refused:", error, content)
             outcome = "refused"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+import appellate
 from appellate import PLCPClassifier, PLKNNClassifier
-from appellate.methods import available_bases, make_base
+from appellate.experiments.methods import alone
+from appellate.methods import available_bases, make_base, registry
+from appellate.methods.registry import BASES
 from appellate.methods.svm import PLSVMClassifier
 from appellate.testing import make_clusters
 
-OURS = ["knn", "svm", "sure", "lalo", "aggd", "plcl", "ipal", "clpl", "ecoc"]
+OURS = [base.name for base in BASES]
 
 
 @pytest.fixture
@@ -70,16 +74,27 @@ MEANS = """
 
 def test_ours_are_built_in():
     assert [name for name, home in available_bases().items() if "appellate." in home] == OURS
+    assert {"knn", "sure", "aggd"} < {*OURS}
     assert isinstance(make_base("knn", n_neighbors=3), PLKNNClassifier)
     assert make_base("knn", n_neighbors=3).n_neighbors == 3
     assert isinstance(make_base("svm"), PLSVMClassifier)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_each_of_ours_loads(name):
-    base = make_base(name)
-    home, _, kind = available_bases()[name].partition(":")
-    assert (type(base).__module__, type(base).__name__) == (home, kind)
+@pytest.mark.parametrize("base", BASES, ids=OURS)
+def test_a_row_of_the_registry_is_followed_everywhere(base):
+    kind = type(make_base(base.name))
+    assert f"{kind.__module__}:{kind.__name__}" == available_bases()[base.name] == base.home
+    assert getattr(appellate, base.class_name) is kind
+    assert f"``{base.name}``: {base.help}" in " ".join(make_base.__doc__.split())
+    assert alone(base.name).title == base.title
+
+
+def test_every_classifier_of_a_file_of_its_own_is_registered():
+    folder = Path(registry.__file__).parent
+    others = {"__init__", "partner", "plcp", "registry", "ridge", "soft_label"}
+    assert {file.stem for file in folder.glob("*.py")} - others == {
+        base.module.rpartition(".")[2] for base in BASES
+    }
 
 
 @pytest.mark.parametrize(

@@ -368,3 +368,25 @@ def test_oracle_without_truth_is_an_error(data, model):
         with_truth(candidates, truth[:-1])
     with pytest.raises(ValueError, match="one label a row"):
         with_truth(candidates, candidates)
+
+
+@pytest.fixture(scope="module")
+def ordered():
+    """Ten ordered labels whose features are noisy and whose candidates are near the truth."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(10, size=80)
+    X = np.column_stack([truth + rng.normal(scale=2, size=80), rng.normal(size=80)])
+    candidates = np.abs(np.arange(10) - truth[:, None]) <= rng.integers(0, 3, size=(80, 1))
+    return X, candidates, truth
+
+
+@pytest.mark.parametrize("scoring", ["leave_one_out_covering", "leave_one_out_likelihood"])
+def test_leave_one_out_scores_follow_the_cost(scoring, ordered):
+    X, candidates, _ = ordered
+    model = SUREClassifier(cost="ordinal:2").fit(X, candidates)
+    scores = -(model._head().probabilities(model.leave_one_out_decision()) @ model.cost_)
+    if scoring == "leave_one_out_covering":
+        expected = np.mean(candidates[np.arange(80), scores.argmax(axis=1)])
+    else:
+        expected = candidate_likelihood(candidates, scores)
+    assert get_scorer(scoring)(model) == pytest.approx(expected)

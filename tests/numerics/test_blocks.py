@@ -23,7 +23,6 @@ from appellate import (
     PLSVMClassifier,
     SUREClassifier,
 )
-from appellate.model_selection import PLCPClassifierCV
 from appellate.numerics import blocks as blocks_module
 from appellate.numerics import sources
 from appellate.numerics.blocks import ArrayBlocks, Blocks
@@ -529,13 +528,3 @@ def test_lazy_results_have_the_type_they_declare(problem, kinds):
     assert lazy.dtype == lazy.compute().dtype
     with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
         model.predict(da.zeros(4))
-
-
-def test_cv_reads_dask_rows_and_plans_for_this_machine(problem):
-    da = pytest.importorskip("dask.array")
-    X, candidates, _ = problem
-    search = PLCPClassifierCV(
-        SUREClassifier(), bandwidths=[1.0], regularizations=[0.05], collaborations=[2.0], **OPTIONS
-    )
-    found = search.fit(da.from_array(X, chunks=100), candidates).cv_results_["mean_test_score"]
-    np.testing.assert_array_equal(found, search.fit(X, candidates).cv_results_["mean_test_score"])

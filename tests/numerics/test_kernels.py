@@ -126,3 +126,15 @@ def test_no_number_is_too_large_for_an_error():
     for value in (1e160, 1e300, 1.7e308):
         with pytest.raises(ValueError, match="scale the features, for instance by StandardScaler"):
             squared_distances(np.array([[value], [-value], [0.0]]))
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_absolute_distances_of_rows_with_themselves_are_symmetric(n, dtype):
+    """Only half of them are computed."""
+    X = np.random.default_rng(0).normal(size=(n, 7)).astype(dtype)
+    found = absolute_distances(X)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(found, absolute_distances(X, X.copy()))
+    expected = np.abs(X[:, np.newaxis] - X).sum(axis=2, dtype=np.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -19,6 +19,7 @@ from appellate.numerics.smoothers import (
     LinearSmoother,
     Regressor,
     Smoother,
+    leave_one_out,
 )
 from tests.problems import random_candidates, random_confidence
 
@@ -45,12 +46,6 @@ def regress(smoother, targets):
     """Regression on targets at every label: training output and model."""
     entries = CandidateEntries(np.ones(targets.shape, dtype=bool))
     return smoother.regress(entries, targets.ravel())
-
-
-def leave_one_out(smoother, targets):
-    """In closed form; nothing is refitted."""
-    own = smoother.diagonal[:, np.newaxis]
-    return (output(smoother, targets) - own * targets) / (1 - own)
 
 
 def output(smoother, targets):
@@ -97,7 +92,8 @@ def test_linear_smoothers_equal_sklearn_ridge(data, index):
 @pytest.mark.parametrize("index", [0, 1, 2])
 def test_leave_one_out_equals_refitting(data, index):
     X, _, targets = data
-    closed_form = leave_one_out(smoothers(X)[index], targets)
+    smoother = smoothers(X)[index]
+    closed_form = leave_one_out(output(smoother, targets), targets, smoother.diagonal)
     for i in range(N):
         others = np.arange(N) != i
         refitted = predict(smoothers(X[others])[index], X[[i]], targets[others])

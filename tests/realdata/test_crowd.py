@@ -121,8 +121,8 @@ def test_an_audit_of_labelme_is_honest(labelme):
     )
 
 
-# Bounds of docs/labelme.md less .006: accuracy, log loss, and what the confidences expect to be
-# wrong as a share of what is wrong.
+# Bounds of docs/results_annotators.md less .006: accuracy, log loss, and the expected number of
+# wrong labels divided by the true one.
 @pytest.mark.parametrize(
     ("name", "accuracy", "most_loss", "expected"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import appellate
+from appellate._added import RENAMED_OUTCOMES
 from appellate.review.page import read_page, unpack
 from appellate.review.server import DocketServer
 from tests.cli.tables import read_rows
@@ -47,10 +48,12 @@ RUNS = {
     "jury by cost": (make_sets, SETS | {"cost": "absolute", "order": "cat,cow,dog"}, {}),
     "jury of answers": (make_answers, CROWD | {"method": "jury"}, {}),
     "plcp": (make_sets, SETS | {"method": "plcp"}, {}),
-    "plcp knn": (make_sets, SETS | {"base": "knn", "max_rounds": 2}, {}),
+    "plcp knn": (make_sets, SETS | {"base": "knn", "settings": {"max_rounds": 2}}, {}),
     "testimony": (make_answers, CROWD, {}),
     "testimony by cost": (make_answers, CROWD | {"cost": "absolute", "order": "cat,cow,dog"}, {}),
-    "testimony within the answers": (make_answers, CROWD | {"within_answers": True}, {}),
+    "testimony within the answers": (
+        make_answers, CROWD | {"settings": {"within_answers": True}}, {},
+    ),
     "testimony of answers alone": (
         lambda: make_answers().drop(columns=["x", "y"]), CROWD, {},
     ),
@@ -106,9 +109,9 @@ def test_the_page_equals_the_docket(name, saved):
     assert list(page) == [row["id"] for row in rows]
     for row in rows:
         label, confidence, outcome = page[row["id"]]
-        assert (label, outcome) == (row["appeal"], row["outcome"])
-        if row["appeal_confidence"]:
-            assert confidence == pytest.approx(10_000 * float(row["appeal_confidence"]), abs=0.6)
+        assert (label, RENAMED_OUTCOMES.get(outcome, outcome)) == (row["label"], row["outcome"])
+        if row["confidence"]:
+            assert confidence == pytest.approx(10_000 * float(row["confidence"]), abs=0.6)
         else:
             assert confidence is None
 
@@ -117,12 +120,12 @@ def test_the_page_equals_the_docket(name, saved):
 def test_the_summary_equals_the_scores(name, saved):
     run, folder = saved(name)
     summary = read_page(folder / "docket.html")["summary"]
-    outcomes = dict.fromkeys(["upheld", "overturned", "reviewed", "excluded"], 0)
+    outcomes = dict.fromkeys(["unchanged", "changed", "reviewed", "excluded"], 0)
     outcomes |= {"outside the answers": 0, "unanswered": 0} | run.scores["outcomes"]
-    assert summary["upheld"] + summary["single"] == outcomes["upheld"] + sum(
+    assert summary["upheld"] + summary["single"] == outcomes["unchanged"] + sum(
         1 for i in read_page(folder / "docket.html")["decisions"] if single(run, int(i))
     )
-    assert summary["overturned"] == outcomes["overturned"]
+    assert summary["overturned"] == outcomes["changed"]
     assert summary["outside"] == outcomes["outside the answers"]
     assert summary["unanswered"] == outcomes["unanswered"]
     assert (summary["reviewed"], summary["excluded"]) == (
@@ -155,7 +158,8 @@ def test_exported_labels_equal_the_rectified_table(name, saved, visit, tmp_path)
     assert {row["name"] for row in rectified} == exported.keys()
     for row in rectified:
         other = exported[row["name"]]
-        assert (other["label"], other["outcome"]) == (row["label"], row["outcome"])
+        outcome = RENAMED_OUTCOMES.get(other["outcome"], other["outcome"])
+        assert (other["label"], outcome) == (row["label"], row["outcome"])
         if row["confidence"]:
             assert float(other["confidence"]) == pytest.approx(float(row["confidence"]), abs=6e-5)
         if row.get("suspicion"):
@@ -176,7 +180,7 @@ def test_a_label_outside_the_answers_is_shown_and_accepted(saved, visit, tmp_pat
     assert "nobody gave it" in page.locator("#panel .says").inner_text()
     assert "nobody said so" in page.locator(".cands .final").inner_text()
     shown_labels = page.locator(".cands .name").all_inner_texts()
-    assert rows[name]["appeal"] in shown_labels
+    assert rows[name]["label"] in shown_labels
     assert {*rows[name]["candidates"].split("|")} <= {*shown_labels}
     page.keyboard.press("a")
     page.keyboard.press("e")
@@ -185,12 +189,12 @@ def test_a_label_outside_the_answers_is_shown_and_accepted(saved, visit, tmp_pat
     download.value.save_as(tmp_path / "d.csv")
     (record,) = read_rows(tmp_path / "d.csv")
     assert (record["id"], record["decision"], record["label"]) == (
-        name, "none", rows[name]["appeal"],
+        name, "none", rows[name]["label"],
     )  # fmt: skip
     assert record["candidates"] == rows[name]["candidates"]
     decided = run.decide(tmp_path / "d.csv")
     place = decided.docket["id"].tolist().index(name)
-    assert decided.docket["appeal"][place] == rows[name]["appeal"]
+    assert decided.docket["label"][place] == rows[name]["label"]
     assert decided.docket["outcome"][place] == "reviewed"
 
 

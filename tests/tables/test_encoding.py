@@ -234,3 +234,42 @@ def test_a_column_without_a_filled_cell_becomes_no_number(empty):
     assert encoder.fit_transform(frame).shape == (3, 1)
     places = column_places(encoder)
     assert {name: place.tolist() for name, place in places.items()} == {"a,b": [], "w": [0]}
+
+
+def test_numbers_and_categories_become_what_skrub_makes_of_them():
+    """Both are encoded by scikit-learn alone. skrub computes in single precision."""
+    skrub = pytest.importorskip("skrub")
+    r = crowds.rng()
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "kind": r.choice(["x", "y", None], n),
+            "weight": np.where(r.random(n) < 0.2, np.nan, r.normal(5, 3, n)),
+            "empty": np.full(n, np.nan),
+            "count": r.integers(9, size=n),
+            "only": ["same"] * n,
+        }
+    )
+    encoder = make_encoder(frame)
+    found = encoder.fit_transform(frame)
+    assert [name for name, _, _ in encoder.transformers] == ["numbers", "categories"]
+    theirs = skrub.TableVectorizer(
+        low_cardinality=encoding._categories(), numeric=encoding._numbers()
+    ).fit(frame)
+    places = column_places(encoder)
+    assert list(places) == list(frame.columns)
+    assert places["empty"].size == 0
+    for new in (frame, frame[::-1], frame.assign(kind="new", empty=3.0)):
+        found, expected = encoder.transform(new), theirs.transform(new)
+        for name, own in places.items():
+            outputs = theirs.input_to_outputs_[name] if name != "empty" else []
+            np.testing.assert_allclose(found[:, own], expected[outputs], atol=1e-5)
+
+
+def test_only_dates_and_texts_of_many_values_need_skrub():
+    table, roles = mixed()
+    encoder = make_encoder(features(table, roles), text=roles.text)
+    parts = {name: columns for name, _, columns in encoder.transformers}
+    assert parts["numbers"] == ["number", "yes"]
+    assert parts["categories"] == ["site"]
+    assert parts["columns"] == ["zone", "day"]

@@ -56,10 +56,10 @@ def test_a_model_is_one_more_answer_and_never_a_feature(change, columns):
     assert run.settings["method"] == "testimony"
     assert not run.settings["features"]
     assert run.settings["roles"]["model_probabilities"]["p_cow"] == "cow"
-    right = [np.mean(each.docket["appeal"] == truth) for each in (without, run)]
+    right = [np.mean(each.docket["label"] == truth) for each in (without, run)]
     assert right[1] > max(0.9, right[0] + 0.1)
     again = run.decide({run.docket["id"][0]: truth[0]})
-    assert again.docket["appeal"][0] == truth[0]
+    assert again.docket["label"][0] == truth[0]
 
 
 def test_the_command_line_takes_them(tmp_path, capsys):
@@ -102,7 +102,7 @@ def test_rows_may_lack_the_model():
     table, truth = make_table()
     table = spoil(table, slice(0, 9), ["p_cat", "p_cow", "p_dog"], None)
     run = appellate.rectify(table, annotators="w*", model_probabilities="p_*")
-    assert np.mean(run.docket["appeal"][10:] == truth[10:]) > 0.9
+    assert np.mean(run.docket["label"][10:] == truth[10:]) > 0.9
 
 
 def test_probabilities_that_vary_within_an_item_are_refused():

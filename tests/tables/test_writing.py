@@ -72,7 +72,7 @@ def test_the_own_columns_come_back_and_the_added_get_free_names(tmp_path):
         table, tmp_path / "b.csv", added={"label": ["a", "b"], "p": [0.123456789, 1]}, digits=6
     )
     back = read_table(out)
-    assert back.names == ["label", "w", "note", "appeal_label", "p"]
+    assert back.names == ["label", "w", "note", "appellate_label", "p"]
     for name in table.names:
         assert back.data.column(name).to_pylist() == table.data.column(name).to_pylist()
     assert back.delimiter == ";"
@@ -119,8 +119,8 @@ def test_what_cannot_be_written(tmp_path):
 def test_to_a_stream():
     stream = io.StringIO()
     names = write_csv({"a": ["x\ry"]}, stream, added={"a": ["z"]})
-    assert names == ["appeal_a"]
-    assert stream.getvalue() == 'a,appeal_a\n"x\ry",z\n'
+    assert names == ["appellate_a"]
+    assert stream.getvalue() == 'a,appellate_a\n"x\ry",z\n'
 
 
 def test_pandas_in_pandas_out_polars_in_polars_out(tmp_path):
@@ -129,16 +129,16 @@ def test_pandas_in_pandas_out_polars_in_polars_out(tmp_path):
     out = join(read_table(frame), added)
     assert out.index.tolist() == ["p", "q"]
     assert out["label"].tolist() == ["a", "b"]
-    assert out["appeal_w"].tolist() == [0.5, 0.25]
+    assert out["appellate_w"].tolist() == [0.5, 0.25]
     assert frame.columns.tolist() == ["w"]
-    assert join(read_table(pl.DataFrame({"w": [1, 2]})), added)["appeal_w"].to_list() == [
+    assert join(read_table(pl.DataFrame({"w": [1, 2]})), added)["appellate_w"].to_list() == [
         0.5,
         0.25,
     ]
     assert join(read_table(pa.table({"w": [1, 2]})), added).column_names == [
         "w",
         "label",
-        "appeal_w",
+        "appellate_w",
     ]
     file = write_table({"w": [1, 2]}, tmp_path / "a.parquet")
     for source in (file, {"w": [1, 2]}, [{"w": 1}, {"w": 2}]):

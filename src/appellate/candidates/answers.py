@@ -239,7 +239,9 @@ def read_answers(
         if items is not None:
             found, ids = ids, distinct_names(items, "items")
             rows = place_columns(found, ids, "item")[rows]
-        cells, who, n = roles["label"], np.zeros_like(rows), len(ids)
+        cells = roles["label"]
+        who = np.zeros_like(rows)
+        n = len(ids)
         where = np.arange(len(cells))  # in messages: the line of the table
         if "annotator" in roles:
             people, who = _factorize_all("annotator", roles["annotator"])
@@ -299,12 +301,14 @@ def _read_counts(source: Any, classes: Names, ids: Names) -> Answers:
     if sp.issparse(source):
         entries = sp.csr_array(source)
         entries.sum_duplicates()
-        (rows, labels), shape = entries.tocoo().coords, entries.shape
+        rows, labels = entries.tocoo().coords
+        shape = entries.shape
         weights = check_weights(entries.data, np.stack([rows, labels]))
     else:
         columns, titles = table_columns(source)
         table = check_weights(np.stack(columns, axis=1))
-        (rows, labels), shape = np.nonzero(table), table.shape
+        rows, labels = np.nonzero(table)
+        shape = table.shape
         weights = table[rows, labels]
     if classes is not None and titles is None and len(classes) != shape[1]:
         raise ValueError(
@@ -366,9 +370,13 @@ def _join(said: Answers, lines: NDArray[np.intp]) -> Answers:
     """
     several = len(np.unique(lines)) < len(lines)  # labels in a cell
     who: NDArray[Any] = said.people
-    known, n_people, weights = said.person_names is not None, said.n_people, said.weights
+    known = said.person_names is not None
+    n_people = said.n_people
+    weights = said.weights
     if several and not known:  # every line is somebody else's set
-        who, n_people, known = lines, int(lines.max()) + 1, True
+        who = lines
+        n_people = int(lines.max()) + 1
+        known = True
     shape = (said.n_rows, n_people, len(said.class_names))
     key = np.ravel_multi_index((said.rows, who, said.labels), shape)
     distinct, first, place, times = np.unique(

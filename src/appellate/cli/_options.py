@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,10 +12,23 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from appellate._table_options import ReadingOptions, TableOptions, options_in
 from appellate._text import install
 from appellate.cli._terminal import UserError, user_errors
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def hang(word: str, text: str, indent: int) -> str:
+    """Lay out an entry of a list in a help text: a word, and what follows at an indent.
+
+    Examples
+    --------
+    >>> print(hang("base", "knn, sure", 10))
+      base    knn, sure
+    """
+    start = f"  {word}".ljust(indent)
+    return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=" " * indent)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -28,121 +42,53 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-# What an option of a table takes, and its help.
-_TABLE = {
-    "candidates": (
-        "COL",
-        "Column with candidate sets such as 'cat|dog', or 0/1 columns, one per label "
-        "(default: detected).",
-    ),
-    "annotators": (
-        "COL",
-        "Annotator columns, one per annotator; repeat the option or use a pattern such as 'w*' "
-        "(default: detected).",
-    ),
-    "long": (
-        "ITEM,LABEL[,WHO]",
-        "Item, label and annotator columns of a table with one answer per row "
-        "(default: detected).",
-    ),
-    "counts": (
-        "COL",
-        "Vote-count columns, one per label, or a pattern such as 'n_*' (default: detected).",
-    ),
-    "id": ("COL", "Column with a unique row id (default: detected)."),
-    "truth": (
-        "COL",
-        "Column with the true labels. Only used to report accuracy (default: detected).",
-    ),
-    "text": (
-        "COL",
-        "Text column, used as a feature; rectify also shows it on the review page (default: "
-        "detected).",
-    ),
-    "image": (
-        "COL",
-        "Column with image files, shown on the review page; used as a feature with "
-        "--image-model (default: detected).",
-    ),
-    "features": (
-        "COL",
-        "Feature columns, or a pattern such as 'p*' (default: all columns that are not ids, "
-        "labels or constant).",
-    ),
-    "model_probabilities": (
-        "PATTERN",
-        "Pattern of the columns with class probabilities of a model, which count as one more "
-        "answer per row: 'p_*' for p_cat and p_dog (default: none).",
-    ),
-    "ignore": ("COL", "Columns to ignore, or a pattern such as 'x*' (default: none)."),
-    "embeddings": (
-        "FILE.npy",
-        "Precomputed features: a NumPy array with one row per item (default: none).",
-    ),
-    "text_model": (
-        "NAME",
-        "Model that turns text into features: a sentence-transformers folder or name "
-        "(default: word and letter frequencies).",
-    ),
-    "image_model": (
-        "FILE",
-        "Model that turns images into features: a TorchScript or ONNX file, timm/NAME, "
-        "torchvision/NAME or histograms (default: histograms, only without other features).",
-    ),
-    "groups": (
-        "COL",
-        "Column with the group of each row, such as the photo that a face comes from "
-        "(default: none).",
-    ),
-    "separator": (
-        "TEXT",
-        "Character between labels within a cell, such as ';'. Use '' if each cell holds one "
-        "label (default: detected).",
-    ),
-    "missing": ("TEXT", "Value that means 'no answer', such as -1 (default: detected)."),
-    "delimiter": (
-        "CHAR",
-        "Column delimiter of a text file; for a tab, type a backslash and t (default: detected).",
-    ),
-    "encoding": ("NAME", "Text file encoding, such as latin-1 (default: detected)."),
-    "decimal": ("[.|,]", "Decimal mark of numbers (default: detected)."),
-    "sheet": ("NAME", "Excel sheet to read (default: the first)."),
-    "question": (
-        "NAME",
-        "Question of a labelling-tool export to use (default: the one with the most answers).",
-    ),
-    "header": (
-        "[first|none]",
-        "Header row: first, or none if the file has no column names. Columns are then called "
-        "0, 1, ... (default: first).",
-    ),
-}
-_SEVERAL = ("candidates", "annotators", "long", "counts", "text", "features", "ignore", "missing")
-READING = ("delimiter", "encoding", "decimal", "sheet", "question", "header")
-_CHOICES: dict[str, dict[str, Any]] = {
-    "decimal": {"type": click.Choice([".", ","])},
-    "header": {"type": click.Choice(["first", "none"]), "default": "first"},  # None means none
-}
+_TABLE = options_in(TableOptions)
+READING = tuple(options_in(ReadingOptions))
+
+
+class RenamedOption(click.Option):
+    """An option whose former name still works, but is not shown.
+
+    Parameters
+    ----------
+    former : str
+        The former name.
+    """
+
+    def __init__(self, names: Sequence[str], *, former: str, **options: Any) -> None:
+        super().__init__([*names, former], **options)
+        self.former = former
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return names and help for ``--help``."""
+        every = self.opts
+        self.opts = [each for each in every if each != self.former]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = every
 
 
 def _together(options: Iterable[Any]) -> Callable[[Command], Command]:
     return lambda command: reduce(lambda done, option: option(done), [*options][::-1], command)
 
 
-def table_options(*names: str, but: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Add the options of a table, those named or all but some; what is not given is guessed.
+def table_options(*names: str) -> Callable[[Command], Command]:
+    """Add the options of a table, those named or all; what is not given is guessed.
 
     They arrive as keyword arguments of the same names that `appellate.rectify` and
     `appellate.tables.find_roles` take; None if not given, "first" for the header.
     """
     options = []
-    for name in names or [name for name in _TABLE if name not in but]:
-        metavar, help = _TABLE[name]
-        more: dict[str, Any] = dict(_CHOICES.get(name, {}))
-        if name in _SEVERAL:
+    for name in names or _TABLE:
+        option = _TABLE[name]
+        more: dict[str, Any] = {"default": option.default}
+        if option.choices:
+            more["type"] = click.Choice(option.choices)
+        if option.several:
             more = {"multiple": True, "callback": lambda _, __, given: list(given) or None}
         word = name.replace("_", "-")
-        options.append(click.option(f"--{word}", metavar=metavar, help=help, **more))
+        options.append(click.option(f"--{word}", metavar=option.metavar, help=option.help, **more))
     return _together(options)
 
 
@@ -171,10 +117,15 @@ def out_option(help: str, **options: Any) -> Callable[[Command], Command]:
 
 
 def _number(
-    name: str, least: int, most: int, default: int, help: str
+    name: str, least: int, most: int, default: int, help: str, **more: Any
 ) -> Callable[[Command], Command]:
     shown: Any = {"type": click.IntRange(least, most), "default": default, "show_default": True}
-    return click.option(f"--{name}", metavar="N", help=help, **shown)
+    return click.option(f"--{name}", metavar="N", help=help, **shown, **more)
+
+
+def seed_option(help: str) -> Callable[[Command], Command]:
+    """Add ``--random-state``, formerly ``--seed``."""
+    return _number("random-state", 0, 2**31, 0, help, cls=RenamedOption, former="--seed")
 
 
 random_state_option = _number("random-state", 0, 2**32 - 1, 0, "Seed of the random numbers.")
@@ -235,7 +186,7 @@ def run_options(folder: str) -> Callable[[Command], Command]:
         (
             out_option(folder_help, metavar="DIR", default=folder, show_default=True),
             _number("splits", 1, 1000, 10, "Number of random 50/50 splits."),
-            _number("seed", 0, 2**31, 0, "Seed of the first split; each further split adds 1."),
+            seed_option("Seed of the first split; each further split adds 1."),
             _number("n-jobs", 1, 1024, 2, "Number of worker processes, with one thread each."),
             click.option(
                 "--backend",

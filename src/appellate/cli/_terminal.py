@@ -17,8 +17,8 @@ import click
 from appellate._text import printable
 
 if TYPE_CHECKING:
-    from appellate.experiments.problems import Problem
-    from appellate.experiments.protocol import Outcome, Run
+    from appellate.experiments.problems import Dataset
+    from appellate.experiments.protocol import Outcome, Trial
     from appellate.experiments.reports import Report
     from appellate.experiments.results import Results
     from appellate.experiments.runner import Summary
@@ -189,8 +189,8 @@ def clock(seconds: float) -> str:
 
 
 def compute_runs(
-    runs: Sequence[Run],
-    problems: Mapping[str, Problem],
+    runs: Sequence[Trial],
+    problems: Mapping[str, Dataset],
     splits: Sequence[int],
     path: Path,
     n_jobs: int,
@@ -206,7 +206,7 @@ def compute_runs(
     with outside_errors(), Store(path) as store:
         with progress() as shown:
 
-            def report(run: Run, outcome: Outcome) -> None:
+            def report(run: Trial, outcome: Outcome) -> None:
                 if outcome.error is not None:
                     shown.fail(f"{run}: {outcome.error}")
                     return

@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from appellate.cli._options import READING, json_option, table_options
+from appellate._table_options import (
+    ColumnOptions,
+    LoadOptions,
+    ReadingOptions,
+    options_in,
+    pick,
+)
+from appellate.cli._options import json_option, table_options
 from appellate.cli._terminal import say, user_errors
 
 _EPILOG = """\b
@@ -20,7 +27,7 @@ Examples:
 
 @click.command(epilog=_EPILOG, short_help="Find out whether Appellate fits a table.")
 @click.argument("data")
-@table_options(but=("embeddings", "groups"))
+@table_options(*options_in(LoadOptions))
 @json_option
 def check(data: str, as_json: bool, **given: Any) -> None:
     """Show what kind of labels a table has, how its columns are used, and the next command.
@@ -32,11 +39,9 @@ def check(data: str, as_json: bool, **given: Any) -> None:
     from appellate.tables import TableError, diagnose, read_table
 
     with user_errors():
-        known = {name: value for name, value in given.items() if value is not None}
-        reading = {name: known.pop(name) for name in READING if name in known}
-        table = read_table(data, **reading)
+        table = read_table(data, **pick(ReadingOptions, given))
         try:
-            found = diagnose(table, **known)
+            found = diagnose(table, **pick(ColumnOptions, given))
         except TableError as error:  # how it was read may be why
             notes = "".join(f"\nnote: {note}" for note in table.notes)
             raise TableError(f"{error}{notes}") from error

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from appellate.cli._options import STORE, check_run_options, run_options, table_options
+from appellate._table_options import LoadOptions, options_in
+from appellate.cli._options import STORE, check_run_options, hang, run_options, table_options
 from appellate.cli._terminal import (
     UserError,
     compute_runs,
@@ -16,8 +17,12 @@ from appellate.cli._terminal import (
     show_reports,
     user_errors,
 )
+from appellate.deep.registry import TITLES as NETWORKS
+from appellate.methods.registry import TITLES as BASES
 
-_EPILOG = """\b
+_BASES = f"{', '.join(BASES)}, or a base classifier of an installed plugin"
+_NETWORKS = f"{', '.join(NETWORKS)}; networks need torch and run on at most five splits"
+_EPILOG = f"""\b
 Examples:
   appellate compare my.csv --truth label
   appellate compare crowd.parquet --annotators 'w*' --methods jury,knn
@@ -28,14 +33,15 @@ Examples:
 Methods:
   jury        the default of rectify
   testimony   for tables with annotators
-  base        knn, svm, sure, lalo, aggd, plcl, ipal, clpl, ecoc, or a base
-              classifier of an installed plugin
-  network     proden, pico, rc, cc, lws, cavl, mse, exp, abs-mae, abs-gce,
-              pop, cr-dpll, solar, records; networks need torch and run on at
-              most five splits
+{hang("base", _BASES, 14)}
+{hang("network", _NETWORKS, 14)}
 
 Settings follow a colon, for example proden:ambiguity=auto.
 """
+
+
+# Images are not features here, and probabilities of a model are not a method.
+_COLUMNS = [n for n in options_in(LoadOptions) if n not in ("image", "model_probabilities")]
 
 
 @click.command(epilog=_EPILOG, short_help="Compare methods on your own data.")
@@ -49,7 +55,7 @@ Settings follow a colon, for example proden:ambiguity=auto.
     help="Methods to compare, separated by commas. Repeat the option to give one method several "
     "settings.",
 )
-@table_options(but=("image", "embeddings", "groups", "model_probabilities"))
+@table_options(*_COLUMNS)
 @click.option(
     "--no-scaling",
     is_flag=True,
@@ -63,7 +69,7 @@ def compare(
     no_scaling: bool,
     out: Path,
     splits: int,
-    seed: int,
+    random_state: int,
     n_jobs: int,
     backend: str,
     scheduler: str | None,
@@ -87,7 +93,7 @@ def compare(
     from appellate.experiments.layouts import make_comparison, plan
     from appellate.experiments.methods import read_methods
     from appellate.experiments.problems import load_own
-    from appellate.paper.reproduction import write_comparison
+    from appellate.experiments.writing import write_comparison
 
     with user_errors():
         chosen = read_methods(methods)
@@ -101,7 +107,7 @@ def compare(
                 "the label column with --candidates."
             )
         tables = make_comparison(problem, chosen)
-    numbers = range(seed, seed + splits)
+    numbers = range(random_state, random_state + splits)
     runs = plan([problem.name], (m for table in tables for m in table.methods()), numbers)
     path, problems = store or out / STORE, {problem.name: problem}
     summary, results = compute_runs(runs, problems, numbers, path, n_jobs, backend, scheduler)

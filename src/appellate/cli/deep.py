@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from appellate._added import plain_columns
 from appellate._files import check_writable, write_file
 from appellate._text import install
-from appellate.cli._options import home_option, json_option, out_option, set_option
+from appellate.cli._options import (
+    home_option,
+    json_option,
+    out_option,
+    seed_option,
+    set_option,
+)
 from appellate.cli._terminal import INTERRUPTED, UserError, show_reports, user_errors
 
 if TYPE_CHECKING:
@@ -54,7 +61,7 @@ _TABLE_EPILOG = """\b
 Examples:
   for seed in 0 1 2 3 4; do
     for name in proden proden-plcp proden-independent; do
-      appellate deep train --config $name-cifar10 --seed $seed \\
+      appellate deep train --config $name-cifar10 --random-state $seed \\
           --out runs/$name-$seed
     done
   done
@@ -125,14 +132,7 @@ def configs(name: str | None) -> None:
     "(default: the data set of the configuration).",
 )
 @out_option("Output folder of the run.", required=True, metavar="DIR")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed of networks, batches and candidate sets.",
-)
+@seed_option("Seed of networks, batches and candidate sets.")
 @click.option(
     "--flip",
     type=click.FloatRange(0, 1, max_open=True),
@@ -159,7 +159,7 @@ def train(
     name: str,
     source: str | None,
     out: Path,
-    seed: int,
+    random_state: int,
     flip: float | None,
     bag_size: int | None,
     device: str | None,
@@ -194,7 +194,8 @@ def train(
                 with user_errors():
                     check_writable(out / runs.RECORD)
                     runs.check_new(out)
-                    told: Any = {"flip": flip, "bag_size": bag_size, "seed": seed, "smoke": smoke}
+                    told: Any = {"flip": flip, "bag_size": bag_size, "smoke": smoke}
+                    told["seed"] = random_state
                     record, data = runs.make_record(
                         configuration, settings, data_source, home, device=device, **told
                     )
@@ -345,7 +346,7 @@ def _run(record: Record, data: RunData, folder: Path, device: str, *, resume: bo
     truth = None if data.truth is None else data.class_names[data.truth]
     with user_errors():
         docket = model.docket(truth=truth, output="docket").columns()
-        write_table(None, folder / runs.DOCKET, added=docket, digits=6)
+        write_table(None, folder / runs.DOCKET, added=plain_columns(docket), digits=6)
         runs.finish(record, model, data, folder)
     click.echo(_describe(record))
     names = [runs.RECORD, runs.MODEL, runs.DOCKET, LOG, CHECKPOINT]
@@ -373,7 +374,7 @@ def _listener(total: int) -> Listener:
 def _announce(record: Record, folder: Path, say: Callable[[str], None]) -> None:
     """Say what will be run."""
     data, sets = record["data"], record["candidates"]
-    n, l, source = data["rows"], len(data["class_names"]), data["source"]
+    source = data["source"]
     source = Path(source).name if source.endswith(".npz") else source
     say(
         f"{record['title']} ({record['configuration']}) on {source}, "
@@ -382,7 +383,8 @@ def _announce(record: Record, folder: Path, say: Callable[[str], None]) -> None:
     flip = "" if data["flip"] is None else f" (flip {data['flip']:g})"
     flip = f" (bags of {data['bag_size']})" if data.get("bag_size") else flip
     say(
-        f"{n} training rows, {data['test_rows']} test rows, {l} classes; "
+        f"{data['rows']} training rows, {data['test_rows']} test rows, "
+        f"{len(data['class_names'])} classes; "
         f"{sets['mean_size']:.2f} candidates per row{flip}, {sets['singleton_share']:.1%} with one"
     )
     if record["smoke"]:

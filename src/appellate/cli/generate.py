@@ -15,6 +15,7 @@ import click
 
 from appellate.cli._options import (
     READING,
+    RenamedOption,
     json_option,
     out_option,
     random_state_option,
@@ -28,7 +29,7 @@ Examples:
   appellate generate --from digits --flip 0.3 --out digits.csv
   appellate generate --from digits --strategy noisy --eta 0.1 --out digits.npz
   appellate generate --from my.csv --truth species --strategy hierarchical \\
-      --groups cat,dog --groups car,bus --out ambiguous.csv
+      --super-class cat,dog --super-class car,bus --out ambiguous.csv
   appellate generate --from digits --answers 3 --spammers 0.3 --out crowd.csv
 """
 
@@ -90,7 +91,9 @@ _share = partial(click.option, type=float, metavar="P")
     help="Number of labels added to each shared set, for set_first (default: 0).",
 )
 @click.option(
-    "--groups",
+    "--super-class",
+    cls=RenamedOption,
+    former="--groups",
     multiple=True,
     metavar="A,B",
     help="Labels of one super-class, for hierarchical; repeatable (default: none).",
@@ -138,16 +141,17 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         reading = {name: options.pop(name) for name in READING}
         columns = {name: options.pop(name) for name in ("features", "ignore")}
         truth, separator = options.pop("truth"), options.pop("separator")
-        groups, answers = options.pop("groups"), options.pop("answers")
+        groups, answers = options.pop("super_class"), options.pop("answers")
         crowd = {name: value for name in _CROWD if (value := options.pop(name)) is not None}
-        _refuse_mixture(answers, crowd, options | {"groups": groups}, arrays)
+        _refuse_mixture(answers, crowd, options | {"super_class": groups}, arrays)
         if not arrays:
             tables.check_ending(out)
         check_writable(out)
         known = _built_in(source) if source in _BUILT_IN else source
         table = tables.read_table(known, **reading)
         name = table.find([truth], "truth")[0]
-        added, people, layout = ["candidates"], crowd.pop("people", 30), crowd.pop("layout", None)
+        people, layout = crowd.pop("people", 30), crowd.pop("layout", None)
+        added = ["candidates"]
         if answers is not None:
             wide = [f"worker_{j + 1}" for j in range(people)]
             added = ["item", "worker", "label"] if layout == "long" else wide
@@ -200,7 +204,7 @@ def _refuse_mixture(
     """Say which options of crowds and of sets do not go together."""
     if answers is not None and arrays:
         raise UserError("--answers needs a table as --out: .csv, .tsv, .parquet, .jsonl or .json.")
-    unasked = {"strategy": "uniform", "min_candidates": 1, "groups": ()}
+    unasked = {"strategy": "uniform", "min_candidates": 1, "super_class": ()}
     own = [name for name, value in sets.items() if value != unasked.get(name)]
     wrong = list(crowd) if answers is None else own
     if wrong:
@@ -252,7 +256,8 @@ def _read_groups(groups: Sequence[str]) -> dict[str, int] | None:
     twice = {name for name, _ in members if [m for m, _ in members].count(name) > 1}
     if twice:
         raise ValueError(
-            f"Class {', '.join(sorted(twice))} is in several --groups. Keep it in one of them."
+            f"Class {', '.join(sorted(twice))} is in several --super-class options. Keep it in "
+            "one of them."
         )
     return dict(members)
 

@@ -19,6 +19,7 @@ from appellate.cli._options import (
     typed_options,
 )
 from appellate.cli._terminal import UserError, progress, say, user_errors
+from appellate.methods.registry import TITLES as BASES
 
 if TYPE_CHECKING:
     from appellate.tables.roles import Readings
@@ -53,8 +54,8 @@ Examples:
 @click.option(
     "--base",
     metavar="NAME",
-    help="Base classifier of plcp: aggd, sure, knn, svm, lalo, plcl, ipal, clpl, ecoc; auto "
-    "chooses one (default: aggd; sure for many rows).",
+    help=f"Base classifier of plcp: {', '.join(BASES)}; auto chooses one (default: aggd; sure for "
+    "many rows).",
 )
 @click.option(
     "--decisions",
@@ -65,7 +66,7 @@ Examples:
     "--cost",
     metavar="COST",
     help="Cost of a wrong label, for ordered or related labels: absolute, within:3, ordinal:3, "
-    "tree, or a FILE.csv with a cost table (default: every wrong label costs the same).",
+    "or a FILE.csv with a cost table (default: every wrong label costs the same).",
 )
 @click.option(
     "--order",
@@ -101,8 +102,8 @@ def rectify(
     predict) and run.json (settings and scores).
     """
     with user_errors():
-        from appellate.rectification.preparation import Case
-        from appellate.rectification.run import DECISIONS, FILES, check_folder, hear
+        from appellate.rectification.preparation import prepare
+        from appellate.rectification.run import DECISIONS, FILES, check_folder, label_items
         from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets
 
@@ -111,14 +112,14 @@ def rectify(
         if tool == HUGGING_FACE:
             open_datasets()  # reports a missing package before the work
         try:
-            case = Case(data, step=lambda text: say(text, err=True), **given)
+            prepared = prepare(data, step=lambda text: say(text, err=True), **given)
         except UnclearTableError as error:
             raise UserError(_commands(data, error.readings)) from error
-        say(case.describe(), err=as_json)
-        for note in case.notes:
+        say(prepared.describe(), err=as_json)
+        for note in prepared.notes:
             say(f"note: {note}", err=True)
         with progress(3 + (decisions is not None)) as shown:
-            run = hear(case, decisions, shown.step)
+            run = label_items(prepared, decisions, shown.step)
             shown.step("writing")
             run.settings["command"] = shlex.join(["appellate", *sys.argv[1:]])
             run.save(out, tool=tool)

@@ -7,10 +7,15 @@ from pathlib import Path
 
 import click
 
-from appellate.cli._options import STORE, check_run_options, run_options
+from appellate.cli._options import STORE, check_run_options, hang, run_options
 from appellate.cli._terminal import compute_runs, outside_errors, show_reports, user_errors
+from appellate.experiments.methods import BASES as PAPER
+from appellate.methods.registry import TITLES as BASES
 
-_EPILOG = """\b
+_OTHERS = (
+    f"{', '.join(name for name in BASES if name not in PAPER)}, and those of installed plugins"
+)
+_EPILOG = f"""\b
 Tables:
   test-accuracy       Table 2: B and B-PLCP on held-out rows
   transductive        B and B-PLCP on their training rows
@@ -42,8 +47,8 @@ Names:
                           yahoo_news
   other data sets         birdsong, labelme, music_genre, fashion_uniform,
                           fashion_instance, fashion_set_first
-  the paper's bases       plcl, aggd, sure, lalo, svm, knn
-  other bases             ipal, clpl, ecoc, and those of installed plugins
+{hang("the paper's bases", ", ".join(PAPER), 26)}
+{hang("other bases", _OTHERS, 26)}
 
 Data sets are read from APPELLATE_DATA_HOME. Networks need torch and run on the
 first five splits. An interrupted run resumes when you repeat the command.
@@ -71,7 +76,7 @@ def reproduce(
     bases: tuple[str, ...],
     out: Path,
     splits: int,
-    seed: int,
+    random_state: int,
     n_jobs: int,
     backend: str,
     scheduler: str | None,
@@ -85,11 +90,12 @@ def reproduce(
     a run failed.
     """
     check_run_options(out, backend, scheduler)
-    from appellate.experiments.layouts import TABLES
-    from appellate.paper.reproduction import file_names, request, write_reports
+    from appellate.experiments.writing import file_names
+    from appellate.paper.layouts import TABLES
+    from appellate.paper.reproduction import request, write_reports
 
     with user_errors():
-        what = request(table, datasets, bases, range(seed, seed + splits))
+        what = request(table, datasets, bases, range(random_state, random_state + splits))
     for reason in what.left_out:
         click.echo(f"left out: {reason}", err=True)
     path = store or out / STORE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,18 +10,16 @@ from numbers import Integral, Real
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.exceptions import DataConversionWarning
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appellate._compat import Interval, StrOptions, fit_context
-from appellate.candidates import Answers, CandidateSets, as_candidates, check_length, name_rows
+from appellate._parameters import stated_constraints
+from appellate.candidates import as_candidates, check_length, name_rows
+from appellate.candidates.alignment import ravel_column, read_sets, warn_of_orders
 from appellate.candidates.containers import row_index
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, Result
@@ -80,7 +77,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     _parameter_constraints: dict[str, list[Any]] = {
         "collaboration": [NOT_NEGATIVE],
         "confidence_weight": [POSITIVE],
-        "cost": [None, str, dict, "array-like"],
+        "cost": [None, str, "array-like"],
         "estimator": [object],
         "feature_weight": [POSITIVE],
         "kernel": KERNEL_CONSTRAINT,
@@ -100,8 +97,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def __init_subclass__(cls, **options: Any) -> None:
         """Add the constraints of the classes above to those that a class states."""
         super().__init_subclass__(**options)
-        stated = (vars(each).get("_parameter_constraints", {}) for each in reversed(cls.__mro__))
-        cls._parameter_constraints = {name: c for each in stated for name, c in each.items()}
+        cls._parameter_constraints = stated_constraints(cls)
 
     # -- what a method implements -------------------------------------------------------
 
@@ -115,6 +111,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _n_matrices(self) -> float | None:
         """How many n x n matrices of doubles the exact kernels take; None: by the kernels."""
+        return None
+
+    def _n_squares(self) -> float | None:
+        """How many m x m matrices of doubles m landmarks take; None: by the kernels."""
         return None
 
     # -- what every method offers -------------------------------------------------------
@@ -249,14 +249,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             backend = frame_backend(y, X)
             index = None if is_lazy(X) else row_index(X)
             y = y.compute() if is_lazy(y) else y
-            _warn_of_orders(X, y)
+            warn_of_orders(X, y)
         X = self._check_rows(X, reset=True)
         sets = as_candidates(ravel_column(y) if getattr(y, "shape", ())[1:] == (1,) else y)
         if len(sets.matrix) != X.shape[0]:
             check_length(sets, X.shape[0])
         if sets.ids is None and index is not None:
             sets = replace(sets, ids=index)
-        n_full, (n, l) = np.count_nonzero(sets.matrix.all(axis=1)), sets.matrix.shape
+        n_full = np.count_nonzero(sets.matrix.all(axis=1))
+        n, l = sets.matrix.shape
         if n_full and l > 1:
             logger.info(
                 "%d of %d rows have every label as a candidate: nothing is known of their label.",
@@ -269,6 +270,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             sets,
             kernels=self._kernels,
             n_matrices=self._n_matrices(),
+            n_squares=self._n_squares(),
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
@@ -309,7 +311,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.training_output_ = output
         self.confidence_ = entries.scatter(result.confidence)
         self.classes_, self.candidates_ = problem.classes, problem.candidates
-        self.ids_, self.cost_, self._backend = problem.ids, problem.cost, problem.backend
+        self.ids_ = problem.ids
+        self.cost_ = problem.cost
+        self._backend = problem.backend
         self.transduction_ = self.classes_[entries.argmax(ranking)]
         is_best = (ranking == entries.spread(entries.row_max(ranking))).astype(np.intp)
         self.n_ties_ = int(np.count_nonzero(entries.row_sum(is_best) > 1))
@@ -401,7 +405,8 @@ class AppealClassifier(PartialLabelClassifier):
     A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
     """
 
-    _on_round: Callable[[int], object] | None = None  # told after every round of a fit
+    # Called after every round of a fit with its number and the largest possible number.
+    _on_round: Callable[[int, int], object] | None = None
 
     def docket(
         self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"
@@ -450,112 +455,3 @@ class AppealClassifier(PartialLabelClassifier):
     def _rounds(self) -> list[NDArray[Any]] | None:
         """Confidence after each round, if the model kept it."""
         return None
-
-
-class RoutingClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
-    """Base class of the classifiers around another, `estimator`, which weights of rows go to."""
-
-    estimator: Any
-
-    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, *, supervision: ArrayLike | None = None, **params: Any) -> Self:
-        """Fit to training rows and their candidate sets.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, q)
-            Features, as the classifier inside takes them.
-        y : array-like
-            Candidate sets, see `PartialLabelClassifier.fit`.
-        supervision : array-like, shape (n, l), default=None
-            Confidence to start from.
-        **params
-            ``sample_weight``, shape (n,): weights of the rows for the classifier inside, if its
-            ``fit`` takes them. With scikit-learn's metadata routing it is passed on if that
-            classifier requests it.
-
-        Returns
-        -------
-        self
-        """
-        if params and get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **params).estimator.fit
-        weights = params.pop("sample_weight", None)
-        if params:
-            raise TypeError(
-                f"{type(self).__name__}.fit takes sample_weight, not {', '.join(params)}."
-            )
-        problem, start = self._open(X, y, supervision)
-        if weights is not None:
-            inside, n = self.estimator, problem.n_rows
-            while isinstance(inside, RoutingClassifier):
-                inside = inside.estimator
-            if not has_fit_parameter(inside, "sample_weight"):
-                raise TypeError(
-                    f"{type(inside).__name__} takes no sample_weight. Fit without weights, or "
-                    "take a base that has them, such as SoftLabelClassifier."
-                )
-            weights = np.asarray(weights, dtype=np.float64)
-            if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
-                raise ValueError(
-                    f"sample_weight must be {n} finite numbers, none negative, one a row; got "
-                    f"shape {weights.shape}."
-                )
-            problem.sample_weight = weights
-        self._keep(problem, self._solve(problem, start))
-        return self
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say that the weights of rows go to the classifier inside."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
-
-
-def _warn_of_orders(X: Any, y: Any) -> None:
-    """Warn if X and y are of pandas and name the same rows in another order."""
-    one: Any = getattr(X, "index", None)
-    two: Any = getattr(y, "index", None)
-    if {type(each).__module__.partition(".")[0] for each in (one, two)} != {"pandas"}:
-        return
-    if len(one) != len(two) or one.equals(two) or set(one) != set(two):
-        return
-    warnings.warn(
-        "X and y have the same index, but in another order. Rows go by position, as everywhere in "
-        f"scikit-learn: row 0 of X, {one[0]!r}, is given row 0 of y, {two[0]!r}. If that is not "
-        "meant, pass y.loc[X.index].",
-        UserWarning,
-        stacklevel=6,
-    )
-
-
-def ravel_column(y: Any, stacklevel: int = 6) -> Any:
-    """Read an (n, 1) array or frame as a vector of labels, with scikit-learn's warning."""
-    shape: tuple[int, ...] = getattr(y, "shape", ())
-    read = isinstance(y, CandidateSets | Answers) or sp.issparse(y)
-    if len(shape) != 2 or shape[1] != 1 or read:
-        return y
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected. It is read as one label "
-        "a row; pass y.ravel() to say so.",
-        DataConversionWarning,
-        stacklevel=stacklevel,
-    )
-    return np.asarray(y).ravel()
-
-
-def read_sets(y: Any, classes: NDArray[Any]) -> CandidateSets:
-    """Read candidate sets in the columns of known classes; others are nobody's prediction."""
-    try:
-        return as_candidates(y, classes=classes)
-    except ValueError:
-        unnamed = getattr(y, "ndim", 0) == 2 and not hasattr(y, "columns")
-        if unnamed and not np.array_equal(classes, np.arange(len(classes))):
-            raise  # a number of its columns is no name of a class
-        sets = as_candidates(y)
-        place = {name: j for j, name in enumerate(sets.class_names.tolist())}
-        matrix = np.zeros((len(sets), len(classes)), dtype=bool)
-        for j, name in enumerate(classes.tolist()):
-            if name in place:
-                matrix[:, j] = sets.matrix[:, place[name]]
-        return CandidateSets(matrix, classes, sets.ids)

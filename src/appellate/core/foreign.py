@@ -25,11 +25,10 @@ class Foreign(PartialLabelClassifier):
         self.estimator = estimator
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        entries, weights = problem.entries, problem.sample_weight
+        entries = problem.entries
         supervision = None if start is None else entries.scatter(start)
-        more = {} if weights is None else {"sample_weight": weights}
         inside = self.estimator
-        inside.fit(problem.matrix, problem.candidates.copy(), supervision=supervision, **more)
+        inside.fit(problem.matrix, problem.candidates.copy(), supervision=supervision)
         output = np.asarray(inside.training_output_)
         if output.shape != entries.shape or not np.isfinite(output).all():
             wrong = "" if output.shape != entries.shape else " with NaN or infinity"

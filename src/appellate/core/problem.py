@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from numbers import Real
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,17 +75,14 @@ class Problem:
         features all at once.
     n_matrices : float, default=None
         Matrices of n x n doubles that exact kernels take, if the kernels alone do not tell.
+    n_squares : float, default=None
+        Matrices of m x m doubles that m landmarks take, if the kernels alone do not tell.
     cost : ndarray, shape (l, l), default=None
         What wrong labels cost.
     backend : {"pandas", "polars"}, default=None
         The kind of data frame that was fitted.
     features : mapping, default=None
         Number and names of the features, as scikit-learn's fitted attributes.
-
-    Attributes
-    ----------
-    sample_weight : ndarray, shape (n,), or None
-        Weights of the rows, for the methods that take them.
 
     Examples
     --------
@@ -106,20 +102,25 @@ class Problem:
         *,
         kernels: Callable[[], Sequence[tuple[Kernel, Any]]] = list,
         n_matrices: float | None = None,
+        n_squares: float | None = None,
         cost: NDArray[np.float64] | None = None,
         backend: str | None = None,
         features: Mapping[str, Any] | None = None,
     ) -> None:
-        self.X, self.sets, self.dtype = X, sets, np.dtype(X.dtype)
-        self.candidates, self.classes, self.ids = sets.matrix, sets.class_names, sets.ids
+        self.X = X
+        self.sets = sets
+        self.dtype = np.dtype(X.dtype)
+        self.candidates = sets.matrix
+        self.classes = sets.class_names
+        self.ids = sets.ids
         self.entries = CandidateEntries(sets.matrix)
         self.n_rows = len(sets.matrix)
         self.cost, self.backend = cost, backend
-        self.sample_weight: NDArray[Any] | None = None
         self.features = dict(features or {})
         self.keeps_distances = False  # for many widths, one after another
         self._kernels = kernels
         self._n_matrices = n_matrices
+        self._n_squares = n_squares
         self._made: dict[Any, Any] = {}
         if not isinstance(X, Blocks):
             self.matrix = X
@@ -135,7 +136,8 @@ class Problem:
         MemoryError
             If they do not fit, with the numbers.
         """
-        (n, q), free = self.X.shape, memory.free_memory()
+        n, q = self.X.shape
+        free = memory.free_memory()
         size = n * q * self.dtype.itemsize
         if size > free:
             raise MemoryError(
@@ -152,7 +154,7 @@ class Problem:
     def take(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem of some rows, its kernels represented as in this one.
 
-        It has neither cost nor weights of its rows.
+        It has no cost.
         """
         X, features = self.matrix[rows], {"n_features_in_": self.matrix.shape[1]}  # no names
         part = Problem(X, self.sets[rows], kernels=self._kernels, features=features)
@@ -178,18 +180,14 @@ class Problem:
             if not before:
                 self._forget("distances")
 
-    def with_cost(self, cost: NDArray[np.float64] | None) -> Self:
-        """Return this problem, all that was computed included, under another cost."""
-        other = copy.copy(self)
-        other.cost = cost
-        return other
-
     # -- regressions --------------------------------------------------------------------
 
     @_once
     def smoother(self, kernel: Kernel, ridge: float, *, keep: bool = True) -> smoothers.Smoother:
         """Return the ridge smoother of the rows; factored at the first call only."""
-        setting, how, (n, q) = read_kernel(kernel), self.representation(kernel), self.X.shape
+        setting = read_kernel(kernel)
+        how = self.representation(kernel)
+        n, q = self.X.shape
         if isinstance(setting, LinearKernel):
             if q < n:
                 return smoothers.FeatureSmoother(self._blocks(), ridge, setting.cache_dir)
@@ -280,6 +278,7 @@ class Problem:
             self.dtype,
             local=getattr(self.X, "local", True),
             n_matrices=usual if self._n_matrices is None else doubles * self._n_matrices,
+            n_squares=self._n_squares,
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
         )
@@ -293,7 +292,7 @@ class Problem:
 
     def _forget(self, *kinds: str) -> None:
         for key in [key for key in self._made if key[0] in kinds]:
-            del self._made[key]  # in place: `with_cost` shares it
+            del self._made[key]
 
     def _blocks(self) -> Blocks:
         return self.X if isinstance(self.X, Blocks) else ArrayBlocks(self.X)

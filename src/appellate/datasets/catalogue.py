@@ -20,7 +20,7 @@ class DataFile:
     Attributes
     ----------
     path : str
-        Where it belongs, relative to the data home.
+        Its place, relative to the data home.
     sha256 : tuple of str
         Its checksum, or those of all variants of equal content; empty if none is confirmed.
     aliases : tuple of str
@@ -55,8 +55,8 @@ class Download:
     paths : tuple of str
         The files it brings, as `DataFile.path`; in an archive, the names of its members.
     sha256 : str or None
-        Checksum of what is downloaded. None for an archive of which only the checksums of
-        its members are confirmed; they are checked after unpacking.
+        Checksum of what is downloaded. None for an archive if only the checksums of
+        its members are known; they are checked after unpacking.
     """
 
     url: str
@@ -75,13 +75,13 @@ class KnownDataset:
     shape : tuple of int
         Numbers of training samples, features and classes.
     mean_candidates : float or None
-        Mean number of candidates; None where there are no candidate sets.
+        Mean number of candidates; None if the data set has no candidate sets.
     files : tuple of DataFile
         All that has to be there.
     downloads : tuple of Download
         Addresses of the files; empty if there is none to rely on.
     page : str
-        Where a person gets the files.
+        Web page with the files.
     terms, citation : str
         Conditions of use and what to cite.
     hint : str

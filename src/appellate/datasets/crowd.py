@@ -1,4 +1,4 @@
-"""Data that people answered for: who said what, beside features and truth.
+"""Data sets with annotators' answers, features and true labels.
 
 `answers` of what the loaders return is an `appellate.Answers` over class numbers, as `y_true`.
 """
@@ -23,7 +23,7 @@ from appellate.candidates.names import naming
 from appellate.datasets.catalogue import find_dataset
 from appellate.datasets.download import described_by, require_files
 from appellate.datasets.images import load_cifar10
-from appellate.datasets.matfiles import check_features, reading
+from appellate.datasets.matfiles import check_feature_matrix, reading
 
 # The numbers that the files of LabelMe use for the scenes.
 LABELME_CLASSES = [
@@ -65,8 +65,8 @@ def _answered(
 def load_labelme(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
     """Load LabelMe: scenes of photographs, each answered by one to three crowd workers.
 
-    A real noisy case: for one photograph in nine the truth is among nobody's answers. The
-    files have to be put into the data home by hand.
+    For one photograph in nine nobody gave the true label. Put the files into the data home
+    yourself.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def load_labelme(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
     -------
     Bunch
         With `X` (1000, 512), `candidates` (bool, (1000, 8)), `y_true` (class numbers),
-        `class_names`, `answers` (`appellate.Answers` of 59 people), `votes` (1000, 8), the
+        `class_names`, `answers` (`appellate.Answers` of 59 annotators), `votes` (1000, 8), the
         parts without answers as `X_valid`, `y_valid` (500) and `X_test`, `y_test` (1188),
         `description` and `filename`.
 
@@ -127,10 +127,10 @@ def load_labelme(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
 
 @_answered
 def load_cifar10n(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch:
-    """Load CIFAR-10N: the CIFAR-10 training images, each labelled by three people.
+    """Load CIFAR-10N: the CIFAR-10 training images, each labelled by three annotators.
 
-    For one image in fifty the truth is among none of the three labels. The file of labels has
-    to be put into the data home by hand; the images are those of `load_cifar10`.
+    For one image in fifty none of the three labels is true. Put the file of labels into the data
+    home yourself; the images are those of `load_cifar10`.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def load_cifar10n(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch
     -------
     Bunch
         As that of `load_cifar10`, and `candidates` (bool, (50000, 10)), `votes` (50000, 10)
-        and `answers` (three a row; nobody knows of whom).
+        and `answers` (three per row, of unknown annotators).
 
     Examples
     --------
@@ -176,7 +176,7 @@ def load_cifar10n(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch
 
 @_answered
 def load_cifar10h(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch:
-    """Load CIFAR-10H: the CIFAR-10 test images, each labelled by about 51 people.
+    """Load CIFAR-10H: the CIFAR-10 test images, each labelled by about 51 annotators.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def load_cifar10h(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch
     -------
     Bunch
         As that of ``load_cifar10(subset="test")``, and `candidates` (bool, (10000, 10)),
-        `votes` (10000, 10) and `answers` (counts; nobody knows of whom).
+        `votes` (10000, 10) and `answers` (counts of unknown annotators).
 
     Examples
     --------
@@ -211,7 +211,7 @@ def load_cifar10h(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch
 
 @_answered
 def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch:
-    """Load PLCIFAR10: the CIFAR-10 training images, about ten people named several labels each.
+    """Load PLCIFAR10: the CIFAR-10 training images, with label sets of about ten annotators.
 
     The published file is a pickle. It is read without executing anything in it: dictionaries,
     lists and whole numbers are made, all else is refused.
@@ -219,17 +219,17 @@ def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunc
     Parameters
     ----------
     rule : str, default="union"
-        Which labels become candidates, see `appellate.as_candidates`. Of the two published sets,
-        ``"aggregate"`` has all labels that anyone named, as the union, and ``"vaguest"`` those
-        of the person who named most, the first of several.
+        Which labels become candidates, see `appellate.as_candidates`. The two published sets are
+        ``"aggregate"``, all labels that any annotator gave, as the union, and ``"vaguest"``, those
+        of the annotator who gave most, the first of several.
     data_home, download_if_missing, return_X_candidates_y
         See `load_labelme`.
 
     Returns
     -------
     Bunch
-        As that of `load_cifar10`, and `candidates`, `votes` (how many people named the label)
-        and `answers`, with the sets that were named.
+        As that of `load_cifar10`, and `candidates`, `votes` (how many annotators gave the label)
+        and `answers`, with the sets that were given.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def load_plcifar10(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunc
 
 
 def _named_sets(content: Any, n: int, path: Path) -> list[tuple[int, list[int]]]:
-    """Return row and labels of every set that a person named."""
+    """Return row and labels of every set that an annotator gave."""
     whole = isinstance(content, dict) and all(
         isinstance(key, int) and 0 <= key < n and isinstance(sets, list)
         for key, sets in content.items()
@@ -288,7 +288,7 @@ def read_plain_pickle(path: Path) -> Any:
 
 @_answered
 def load_music_genre(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
-    """Load Music genre: 700 pieces of ten genres, answered by 44 people, with audio features.
+    """Load Music genre: 700 pieces of ten genres, answered by 44 annotators, with audio features.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def load_music_genre(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
 
 @_answered
 def load_sentence_polarity(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
-    """Load Sentence polarity: 5,000 sentences of film reviews, answered by 203 people.
+    """Load Sentence polarity: 5,000 sentences of film reviews, answered by 203 annotators.
 
     Features are topics of the sentences, as published.
 
@@ -339,7 +339,7 @@ def load_sentence_polarity(found: dict[str, Path], _: Callable[..., Bunch]) -> B
 
 @_answered
 def load_rte(found: dict[str, Path], _: Callable[..., Bunch]) -> Bunch:
-    """Load RTE: does one sentence follow from another? 800 pairs, 164 people, no features.
+    """Load RTE: does one sentence follow from another? 800 pairs, 164 annotators, no features.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def _read_columns(path: Path, *titles: str, features: bool = False) -> dict[str,
         kept = [i for i, title in enumerate(head) if title not in titles]
         with reading(path, "a table of numbers"):
             numbers = np.array([[float(line[i]) for i in kept] for line in body])
-        out[""] = check_features(numbers, f"'{path}'")
+        out[""] = check_feature_matrix(numbers, f"'{path}'")
     return out
 
 
@@ -414,7 +414,7 @@ def _read_array(path: Path) -> NDArray[Any]:
     """Read a matrix of numbers from a .npy file, without executing anything in it."""
     with reading(path, "an array"):
         array = np.load(path, allow_pickle=False)
-    return check_features(array, f"'{path}'")
+    return check_feature_matrix(array, f"'{path}'")
 
 
 def _read_numbers(path: Path, *, low: int, high: int) -> NDArray[np.intp]:

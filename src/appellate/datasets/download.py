@@ -57,8 +57,8 @@ def fetch_dataset(
     Raises
     ------
     FileNotFoundError
-        If there is no address to rely on, or no program to unpack what it brings; the
-        message says which file to put where.
+        If the catalogue has no address with a checksum, or no program can unpack the archive;
+        the message names the file and its place.
     ConnectionError
         If the download fails, with the same advice.
     ValueError

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from appellate._text import did_you_mean
 from appellate.candidates import as_candidates, check_length, name_rows
 from appellate.candidates.names import distinct_names, encode
-from appellate.datasets.strategies import OPTIONS, STRATEGIES, Draw, Labels, check_integer
+from appellate.datasets.strategies import OPTIONS, STRATEGIES, Draw, KnownLabels, check_integer
 
 BLOCK = 2**18  # entries that are drawn at once
 
@@ -28,7 +28,7 @@ class CandidateSummary:
     n_samples, n_classes : int
         Numbers of rows and of labels.
     mean_size : float
-        Mean number of candidates a row.
+        Mean number of candidates per row.
     min_size, max_size : int
         Smallest and largest number of candidates.
     singleton_share, full_share : float
@@ -108,10 +108,10 @@ def make_partial_labels(
       each with `flip_probability`.
     - ``"noisy"``: as uniform, but the true label is left out with probability `eta`. A set
       that would then be empty gets a false label at random.
-    - ``"set_first"``: rows lie in bags, as faces in a photo, and all rows of a bag have the union
-      of their labels as candidates, as the names in its caption; `n_distractors` further names
-      belong to no row. A frequent label is in more sets, but within a set about as likely as
-      any other: the opposite of ``"uniform"``.
+    - ``"set_first"``: rows are grouped into bags, as faces in a photo. All rows of a bag have the
+      union of their labels as candidates, as the names in its caption; `n_distractors` further
+      names belong to no row. A frequent label is in more sets, but within a set about as likely
+      as any other: the opposite of ``"uniform"``.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def make_partial_labels(
         bags : array-like, shape (n,)
             Bag of every row by name, in place of bags at random.
         n_distractors : int, default=0
-            Candidates of a bag that are no row's label, frequent labels likelier.
+            Candidates of a bag that are not the label of a row; frequent labels are more likely.
         X : array-like, shape (n, q)
             Features from which `estimator` learns.
         estimator : classifier
@@ -224,7 +224,7 @@ def hide_truth(
         draw: Draw = random_state.random
     else:
         draw = check_random_state(random_state).random_sample
-    plan = STRATEGIES[strategy](Labels(names, truth, fewest, draw), **chosen)
+    plan = STRATEGIES[strategy](KnownLabels(names, truth, fewest, draw), **chosen)
     short = np.flatnonzero(plan.largest < fewest)
     if short.size and fewest > 1:
         raise ValueError(
@@ -248,7 +248,7 @@ def encode_truth(
     Raises
     ------
     ValueError, TypeError
-        If `y` is no vector of labels, or a label is missing or not among the classes.
+        If `y` is not a vector of labels, or a label is missing or not among the classes.
     """
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -296,7 +296,7 @@ def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def summarize_candidates(
     candidates: Any, y_true: ArrayLike | None = None, *, classes: Any = None
 ) -> CandidateSummary:
-    """Count how large candidate sets are and how often they hold the truth.
+    """Count how large candidate sets are and how often they contain the true label.
 
     Parameters
     ----------

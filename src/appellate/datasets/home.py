@@ -98,7 +98,7 @@ def find_file(home: Path, names: Collection[str], folder: str | None = None) -> 
         Accepted names; only their letters and digits count.
     folder : str, default=None
         How the name of the folder that holds the file begins, by letters and digits: a
-        folder in the data home, or the data home itself. By default the file may lie in the
+        folder in the data home, or the data home itself. By default the file may be in the
         data home or in any folder in it.
 
     Returns

@@ -64,7 +64,7 @@ def load_cifar10(subset: Subset, find: Find) -> Bunch:
     """Load CIFAR-10 from its binary release: objects in 32 x 32 colour images.
 
     Every image has one true label and no candidate set: make some with `make_partial_labels`,
-    or take those of people, `load_cifar10n` and `load_cifar10h`.
+    or use those of annotators, `load_cifar10n` and `load_cifar10h`.
 
     Parameters
     ----------

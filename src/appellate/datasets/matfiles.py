@@ -39,7 +39,7 @@ def load_partial_mat(
         Names of the variables that hold the features, (n, q), and the candidates, 0/1 of
         shape (l, n). Label matrices may be sparse.
     truth : str or None, default="target"
-        Name of the variable that holds the truth, of the same shape as the candidates with
+        Name of the variable with the true labels, of the same shape as the candidates with
         one 1 for each sample. None if the file has none.
     noisy : bool, default=False
         Accept rows whose truth is not among their candidates.
@@ -93,12 +93,12 @@ def load_partial_mat(
                 "and truth=."
             )
     data, labels = _orient([content[name] for name in wanted], file.name)
-    X = check_features(data, f"{file.name}, {features!r}")
-    sets = read_sets(labels[0], f"{file.name}, {candidates!r}")
+    X = check_feature_matrix(data, f"{file.name}, {features!r}")
+    sets = read_set_matrix(labels[0], f"{file.name}, {candidates!r}")
     y_true = None
     if truth is not None:
         where = f"{file.name}, {truth!r}"
-        ones = read_sets(labels[1], where).matrix
+        ones = read_set_matrix(labels[1], where).matrix
         several = np.flatnonzero(np.count_nonzero(ones, axis=1) > 1)
         if several.size:
             raise ValueError(
@@ -130,7 +130,7 @@ def read_mat(path: Path) -> dict[str, Any]:
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ImportError
         If h5py is needed and not installed.
     ValueError
@@ -225,13 +225,13 @@ def _orient(values: list[Any], where: str) -> tuple[Any, list[Any]]:
     )
 
 
-def check_features(data: Any, where: str) -> NDArray[Any]:
+def check_feature_matrix(data: Any, where: str) -> NDArray[Any]:
     """Return features as a float matrix (n, q); float32 stays float32.
 
     Raises
     ------
     ValueError
-        If they are no numbers, not two-dimensional, or not finite.
+        If they are not numbers, not two-dimensional, or not finite.
     """
     X = data.toarray() if sp.issparse(data) else np.asarray(data)
     if X.dtype.kind not in "biuf":
@@ -246,7 +246,7 @@ def check_features(data: Any, where: str) -> NDArray[Any]:
     return X
 
 
-def read_sets(matrix: Any, where: str) -> CandidateSets:
+def read_set_matrix(matrix: Any, where: str) -> CandidateSets:
     """Return candidate sets of a 0/1 matrix (n, l), with the file's name in every complaint."""
     try:
         return as_candidates(matrix, layout="indicator")

@@ -1,14 +1,26 @@
-"""A user's own table as arrays: features, candidates and, perhaps, the truth."""
+"""A user's own table as arrays: features, candidates and, if known, true labels."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from appellate._table_options import (
+    ColumnOptions,
+    LoadOptions,
+    ReadingOptions,
+    check_options,
+    pick,
+    takes_options,
+)
 
-def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **options: Any) -> Any:
+
+@takes_options(LoadOptions)
+def load_partial_csv(
+    path: Any, *, return_X_candidates_y: bool = False, **options: Unpack[LoadOptions]
+) -> Any:
     r"""Load a table with features and candidate labels.
 
     It is read and understood as by `appellate.rectify` and every command, see
@@ -22,10 +34,7 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     return_X_candidates_y : bool, default=False
         Return ``(X, candidates, y_true)`` alone.
     **options
-        How to read it (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, `header`, see
-        `appellate.tables.read_table`) and what its columns are (`candidates`, `annotators`,
-        `long`, `counts`, `id`, `truth`, `image`, `text`, `features`, `ignore`, `separator`,
-        `missing`, see `appellate.tables.find_roles`).
+        How to read the file, and what its columns are.
 
     Returns
     -------
@@ -33,7 +42,7 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
         With `X`, an array (n, q) if all features are numbers, NaN where a cell is empty, and
         else a data frame, which ``appellate.tables.make_encoder(X, text=text)`` turns into
         numbers; `frame`, always that data frame; `candidates` (bool, (n, l)); `counts` (n, l),
-        how often each label was given; `y_true`, the column of each true label, -1 where it is
+        how often each label was given; `y_true`, the column of each true label, -1 if it is
         not known, or None; `class_names`, `feature_names`, `text`, `ids` (or None), `roles`,
         `notes`, `filename`.
         ``as_candidates(data.candidates, classes=data.class_names)`` is what to fit if
@@ -62,11 +71,10 @@ def load_partial_csv(path: Any, *, return_X_candidates_y: bool = False, **option
     """
     from appellate.tables import TableError, features, find_roles, read_labels, read_table
     from appellate.tables.cells import in_order, name_rows
-    from appellate.tables.reading import READING
 
-    reading = {name: options.pop(name) for name in READING if name in options}
-    table = read_table(path, **reading)
-    roles = find_roles(table, **options)
+    check_options("load_partial_csv", LoadOptions, options)
+    table = read_table(path, **pick(ReadingOptions, options))
+    roles = find_roles(table, **pick(ColumnOptions, options))
     read = read_labels(table, roles)
     empty = np.flatnonzero(~read.matrix.any(axis=1))
     if len(empty):

@@ -52,16 +52,16 @@ def _published(described: Callable[[], None]) -> Callable[..., Any]:
 def load_lost() -> None:
     """Load Lost: names of faces in a television series.
 
-    1122 samples, 108 features, 16 classes, 2.23 candidates a sample. Two labels are never the
-    truth. The experiments of the literature z-score the features over all rows.
+    1122 samples, 108 features, 16 classes, 2.23 candidates per sample. Two labels are never
+    true. The experiments of the literature z-score the features over all rows.
 
     Parameters
     ----------
     data_home : path-like, default=None
         Folder to find the file in, whatever the spelling of its name; see `get_data_home`.
     download_if_missing : bool, default=True
-        Fetch the file if it is missing, after showing its terms of use, where there is an
-        address to rely on (see `fetch_dataset`). Without one, or without network, a missing
+        Fetch the file if it is missing, after showing its terms of use, if the catalogue has
+        its address and checksum (see `fetch_dataset`). Without one, or without network, a missing
         file is an error that says which file to put where.
     return_X_candidates_y : bool, default=False
         Return ``(X, candidates, y_true)`` alone.
@@ -83,7 +83,7 @@ def load_lost() -> None:
     Warns
     -----
     UserWarning
-        If the file can be read but is not the published one: its checksum differs or, where
+        If the file can be read but is not the published one: its checksum differs or, if
         none is known, its shape. Figures obtained with it do not compare.
 
     Examples
@@ -99,8 +99,8 @@ def load_lost() -> None:
 def load_msrcv2() -> None:
     """Load MSRCv2: objects in segments of photographs.
 
-    1758 samples, 48 features, 23 classes, 3.16 candidates a sample. Five rows of features
-    come twice.
+    1758 samples, 48 features, 23 classes, 3.16 candidates per sample. Five rows of features
+    occur twice.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def load_msrcv2() -> None:
 def load_fgnet() -> None:
     """Load FG-NET: ages of faces.
 
-    1002 samples, 262 features, 78 classes, 7.48 candidates a sample. The labels are ages in
-    order, so a near miss is less wrong than a far one; 15 of them are never the truth.
+    1002 samples, 262 features, 78 classes, 7.48 candidates per sample. The labels are ages in
+    order, so a near miss is less wrong than a far one; 15 of them are never true.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def load_fgnet() -> None:
 def load_mirflickr() -> None:
     """Load Mirflickr: subjects of photographs with tags from the web.
 
-    2780 samples, 1536 features, 14 classes, 2.76 candidates a sample.
-    The file has to be put into the data home by hand.
+    2780 samples, 1536 features, 14 classes, 2.76 candidates per sample.
+    Put the file into the data home yourself.
 
     Parameters
     ----------
@@ -177,8 +177,8 @@ def load_mirflickr() -> None:
 def load_soccer_player() -> None:
     """Load Soccer Player: names of players' faces in captioned news photographs.
 
-    17472 samples, 279 features, 171 classes, 2.09 candidates a sample.
-    The file has to be put into the data home by hand.
+    17472 samples, 279 features, 171 classes, 2.09 candidates per sample.
+    Put the file into the data home yourself.
 
     Parameters
     ----------
@@ -203,8 +203,8 @@ def load_soccer_player() -> None:
 def load_yahoo_news() -> None:
     """Load Yahoo! News: names of faces in captioned news photographs.
 
-    22991 samples, 163 features, 219 classes, 1.91 candidates a sample.
-    The file has to be put into the data home by hand.
+    22991 samples, 163 features, 219 classes, 1.91 candidates per sample.
+    Put the file into the data home yourself.
 
     Parameters
     ----------
@@ -229,8 +229,8 @@ def load_yahoo_news() -> None:
 def load_birdsong() -> None:
     """Load BirdSong: bird species by their songs.
 
-    4998 samples, 38 features, 13 classes, 2.18 candidates a sample.
-    The file has to be put into the data home by hand.
+    4998 samples, 38 features, 13 classes, 2.18 candidates per sample.
+    Put the file into the data home yourself.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """How false labels come into candidate sets: the strategies of `make_partial_labels`.
 
-A strategy is a function whose keyword arguments are its options. It returns a `Plan`, which draws
-the candidate sets of one block of rows after the other, so that memory stays small.
+A strategy is a function whose keyword arguments are its options. It returns a `SetPlan`, which
+draws the candidate sets of one block of rows after the other, so that memory stays small.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Draw = Callable[[Any], Floats]  # numbers uniform in [0, 1) of a given shape
 _FOLDS = 5
 
 
-class Plan(NamedTuple):
+class SetPlan(NamedTuple):
     """How to draw the candidates, (b, l), of a block of rows, and their largest number, (n,)."""
 
     draw: Callable[[slice], NDArray[np.bool_]]
     largest: Places
 
 
-class Labels(NamedTuple):
+class KnownLabels(NamedTuple):
     """What every strategy starts from.
 
     Attributes
@@ -61,12 +61,12 @@ class Labels(NamedTuple):
         return ~np.eye(len(self.names), dtype=bool)
 
 
-def uniform(labels: Labels, *, flip_probability: float = 0.3) -> Plan:
+def uniform(labels: KnownLabels, *, flip_probability: float = 0.3) -> SetPlan:
     """Every false label joins independently, with the same chance."""
     return _flip(labels, flip_probability * labels.others.astype(float))
 
 
-def fixed(labels: Labels, *, n_false: int = 1) -> Plan:
+def fixed(labels: KnownLabels, *, n_false: int = 1) -> SetPlan:
     """The same number of false labels for every row, all choices equally likely."""
     truth, l = labels.truth, len(labels.names)
     n_false = check_integer("n_false", n_false, 0, l - 1)
@@ -79,12 +79,14 @@ def fixed(labels: Labels, *, n_false: int = 1) -> Plan:
         np.put_along_axis(sets, chosen, True, axis=1)
         return sets
 
-    return Plan(sample, np.full(len(truth), n_false + 1))
+    return SetPlan(sample, np.full(len(truth), n_false + 1))
 
 
-def cooccurring(labels: Labels, *, epsilon: float = 0.5, partners: Any = None) -> Plan:
+def cooccurring(labels: KnownLabels, *, epsilon: float = 0.5, partners: Any = None) -> SetPlan:
     """One false label for every row: the partner of the true one, or any other."""
-    partner, truth, l = _partners(partners, labels.names), labels.truth, len(labels.names)
+    partner = _partners(partners, labels.names)
+    truth = labels.truth
+    l = len(labels.names)
     if l == 2 and epsilon < 1:
         raise ValueError(
             f"epsilon={epsilon:g} cannot be had with two classes: there is no label but the "
@@ -103,23 +105,25 @@ def cooccurring(labels: Labels, *, epsilon: float = 0.5, partners: Any = None) -
         sets[own, truth[rows]] = sets[own, other] = True
         return sets
 
-    return Plan(sample, np.full(len(truth), 2))
+    return SetPlan(sample, np.full(len(truth), 2))
 
 
-def pairwise(labels: Labels, *, flip_probability: float = 0.3, partners: Any = None) -> Plan:
+def pairwise(
+    labels: KnownLabels, *, flip_probability: float = 0.3, partners: Any = None
+) -> SetPlan:
     """The partner of the true label joins, and nothing else."""
     partner = _partners(partners, labels.names)
     return _flip(labels, flip_probability * (np.arange(len(partner)) == partner[:, None]))
 
 
 def instance_dependent(
-    labels: Labels,
+    labels: KnownLabels,
     *,
     flip_probability: float = 0.3,
     X: Any = None,
     probabilities: Any = None,
     estimator: Any = None,
-) -> Plan:
+) -> SetPlan:
     """A false label joins the likelier, the more the row looks like it."""
     truth, shape = labels.truth, (len(labels.truth), len(labels.names))
     if probabilities is None:
@@ -141,7 +145,9 @@ def instance_dependent(
     return _flip(labels, scale_to_mean(score, flip_probability), by_row=True)
 
 
-def hierarchical(labels: Labels, *, flip_probability: float = 0.3, groups: Any = None) -> Plan:
+def hierarchical(
+    labels: KnownLabels, *, flip_probability: float = 0.3, groups: Any = None
+) -> SetPlan:
     """False labels of the true label's super-class join."""
     if groups is None:
         raise ValueError(
@@ -153,7 +159,7 @@ def hierarchical(labels: Labels, *, flip_probability: float = 0.3, groups: Any =
     return _flip(labels, flip_probability * ((group[:, None] == group) & labels.others))
 
 
-def noisy(labels: Labels, *, flip_probability: float = 0.3, eta: float = 0.1) -> Plan:
+def noisy(labels: KnownLabels, *, flip_probability: float = 0.3, eta: float = 0.1) -> SetPlan:
     """As uniform, but the true label may be left out."""
     left_out = labels.draw(len(labels.truth)) < eta if eta else None
     if len(labels.names) == 1 and left_out is not None:
@@ -163,14 +169,16 @@ def noisy(labels: Labels, *, flip_probability: float = 0.3, eta: float = 0.1) ->
 
 
 def set_first(
-    labels: Labels, *, bag_size: int = 4, bags: Any = None, n_distractors: int = 0
-) -> Plan:
+    labels: KnownLabels, *, bag_size: int = 4, bags: Any = None, n_distractors: int = 0
+) -> SetPlan:
     """All rows of a bag have the union of their labels, and distractors, as candidates.
 
     Distractors are labels of no row of the bag, frequent ones likelier, and as many more as a
     set of `fewest` needs.
     """
-    truth, n, l = labels.truth, len(labels.truth), len(labels.names)
+    truth = labels.truth
+    n = len(labels.truth)
+    l = len(labels.names)
     n_distractors = check_integer("n_distractors", n_distractors, 0, l - 1)
     if bags is not None:
         if len(bags) != n:
@@ -196,7 +204,7 @@ def set_first(
 
 _ALL = (uniform, fixed, cooccurring, pairwise, instance_dependent, hierarchical, noisy, set_first)
 #: By their names for users; what each reads, and what it takes where nothing is given.
-STRATEGIES: dict[str, Callable[..., Plan]] = {each.__name__: each for each in _ALL}
+STRATEGIES: dict[str, Callable[..., SetPlan]] = {each.__name__: each for each in _ALL}
 OPTIONS = {name: dict(each.__kwdefaults__ or {}) for name, each in STRATEGIES.items()}
 
 
@@ -219,25 +227,26 @@ def check_integer(name: str, value: Any, low: int, high: int) -> int:
 
 
 def _flip(
-    labels: Labels,
+    labels: KnownLabels,
     chance: Floats,
     *,
     by_row: bool = False,
     left_out: NDArray[np.bool_] | None = None,
     weight: Floats | None = None,
-) -> Plan:
+) -> SetPlan:
     """Every false label joins independently, with a chance of its own.
 
     Parameters
     ----------
     labels : Labels
-        The truth; sets that come out smaller than its `fewest` are filled up.
+        True labels; sets that come out smaller than its `fewest` are filled up.
     chance : ndarray, shape (l, l) or (n, l)
-        Chances of all labels, for each true label or, `by_row`, for each row; 0 for the truth.
+        Chances of all labels, for each true label or, `by_row`, for each row; the true label
+        has 0.
     by_row : bool
         Whether the rows of `chance` are samples.
     left_out : ndarray of bool, shape (n,), or None
-        Rows from whose sets the truth is left out.
+        Rows from whose sets the true label is left out.
     weight : ndarray of the shape of `chance`, or None
         How likely labels fill up a set; as `chance` by default.
     """
@@ -254,7 +263,7 @@ def _flip(
         return sets
 
     sizes = np.count_nonzero(weight, axis=1) + (left_out is None)
-    return Plan(sample, sizes if by_row else sizes[truth])
+    return SetPlan(sample, sizes if by_row else sizes[truth])
 
 
 def _fill(sets: NDArray[np.bool_], weight: Floats, fewest: Any, draw: Draw) -> NDArray[np.bool_]:
@@ -332,7 +341,7 @@ def scale_to_mean(score: Floats, mean: float) -> Floats:
     return chance
 
 
-def _predict(X: Any, labels: Labels, estimator: Any) -> Floats:
+def _predict(X: Any, labels: KnownLabels, estimator: Any) -> Floats:
     """Return how much each row looks like each label, out-of-fold probabilities, (n, l)."""
     names, truth = labels.names, labels.truth
     features = check_array(X, accept_sparse="csr", input_name="X")

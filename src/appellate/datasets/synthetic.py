@@ -202,31 +202,31 @@ def make_crowd(
     y : array-like, shape (n,)
         True labels.
     n_people, n_answers : int, default=30, 3
-        People, and answers to each row.
+        Number of annotators, and of answers per row.
     accuracy : float, default=0.7
-        Mean accuracy; people differ, by a Beta distribution worth ten answers.
+        Mean accuracy; annotators differ, by a Beta distribution worth ten answers.
     experts : float, default=0.0
-        Share of the people who are right in 95 of 100 cases.
+        Share of the annotators who are correct in 95 of 100 cases.
     spammers : float, default=0.0
-        Share of the people who answer without looking, each with favourites.
+        Share of the annotators who answer at random, each with favourite labels.
     confusion : float, default=0.0
         Share of the errors that go to one look-alike of the true class, the same for all.
     shared_errors : float, default=0.0
-        Share of the rows that are hard: people are half as often right there, and all errors
-        go to the same wrong label.
+        Share of the rows that are hard: annotators are half as often correct there, and all
+        errors go to the same wrong label.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes the result repeatable.
 
     Returns
     -------
     Bunch
-        With `answers` (`appellate.Answers`), `accuracy` (p,) and `kind` (p,) of the people:
+        With `answers` (`appellate.Answers`), `accuracy` (p,) and `kind` (p,) of the annotators:
         ``"worker"``, ``"expert"`` or ``"spammer"``.
 
     Raises
     ------
     ValueError
-        If a share does not lie in [0, 1], a number is below 1, or a label is missing.
+        If a share is not in [0, 1], a number is below 1, or a label is missing.
 
     Examples
     --------

@@ -144,7 +144,7 @@ def _draw(*shape: int) -> Tensor:
 def _draw_part(images: Tensor) -> tuple[Tensor, Tensor]:
     """Size and middle of a random part, half of them mirrored; see `resample`.
 
-    Area and logarithm of the aspect are uniform. Of ten draws the first that fits into the image
+    Area and logarithm of the aspect are uniform. The first of ten draws that fits into the image
     counts; if none does, the part is the image.
     """
     m, _, h, w = images.shape
@@ -253,7 +253,7 @@ def resample(
 
 
 def affine(aspect: float, *amounts: Tensor) -> Tensor:
-    """Affine maps for `resample`, of which each does one thing: the other amounts are zero.
+    """Affine maps for `resample`. Each does one thing: the other amounts are zero.
 
     Parameters
     ----------

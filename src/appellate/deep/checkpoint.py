@@ -1,8 +1,8 @@
 """The folder of a run: its checkpoint, its log, and how it is stopped and taken up again.
 
-A checkpoint is one file with everything that a run needs to go on: tensors as safetensors, the
-rest as JSON. Nothing is pickled, so reading a file cannot run code. It is written beside its place
-and moved there when it is whole: a run that is killed while writing leaves the file before it.
+A checkpoint is one file with everything that a run needs to continue: tensors as safetensors, the
+rest as JSON. Nothing is pickled, so reading a file cannot run code. It is written under another
+name and renamed when it is complete: a run that is killed while writing leaves the file before it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def load_tree(path: Path) -> dict[str, Any]:
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     CheckpointError
         If it is damaged, or no file of ours.
     """
@@ -150,11 +150,11 @@ class RunFolder:
     folder : Path
         Made if it is not there.
     fingerprint : str
-        Of the data and of all settings; a checkpoint of another run is refused.
+        Hash of the data and of all settings; a checkpoint of another run is refused.
     checkpoint_every : int
         Epochs between checkpoints. The last epoch and an interrupt always write one.
     resume : bool
-        Whether to go on from a checkpoint; without it a checkpoint in the way is an error.
+        Whether to continue from a checkpoint. If False, an existing checkpoint is an error.
     """
 
     folder: Path

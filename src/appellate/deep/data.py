@@ -24,7 +24,7 @@ class Inputs(ABC):
     n : int
         Number of rows.
     row_shape : tuple of int
-        Of a row as the network sees it: features, or channels, height, width.
+        Shape of a row as the network sees it: features, or channels, height, width.
     """
 
     dtype = np.dtype(np.float32)  # of what is computed from them
@@ -69,7 +69,7 @@ class ArrayInputs(Inputs):
         self._kept: tuple[torch.device, Tensor] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what lies on a device."""
+        """Leave out what is on a device."""
         return {**self.__dict__, "_kept": None}
 
     def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
@@ -82,7 +82,7 @@ class ArrayInputs(Inputs):
                 batch = whole[torch.from_numpy(rows).to(device)]
             if batch.dtype == torch.uint8:
                 batch = batch / 255
-            elif batch.dtype != torch.float64:  # which `Scaling` centres before it is rounded
+            elif batch.dtype != torch.float64:  # which `InputScaling` centres before it is rounded
                 batch = batch.to(torch.float32)
             if self._last:  # torch's convolutions can crash on strides of channels last
                 batch = batch.movedim(-1, 1).contiguous()
@@ -136,7 +136,7 @@ def open_inputs(X: Any, n_workers: int = 0) -> Inputs:
     return DatasetInputs(X, n_workers) if isinstance(X, Dataset) else ArrayInputs(X)
 
 
-class Scaling(NamedTuple):
+class InputScaling(NamedTuple):
     """Mean and deviation of the inputs: of each feature, or of each channel of images.
 
     In float64; rows are centred and scaled in their own precision, and are float32 then.
@@ -146,7 +146,7 @@ class Scaling(NamedTuple):
     deviation: Tensor = torch.ones(1, dtype=torch.float64)
 
     @classmethod
-    def of(cls, inputs: Inputs, batch_size: int = 4096) -> Scaling:
+    def of(cls, inputs: Inputs, batch_size: int = 4096) -> InputScaling:
         """Measure all rows, block by block: first the mean, then the deviation from it."""
         images, least = len(inputs.row_shape) > 1, 1e-14 if inputs.double else 1e-7
         axes, shape = ((0, 2, 3), (1, -1, 1, 1)) if images else ((0,), (1, -1))
@@ -154,7 +154,7 @@ class Scaling(NamedTuple):
 
         def average(measure: Callable[[Tensor], Tensor]) -> Tensor:
             total = torch.zeros(inputs.row_shape[0], dtype=torch.float64)
-            batches = in_order(np.arange(len(inputs)), batch_size)
+            batches = cut_batches(np.arange(len(inputs)), batch_size)
             for batch in inputs.batches(batches, torch.device("cpu")):
                 total = total + measure(batch.to(torch.float64)).sum(dim=axes)
             return (total / count).reshape(shape)
@@ -169,7 +169,7 @@ class Scaling(NamedTuple):
         return ((batch - mean) / deviation).float()
 
 
-def in_order(rows: Rows, batch_size: int) -> list[Rows]:
+def cut_batches(rows: Rows, batch_size: int) -> list[Rows]:
     """Cut rows into batches as they come."""
     return [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
 
@@ -179,7 +179,7 @@ def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
 
     A last row alone joins the batch before it, and a data set of one row is taken twice:
     batch normalisation cannot learn from one row. With `drop_last` the rows that do not fill
-    a batch are left out, unless there is no other batch.
+    a batch are left out, unless they are the only batch.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
         order = order[: len(order) - len(order) % batch_size]
     if len(order) == 1:
         return [np.repeat(order, 2)]
-    batches = in_order(order, batch_size)
+    batches = cut_batches(order, batch_size)
     if len(batches[-1]) == 1:
         last = batches.pop()
         batches[-1] = np.concatenate([batches[-1], last])

@@ -1,11 +1,11 @@
-"""PRODEN and PiCO with scikit-learn's manners, and what all deep classifiers have in common."""
+"""PRODEN and PiCO with the scikit-learn API, and the base class of all deep classifiers."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, Field, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -17,10 +17,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch.utils.data import Dataset
 
+from appellate._parameters import allow
 from appellate.core.base import COUNT, AppealClassifier
 from appellate.core.results import Model, ProbabilityModel, Result
-from appellate.deep.data import ArrayInputs, Scaling, open_inputs
-from appellate.deep.methods import Committee, Method, Plan, seat, weights
+from appellate.deep.data import ArrayInputs, InputScaling, open_inputs
+from appellate.deep.methods import Committee, DeepMethod, MethodPlan, make_committee, weights
 from appellate.deep.networks import NetworkFactory
 from appellate.deep.panel import Panel
 from appellate.deep.processes import agreed
@@ -34,11 +35,9 @@ from appellate.deep.settings import (
     Run,
     Selection,
     Settings,
-    allow,
-    constraints,
 )
 from appellate.deep.streams import Streams, isolated
-from appellate.deep.trainer import predict
+from appellate.deep.trainer import predict_rows
 from appellate.evidence.confidence import normalize_entries
 from appellate.evidence.costs import candidate_costs
 from appellate.numerics.entries import Values
@@ -51,17 +50,17 @@ if TYPE_CHECKING:
 class Networks(ProbabilityModel):
     """The fitted networks: what remains of a fit.
 
-    As state, for files and copies, they are plain arrays and the plan to make them anew.
+    As state, for files and copies, they are plain arrays and the plan to make them again.
     """
 
-    plan: Plan
-    method: Method | Committee
-    scaling: Scaling
+    plan: MethodPlan
+    method: DeepMethod | Committee
+    scaling: InputScaling
     head: str = "mean"
 
     def heads(self, X: Any) -> dict[str, NDArray[np.float32]]:
         """Probabilities of new rows by every network that can predict, (m, l)."""
-        return predict(self.method, open_inputs(X), self.scaling)
+        return predict_rows(self.method, open_inputs(X), self.scaling)
 
     def decision(self, X: Any) -> NDArray[np.float32]:
         """Probabilities of new rows by the head, (m, l)."""
@@ -83,16 +82,16 @@ class Networks(ProbabilityModel):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the networks anew and give them their weights back."""
+        """Make the networks again and restore their weights."""
         plain = dict(state)
         l, weights, scaling = (plain.pop(name) for name in ("n_labels", "weights", "scaling"))
         plan, start = state["plan"], torch.full((1, l), 1 / l)
         with isolated(torch.device("cpu")):
             members = [plan.make(start, Streams(0)) for _ in range(plan.n_members)]
-        method = seat(members, plan.others)
+        method = make_committee(members, plan.others)
         tensors = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
         method.load_state_dict({**method.state_dict(), **tensors})
-        scaling = Scaling(*(torch.from_numpy(np.array(each)) for each in scaling))
+        scaling = InputScaling(*(torch.from_numpy(np.array(each)) for each in scaling))
         self.__dict__.update(plain, method=method, scaling=scaling)
 
     def with_state(self, **changes: Any) -> Networks:
@@ -116,7 +115,7 @@ default=None
         power of a moving class prior out of the targets. ``"auto"`` trains networks on folds,
         and chooses by what they say of rows that they did not see between label-first, that
         correction (0.5) and rounds of targets from networks that did not see the row. `Ambiguity`
-        has the details. With a partner every network has one beside it.
+        has the details. With a partner every network has a second one.
     n_networks : int or None, default=None
         Networks whose mean predicts, and with ``"auto"`` also the number of folds. None: one,
         with ``"auto"`` five.
@@ -129,29 +128,29 @@ default=None
         With learning rate, schedule and batches. ``"auto"`` is Adam for tables and for images
         SGD, with the settings of the method's authors.
     augmentation : str or tuple of str, default="auto"
-        Of training images, one word or one for each view, see
+        Augmentation of training images, one word or one for each view, see
         `appellate.deep.augment.make_augmentation`. ``"auto"`` is as the authors have it: none
         for PRODEN, ``("simple", "strong")`` for the query's and the key's view of PiCO, and
         none for vectors.
     standardize : bool, default=True
         Whether to centre and scale features, or channels of images, by those of the training
-        rows. A torch dataset is taken as it comes.
+        rows. A torch dataset is not scaled.
     selection : {"last", "covering_rate", "approximated_accuracy", "candidate_likelihood"} or \
 Selection, default="last"
         Epoch to keep: the last, or the best on a share of the rows that is not trained on, by
         their candidate sets alone.
     warm_start : bool, default=False
-        Whether `fit` goes on from the networks of the last `fit`, with the confidence begun
-        anew from the candidates or from `supervision`.
+        Whether `fit` continues with the networks of the last `fit`. The confidence starts
+        again from the candidates or from `supervision`.
     run : path, Run or None, default=None
         Folder for checkpoint and log; `Run` also has resuming, device and progress.
     random_state : int, RandomState instance or None, default=None
         Seed of all streams: networks, batches, augmentation. With the same seed the base of a
         coupled classifier starts from the same weights and sees the same batches as alone.
-    cost : None, str, dict or (l, l) matrix, default=None
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
-        training row among its candidates as verdict and as appeal. None: the most likely one.
+        training row as first and final label, among its candidates. None: the most likely one.
 
     Attributes
     ----------
@@ -180,8 +179,8 @@ Selection, default="last"
         What the networks on folds proved about the sets, by step; empty if nothing was asked.
     history_ : list of dict
         A record for every epoch of the first network: losses, learning rate, share of labels
-        that changed, mean confidence, agreement with the partner, scores of the rows kept
-        aside, rows a second.
+        that changed, mean confidence, agreement with the partner, scores of the held-out
+        rows, rows per second.
     best_epoch_ : int
         Epoch that was kept, counted from 1.
     input_shape_ : tuple of int
@@ -221,9 +220,7 @@ Selection, default="last"
     _n_solved = 0
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Add what parameters of its own may be, and the parts of the docstring that all share."""
-        own = {k: v.metadata["values"] for k, v in vars(cls).items() if isinstance(v, Field)}
-        cls._parameter_constraints = own
+        """Add the parts of the docstring that all share."""
         super().__init_subclass__(**more)
         shared = inspect.cleandoc(DeepClassifier.__doc__ or "").split("\n----------\n")
         told = {"parameters": shared[1].removesuffix("\n\nAttributes"), "attributes": shared[2]}
@@ -245,7 +242,7 @@ Selection, default="last"
         folder = None if settings.run.folder is None else Path(settings.run.folder)
         if folder is not None and self._n_solved:
             folder /= f"round-{self._n_solved + 1}"
-        scaling = Scaling.of(inputs) if scales else Scaling()
+        scaling = InputScaling.of(inputs) if scales else InputScaling()
         start_matrix, sets = entries.scatter(initial), problem.candidates
         panel = Panel(settings, inputs, sets, scaling, start_matrix, seed, folder)
         before = getattr(self, "_networks", None) if self.warm_start else None
@@ -254,7 +251,7 @@ Selection, default="last"
         output = heads.get(self.head, heads["base"])
         members, others = [each.method for each in judgement.heard], judgement.others
         plan = replace(panel.plan, n_members=len(members), others=others)
-        networks = Networks(output, plan, seat(members, others), scaling, self.head)
+        networks = Networks(output, plan, make_committee(members, others), scaling, self.head)
         confidences = [
             normalize_entries(entries.gather(each), entries) for each in (heads["base"], output)
         ]
@@ -375,9 +372,6 @@ Selection, default="last"
                 f"rows of shape {self.input_shape_}."
             )
         return inputs
-
-
-DeepClassifier._parameter_constraints |= constraints(DeepClassifier)
 
 
 class PRODENClassifier(DeepClassifier):

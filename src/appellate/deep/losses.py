@@ -35,7 +35,7 @@ def noncandidate_confidence(logits: Tensor, output: str = "complement") -> Tenso
     Parameters
     ----------
     logits : Tensor, shape (m, l)
-        Of the partner.
+        Logits of the partner.
     output : {"complement", "softmax", "softmax_rescaled", "sigmoid"}
         ``complement``: ``1 - softmax``, whose rows sum to l - 1 as the paper asks of a
         non-candidate confidence, and which can be zero for exactly one label. ``softmax``: the
@@ -61,12 +61,12 @@ def noncandidate_confidence(logits: Tensor, output: str = "complement") -> Tenso
 def noncandidate_loss(
     logits: Tensor, candidates: Tensor, output: str = "complement", reduction: str = "auto"
 ) -> Tensor:
-    """Loss of the partner on labels that are no candidates (L_com): ``-sum log p^`` over them.
+    """Loss of the partner on labels that are not candidates (L_com): ``-sum log p^`` over them.
 
     Parameters
     ----------
     logits : Tensor, shape (m, l)
-        Of the partner.
+        Logits of the partner.
     candidates : Tensor of bool, shape (m, l)
         A row that holds every label adds nothing.
     output : str
@@ -104,15 +104,18 @@ def normalize_over(weights: Tensor, candidates: Tensor) -> Tensor:
     return torch.where(total > 0, inside / torch.where(total > 0, total, 1.0), even)
 
 
-def blur(probabilities: Tensor, candidates: Tensor, temperature: float | None = -1.0) -> Tensor:
+def blur_tensor(
+    probabilities: Tensor, candidates: Tensor, temperature: float | None = -1.0
+) -> Tensor:
     """Soften probabilities within the candidates: ``rownorm(exp(e^k g) * y)``.
 
     As `appellate.evidence.blur`; a temperature of None only normalises. Beyond k = 9.2 it
-    stays as it is there, all but a choice of the largest: its gradient would overflow.
+    stays constant, nearly a choice of the largest, because its gradient would overflow.
 
     Examples
     --------
-    >>> blur(torch.tensor([[1.0, 0.0]]), torch.tensor([[True, True]]))[0, 0].item().__round__(3)
+    >>> blurred = blur_tensor(torch.tensor([[1.0, 0.0]]), torch.tensor([[True, True]]))
+    >>> round(blurred[0, 0].item(), 3)
     0.591
     """
     if temperature is None:

@@ -1,4 +1,4 @@
-"""What is trained: PRODEN and PiCO, alone or with a second network beside them.
+"""What is trained: PRODEN and PiCO, alone or with a second network.
 
 A method is a module whose forward pass takes a batch, updates the method's own state (its
 confidence in the candidates, its queue, its prototypes) and returns the loss. All of the state
@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from appellate.deep import losses
 from appellate.deep.networks import Shape, count_features
-from appellate.deep.processes import gather
+from appellate.deep.processes import gather_processes
 from appellate.deep.settings import Contrast, Coupling, Network
 from appellate.deep.streams import Streams
 
@@ -77,7 +77,7 @@ class ClassPrior(nn.Module):
         return -self.tau * torch.log(self.shares + 0.01 / len(self.shares))
 
 
-class Method(nn.Module, ABC):
+class DeepMethod(nn.Module, ABC):
     """What the trainer asks of a method.
 
     Attributes
@@ -112,17 +112,17 @@ class Method(nn.Module, ABC):
         """Keep the confidence of a batch, in all processes, unless it is fixed."""
         if self.fixed:
             return
-        heard = gather(confidence.to(self.confidence.dtype))
-        self.confidence[gather(rows)] = heard
+        heard = gather_processes(confidence.to(self.confidence.dtype))
+        self.confidence[gather_processes(rows)] = heard
         if self.prior is not None:
             self.prior.shares.lerp_(heard.mean(dim=0), self.prior.rate)
 
     def _divide(self, probabilities: Tensor) -> Tensor:
-        """``g_j / prior_j^tau``, where there is a prior."""
+        """``g_j / prior_j^tau``, if a prior is known."""
         return probabilities if self.prior is None else probabilities * self.prior.logs().exp()
 
 
-class Proden(Method):
+class Proden(DeepMethod):
     """Progressive identification: the network's own probabilities become its targets.
 
     Other methods of one network that sees one view have another `loss` or other `targets`.
@@ -192,7 +192,7 @@ class ContrastNetwork(nn.Module):
         return self.classifier(features).float(), embedding
 
 
-class Pico(Method):
+class Pico(DeepMethod):
     """Contrastive label disambiguation: class prototypes of embeddings choose the targets.
 
     Parameters
@@ -240,7 +240,7 @@ class Pico(Method):
             if self.prior is not None:
                 nearness = nearness / s.temperature + self.prior.logs()
             nearest = _best_candidate(nearness, batch.candidates)
-            self._update_prototypes(gather(embedding), gather(guess))
+            self._update_prototypes(gather_processes(embedding), gather_processes(guess))
             for key, query in zip(self.key.parameters(), self.query.parameters(), strict=True):
                 key.lerp_(query, 1 - s.key_momentum)
             keys = self.key(batch.views[1])[1]
@@ -255,7 +255,7 @@ class Pico(Method):
             contrasted = losses.contrastive_loss(embedding, contrast, positives, s.temperature)
         else:
             contrasted = losses.instance_loss(embedding, keys, self.queue.clone(), s.temperature)
-        self._enqueue(gather(keys), gather(guess))
+        self._enqueue(gather_processes(keys), gather_processes(guess))
         classified = losses.soft_cross_entropy(logits, self.confidence[batch.rows])
         loss = classified + s.contrast_weight * contrasted
         parts = {"loss_base": classified.detach(), "loss_contrast": contrasted.detach()}
@@ -268,8 +268,8 @@ class Pico(Method):
     def _update_prototypes(self, embedding: Tensor, labels: Tensor) -> None:
         """Move each prototype towards its samples one after another, all at once.
 
-        Of t samples of a class the r-th from the end enters with weight
-        ``(1 - momentum) momentum^r``, the old prototype with ``momentum^t``.
+        The r-th last of t samples of a class has the weight
+        ``(1 - momentum) momentum^r``, the old prototype ``momentum^t``.
         """
         momentum = self.settings.prototype_momentum
         member = F.one_hot(labels, len(self.prototypes)).to(embedding.dtype)
@@ -288,16 +288,18 @@ class Pico(Method):
         self.position.copy_((self.position + len(keys)) % size)
 
 
-class Coupled(Method):
+class Coupled(DeepMethod):
     """A base, whose confidence counts, and a partner network that learns what a sample is not.
 
     ``L = L_base + L_com + collaboration * L_col``: the partner's own loss on non-candidates,
     and the disagreement of both blurred confidences. The base's targets stay its own.
     """
 
-    def __init__(self, base: Method, partner: nn.Module, settings: Coupling) -> None:
+    def __init__(self, base: DeepMethod, partner: nn.Module, settings: Coupling) -> None:
         super().__init__()
-        self.base, self.partner, self.settings = base, partner, settings
+        self.base = base
+        self.partner = partner
+        self.settings = settings
 
     @property
     def confidence(self) -> Tensor:  # type: ignore[override]
@@ -313,8 +315,8 @@ class Coupled(Method):
         """Sum the losses of base and partner and their disagreement."""
         step, (own, belief) = self.base(batch, epoch, n_epochs), self._hear(batch)
         s = self.settings
-        from_base = losses.blur(torch.softmax(step.logits, dim=1), batch.candidates, s.blur)
-        from_partner = losses.blur(belief, batch.candidates, s.blur)
+        from_base = losses.blur_tensor(torch.softmax(step.logits, dim=1), batch.candidates, s.blur)
+        from_partner = losses.blur_tensor(belief, batch.candidates, s.blur)
         agreement = (from_base.argmax(1) == from_partner.argmax(1)).float().mean()
         if s.direction == "to_base":
             from_partner = from_partner.detach()
@@ -340,7 +342,7 @@ class Coupled(Method):
 class CoupledTwin(Coupled):
     """Ablation: the partner is an ordinary classifier with PRODEN's targets (the paper's "O")."""
 
-    partner: Method
+    partner: DeepMethod
 
     def second_opinion(self, x: Tensor) -> Tensor:
         """Probabilities by the partner."""
@@ -362,7 +364,7 @@ class Ensemble(CoupledTwin):
 
 
 class Committee(nn.Module):
-    """Methods of one kind that were trained one by one; the first alone gives the verdict.
+    """Methods of one kind that were trained one by one; the first one gives the first label.
 
     Parameters
     ----------
@@ -383,11 +385,11 @@ class Committee(nn.Module):
 
     def heads(self, x: Tensor) -> dict[str, Tensor]:
         """Probabilities by the first, by each member, and their mean; and of the partners."""
-        said = [cast(Method, member).heads(x) for member in self.members]
+        said = [cast(DeepMethod, member).heads(x) for member in self.members]
         return combine(said, self.others)
 
 
-def seat(members: Sequence[Method], others: bool) -> Method | Committee:
+def make_committee(members: Sequence[DeepMethod], others: bool) -> DeepMethod | Committee:
     """Let members sit in a committee; one alone needs none."""
     return members[0] if len(members) == 1 else Committee(members, others)
 
@@ -400,7 +402,7 @@ def combine(said: Sequence[dict[str, Any]], others: bool) -> dict[str, Any]:
     Parameters
     ----------
     said : sequence of dict
-        Of every member its heads, tensors or arrays.
+        The heads of every member, tensors or arrays.
     others : bool
         Whether the first is not among those whose mean predicts.
     """
@@ -430,21 +432,21 @@ METHODS: dict[str, type[Proden | Pico]] = {"PRODEN": Proden, "PiCO": Pico}
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that a method is made of: for `fit`, and to make it anew for saved weights.
+class MethodPlan:
+    """The plan of a method: for `fit`, and to make it again for saved weights.
 
     Attributes
     ----------
     method : str
         One of `METHODS`.
     network : Network
-        Of base and partner.
+        Network of base and partner.
     coupling : Coupling
         Whether there is a partner, and what it hears.
     options : object or None
         Constants of the method, such as `Contrast`.
     shape : tuple of int
-        Of a row.
+        Shape of a row.
     tau : float, default=0.0
         Power of the class prior that is divided out of the targets.
     fixed : bool, default=False
@@ -466,12 +468,12 @@ class Plan:
     others: bool = False
 
     @classmethod
-    def of(cls, settings: Any, shape: Shape) -> Plan:
+    def of(cls, settings: Any, shape: Shape) -> MethodPlan:
         """Take the parts from a classifier whose settings are objects."""
         constants = getattr(settings, "contrast", None)
         return cls(settings._method, settings.network, settings.partner, constants, shape)
 
-    def make(self, start: Tensor, streams: Streams) -> Method:
+    def make(self, start: Tensor, streams: Streams) -> DeepMethod:
         """Make the networks, each from a stream of its own, and a confidence to start from."""
         with streams.drawing("base"):
             base = self._make_base(start)
@@ -485,11 +487,11 @@ class Plan:
                 return Coupled(base, network, self.coupling)
             return CoupledTwin(base, self._inform(Proden(network, start)), self.coupling)
 
-    def _make_base(self, start: Tensor) -> Method:
+    def _make_base(self, start: Tensor) -> DeepMethod:
         kind = METHODS[self.method]
         return self._inform(kind.make(self.network, self.shape, start, self.options))
 
-    def _inform(self, method: Method) -> Method:
+    def _inform(self, method: DeepMethod) -> DeepMethod:
         """Tell a method how candidate sets arise."""
         method.fixed = self.fixed
         if self.tau:

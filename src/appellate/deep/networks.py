@@ -69,7 +69,7 @@ def make_network(
         Number of classes. None asks for the encoder alone, which returns features of shape
         (m, n_features); for the same seed its weights are those of the whole network.
     **options : dict
-        Of the named network:
+        Options of the named network:
 
         - ``mlp``: ``hidden``, the sizes of the hidden layers, ``(300, 301, 302, 303)``,
           ``norm``, whether each is normalised ``"before"`` or ``"after"`` its activation, and

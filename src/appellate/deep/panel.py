@@ -1,4 +1,4 @@
-"""The networks of one fit: how many are heard, and how they take candidate sets.
+"""The networks of one fit: their number, and how they use candidate sets.
 
 A network has learnt how frequent each label is. A candidate set that came first (faces and a
 caption, segments and an image's tags) contains that already, so the network's targets are
@@ -27,12 +27,12 @@ from sklearn.base import clone
 
 from appellate.deep.augment import make_augmentation
 from appellate.deep.checkpoint import RunFolder
-from appellate.deep.data import ArrayInputs, Inputs, Rows, Scaling, in_order
-from appellate.deep.methods import Method, Plan, combine
+from appellate.deep.data import ArrayInputs, Inputs, InputScaling, Rows, cut_batches
+from appellate.deep.methods import DeepMethod, MethodPlan, combine
 from appellate.deep.processes import n_processes
 from appellate.deep.settings import Record, Settings
 from appellate.deep.streams import Streams, isolated
-from appellate.deep.trainer import HeldOut, Trainer, predict
+from appellate.deep.trainer import HeldOut, Trainer, predict_rows
 from appellate.evidence.ambiguity import PROOF, TAUS, choose_tau, resemblance
 from appellate.evidence.held_out import above_chance, row_criterion
 from appellate.evidence.likelihood import Evidence, estep
@@ -99,7 +99,7 @@ class Reading:
 class Heard:
     """What a training leaves: the networks, its records, what they say of all rows."""
 
-    method: Method
+    method: DeepMethod
     history: list[Record]
     best_epoch: int
     heads: dict[str, NDArray[np.float32]]
@@ -112,7 +112,7 @@ class Judgement:
     Attributes
     ----------
     heard : list of Heard
-        Trainings that are left; the first gives the verdict.
+        Trainings that are kept; the first gives the first label.
     tau : float
         How the sets were taken.
     targets : str
@@ -122,7 +122,7 @@ class Judgement:
     others : bool
         Whether the first is not among those that predict.
     confidence : ndarray, shape (n, l), or None
-        Of the training rows; None: the output, normalised over the candidates.
+        Confidence of the training rows; None: the output, normalised over the candidates.
     """
 
     heard: list[Heard]
@@ -139,7 +139,7 @@ class Judgement:
         return None if first is None else first.resemblance
 
     def heads(self) -> dict[str, Matrix]:
-        """Probabilities of the training rows by verdict, partners and result, (n, l)."""
+        """Probabilities of the training rows: first label, partners and result, (n, l)."""
         return combine([each.heads for each in self.heard], self.others)
 
 
@@ -156,24 +156,24 @@ class Panel:
     candidates : ndarray of bool, shape (n, l)
         Their candidate sets.
     scaling : Scaling
-        Of the rows.
+        Scaling of the rows.
     start : ndarray, shape (n, l)
         Confidence to start from.
     seed : int
-        Of the first network, and of all streams.
+        Seed of the first network, and of all streams.
     folder : Path or None
-        Of the checkpoints.
+        Folder of the checkpoints.
     """
 
     settings: Any
     inputs: Inputs
     candidates: NDArray[np.bool_]
-    scaling: Scaling
+    scaling: InputScaling
     start: Matrix
     seed: int
     folder: Path | None
 
-    def judge(self, before: Method | None = None) -> Judgement:
+    def judge(self, before: DeepMethod | None = None) -> Judgement:
         """Train all that is needed, and choose."""
         tau, targets = self.settings.ambiguity.tau, self.settings.ambiguity.targets
         start, n_epochs = self.start, self.settings.n_epochs
@@ -214,7 +214,7 @@ class Panel:
     ) -> Judgement:
         """Divide the moving class priors out of the mean output.
 
-        After readings the first network is there for the verdict alone.
+        After readings the first network only gives the first label.
         """
         judgement = Judgement(heard, tau, "in-sample", readings or {}, bool(readings))
         judges = [each.method for each in heard[judgement.others :]]
@@ -228,7 +228,7 @@ class Panel:
 
     # -- several trainings --------------------------------------------------------------
 
-    def _on_all_rows(self, before: Method | None = None, **how: Any) -> list[Heard]:
+    def _on_all_rows(self, before: DeepMethod | None = None, **how: Any) -> list[Heard]:
         """Independent networks; the first is what one network alone would be."""
         start, n_epochs = self.start, self.settings.n_epochs
         first = self.train(start, n_epochs, self.seed, before=before, **how)
@@ -287,13 +287,13 @@ class Panel:
     # -- numbers ------------------------------------------------------------------------
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> MethodPlan:
         """What is trained."""
-        return Plan.of(self.settings, self.inputs.row_shape)
+        return MethodPlan.of(self.settings, self.inputs.row_shape)
 
     @cached_property
     def evidence(self) -> Evidence:
-        """Of the candidate sets."""
+        """Evidence of the candidate sets."""
         return Evidence.of_sets(self.candidates)
 
     @property
@@ -312,7 +312,7 @@ class Panel:
         fixed: bool = False,
         rows: Rows | None = None,
         place: str = "",
-        before: Method | None = None,
+        before: DeepMethod | None = None,
     ) -> Heard:
         """Train from a confidence.
 
@@ -323,9 +323,9 @@ class Panel:
         n_epochs : int
             Passes over the rows.
         seed : int
-            Of all streams.
+            Seed of all streams.
         tau, fixed : float, bool
-            What becomes of the confidence, see `Plan`.
+            What becomes of the confidence, see `MethodPlan`.
         rows : ndarray of int or None
             Rows to train on; None: all.
         place : str
@@ -333,8 +333,13 @@ class Panel:
         before : Method or None
             Whose weights to start from, if they fit.
         """
-        run, selection, streams = self.settings.run, self.settings.selection, Streams(seed)
-        device, listener, held_out, folder = run.find_device(), run.listener, None, None
+        run = self.settings.run
+        selection = self.settings.selection
+        streams = Streams(seed)
+        device = run.find_device()
+        listener = run.listener
+        held_out = None
+        folder = None
         n, share = len(self.candidates), selection.fraction
         if share and not 1 <= share * n <= n - 1:
             raise ValueError(
@@ -372,7 +377,7 @@ class Panel:
             )
             history = trainer.train()
             best_epoch = (0 if held_out is None else held_out.best_epoch) or trainer.epoch
-            heads = predict(trainer.method, self.inputs, self.scaling)
+            heads = predict_rows(trainer.method, self.inputs, self.scaling)
             return Heard(trainer.method, history, best_epoch, heads)
 
     @cached_property
@@ -384,7 +389,7 @@ class Panel:
         told_as = json.dumps(told, default=_plain, sort_keys=True)
         digest = hashlib.blake2b(told_as.encode(), digest_size=16)
         if isinstance(self.inputs, ArrayInputs):  # a dataset may be random
-            batches = in_order(np.arange(len(self.inputs)), 4096)
+            batches = cut_batches(np.arange(len(self.inputs)), 4096)
             for batch in self.inputs.batches(batches, torch.device("cpu")):
                 digest.update(batch.contiguous().numpy().tobytes())
         return digest

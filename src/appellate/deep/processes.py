@@ -45,7 +45,7 @@ def rank() -> int:
     return dist.get_rank() if n_processes() > 1 else 0
 
 
-def gather(tensor: Tensor) -> Tensor:
+def gather_processes(tensor: Tensor) -> Tensor:
     """Stack the tensors of all processes, in their order; they must have one shape."""
     if n_processes() == 1:
         return tensor

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from appellate._parameters import allow
 from appellate.deep.estimator import DeepClassifier
 from appellate.deep.losses import noncandidate_loss, normalize_over, soft_cross_entropy
 from appellate.deep.methods import METHODS, Batch, Proden, Step
-from appellate.deep.processes import gather
-from appellate.deep.settings import allow
+from appellate.deep.processes import gather_processes
 
 
 class CC(Proden):
@@ -157,7 +157,10 @@ class SoLar(Proden):
     frequency: Tensor
     queue: Tensor
     filled: Tensor
-    sharpness, rate, n_turns, n_kept = 3.0, 0.01, 50, 2048
+    sharpness = 3.0
+    rate = 0.01
+    n_turns = 50
+    n_kept = 2048
 
     def __init__(self, network: nn.Module, confidence: Tensor) -> None:
         super().__init__(network, confidence)
@@ -181,9 +184,9 @@ class SoLar(Proden):
         earlier = self.queue[: int(self.filled)]
         found = transport(torch.cat([own, earlier]), self.frequency, self.n_turns)[: len(own)]
         found = normalize_over(found, batch.candidates)
-        best = gather(F.one_hot(share.argmax(dim=1), logits.shape[1]).float())
+        best = gather_processes(F.one_hot(share.argmax(dim=1), logits.shape[1]).float())
         self.frequency.lerp_(best.mean(dim=0), self.rate)
-        kept = torch.cat([gather(own), earlier])[: self.n_kept]
+        kept = torch.cat([gather_processes(own), earlier])[: self.n_kept]
         self.queue[: len(kept)] = kept
         self.filled.fill_(len(kept))
         return found
@@ -221,7 +224,7 @@ class Records(Proden):
         self.register_buffer("average", torch.zeros(confidence.shape[1]))
 
     def targets(self, logits: Tensor, batch: Batch) -> Tensor:  # noqa: D102
-        self.average.lerp_(gather(logits).mean(dim=0), 1 - self.momentum)
+        self.average.lerp_(gather_processes(logits).mean(dim=0), 1 - self.momentum)
         debiased = logits - F.log_softmax(self.average, dim=0)
         return super().targets(debiased, batch)
 

@@ -1,6 +1,6 @@
 """Settings of the deep classifiers, what belongs together in one object each.
 
-All have scikit-learn's manners: ``get_params``, ``clone``, and nested names such as
+All follow the scikit-learn API: ``get_params``, ``clone``, and nested names such as
 ``optimizer__learning_rate`` for a search.
 """
 
@@ -10,16 +10,17 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.base import BaseEstimator, clone
 from torch import nn
 
-from appellate._compat import Interval, StrOptions
+from appellate._compat import Interval
+from appellate._parameters import allow, stated_constraints
 from appellate.core.base import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from appellate.deep.losses import PARTNER_OUTPUTS
 from appellate.deep.networks import NetworkFactory, Shape, make_network
@@ -32,27 +33,18 @@ Listener = Callable[[Record], None]
 SCORES = ("covering_rate", "approximated_accuracy", "candidate_likelihood")
 
 
-def allow(default: Any, *values: Any) -> Any:
-    """Describe a parameter once: its default, and what it may be, as scikit-learn checks it.
-
-    A set holds words.
-    """
-    allowed = [StrOptions(each) if isinstance(each, set) else each for each in values]
-    return field(default=default, metadata={"values": allowed})
-
-
 PARTNERS = {"non-candidate", "candidate", "independent"}
-
-
-def constraints(settings: Any) -> dict[str, list[Any]]:
-    """Collect what the parameters may be."""
-    return {each.name: each.metadata["values"] for each in fields(settings) if each.metadata}
 
 
 class Settings(BaseEstimator):  # type: ignore[misc]
     """Base class: settings that can be given by one word, their first field."""
 
-    _parameter_constraints = property(constraints)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take the constraints that the class states by `allow`."""
+        super().__init_subclass__(**options)
+        cls._parameter_constraints = stated_constraints(cls)
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -116,12 +108,12 @@ class Optimizer(Settings):
     learning_rate, weight_decay : float, default=None
         None: 0.003 and 0.0001 of Adam, 0.01 and 0.001 of SGD.
     momentum : float, default=0.9
-        Of SGD.
+        Momentum of SGD.
     schedule : {"constant", "cosine", "step"}, default=None
-        Of the learning rate: unchanged, falling to a thousandth, or times `decay` every
+        Schedule of the learning rate: unchanged, falling to a thousandth, or times `decay` every
         `decay_every` epochs. None: cosine, but constant for PRODEN with SGD.
     decay, decay_every : float, int, default=0.9, 10
-        Of the step schedule.
+        Factor and period of the step schedule.
     batch_size : int, default=None
         Rows of a step, of all processes together. None: 32 with Adam; with SGD 128 for PRODEN
         and 256 for PiCO.
@@ -130,7 +122,7 @@ class Optimizer(Settings):
         the authors of PRODEN and PiCO do. Other rows are left out in every epoch; data smaller
         than a batch are one batch.
     precision : {"float32", "bfloat16", "float16"}, default="float32"
-        Of the networks; losses and confidences are always float32.
+        Precision of the networks; losses and confidences are always float32.
     fused : bool, default=False
         Whether torch takes a step in one piece of code: sooner for small networks, and other
         last bits.
@@ -189,7 +181,7 @@ class Optimizer(Settings):
 
 @dataclass(repr=False)
 class Coupling(Settings):
-    """A second network beside the first, and how both hear each other.
+    """A second network, and how both learn from each other.
 
     Parameters
     ----------
@@ -207,7 +199,7 @@ default="complement"
         How the partner's logits become non-candidate confidences; the paper does not say. See
         `appellate.deep.losses.noncandidate_confidence`.
     reduction : {"auto", "sum", "mean"}, default="auto"
-        Of the partner's loss over the labels of a row.
+        Reduction of the partner's loss over the labels of a row.
     direction : {"both", "to_base", "to_partner"}, default="both"
         Whom the collaborative loss teaches.
 
@@ -283,7 +275,7 @@ class Contrast(Settings):
     queue_size : int, default=8192
         Embeddings kept from earlier batches to contrast with.
     temperature : float, default=0.07
-        Of the contrast.
+        Temperature of the contrast.
     contrast_weight : float, default=0.5
         Weight of the contrastive loss.
     key_momentum : float, default=0.999
@@ -385,7 +377,7 @@ class Run(Settings):
         Each fit needs a new one; under `PLCPClassifier` the second round is kept in its
         sub-folder ``round-2``, and so on.
     resume : bool, default=False
-        Whether to go on from the checkpoint in the folder. The result is that of a run that
+        Whether to continue from the checkpoint in the folder. The result is that of a run that
         was never stopped.
     checkpoint_every : int, default=1
         Epochs between checkpoints.

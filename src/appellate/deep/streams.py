@@ -15,14 +15,14 @@ class Streams:
     """Random numbers by name and position, not by history.
 
     What is drawn for "views" at epoch 3, batch 7 depends on the seed, the name and (3, 7)
-    alone: not on what was drawn before, by whom, or in which process. A run that goes on from
-    a checkpoint, and one with a second network beside the first, therefore see the same
-    numbers, and there is no state to save beyond the seed and the position.
+    alone: not on what was drawn before, by whom, or in which process. A run that continues from
+    a checkpoint, and one with a second network, therefore see the same
+    numbers, and only the seed and the position must be saved.
 
     Parameters
     ----------
     seed : int
-        Of all streams together.
+        Seed of all streams together.
 
     Examples
     --------

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from appellate.deep.checkpoint import RunFolder
-from appellate.deep.data import Inputs, Rows, Scaling, cut, in_order
-from appellate.deep.methods import Batch, Method
-from appellate.deep.processes import average_statistics, gather, n_processes, rank, wrap
+from appellate.deep.data import Inputs, InputScaling, Rows, cut, cut_batches
+from appellate.deep.methods import Batch, DeepMethod
+from appellate.deep.processes import average_statistics, gather_processes, n_processes, rank, wrap
 from appellate.deep.settings import Listener, Optimizer, Record
 from appellate.deep.streams import Streams
 from appellate.metrics import approximated_accuracy, candidate_likelihood, covering_rate
@@ -53,7 +53,7 @@ class HeldOut:
     best_epoch: int = 0
     best_score: float | None = None
 
-    def judge(self, heads: Heads, epoch: int, method: Method) -> dict[str, float]:
+    def judge(self, heads: Heads, epoch: int, method: DeepMethod) -> dict[str, float]:
         """Score an epoch, and keep its state if none before was better."""
         probabilities, sets = heads.get(self.head, heads["base"]), self.candidates[self.rows]
         names = np.arange(sets.shape[1])
@@ -98,14 +98,14 @@ class Trainer:
     rows : ndarray of int or None
         Rows to train on; None: all.
     held_out : HeldOut or None
-        Of these, rows kept aside to choose an epoch by.
+        Rows among these that are held out to choose an epoch.
     folder : RunFolder or None
         Where checkpoint and log are kept.
     listen : callable or None
         Called with every epoch's record.
     """
 
-    method: Method
+    method: DeepMethod
     inputs: Inputs
     candidates: Tensor
     settings: Optimizer
@@ -113,7 +113,7 @@ class Trainer:
     _: KW_ONLY
     streams: Streams
     views: Sequence[Callable[[Tensor], Tensor]]
-    scaling: Scaling
+    scaling: InputScaling
     device: torch.device
     rows: Rows | None = None
     held_out: HeldOut | None = None
@@ -209,7 +209,7 @@ class Trainer:
         average_statistics(self.method)
         names = [name for name in self.sums if name != "rows"]
         totals = torch.stack([self.sums[name].to(self.device) for name in [*names, "rows"]])
-        totals = gather(totals[None]).sum(dim=0).cpu().double()
+        totals = gather_processes(totals[None]).sum(dim=0).cpu().double()
         values = dict(zip(names, (totals[:-1] / totals[-1]).tolist(), strict=True))
         if not all(math.isfinite(value) for value in values.values()):
             raise FloatingPointError(
@@ -226,9 +226,11 @@ class Trainer:
             "mean_confidence": float(confidence.amax(dim=1).double().mean()),
         }
         if self.held_out is not None:
-            heads = predict(self.method, self.inputs, self.scaling, self.held_out.rows)
+            heads = predict_rows(self.method, self.inputs, self.scaling, self.held_out.rows)
             record |= self.held_out.judge(heads, self.epoch + 1, self.method)
-        self.sums, self.epoch, self.batch = {}, self.epoch + 1, 0
+        self.sums = {}
+        self.epoch = self.epoch + 1
+        self.batch = 0
         now = time.perf_counter()
         seconds, self._since = now - self._since, now
         record["seconds"] = seconds
@@ -243,11 +245,13 @@ class Trainer:
 
 
 @torch.inference_mode()
-def predict(method: Any, inputs: Inputs, scaling: Scaling, rows: Rows | None = None) -> Heads:
+def predict_rows(
+    method: Any, inputs: Inputs, scaling: InputScaling, rows: Rows | None = None
+) -> Heads:
     """Probabilities of rows, by default all, by every head, (m, l), in evaluation mode."""
     method.eval()
     parts: dict[str, list[Tensor]] = {}
-    batches = in_order(np.arange(len(inputs)) if rows is None else rows, 1024)
+    batches = cut_batches(np.arange(len(inputs)) if rows is None else rows, 1024)
     for batch in inputs.batches(batches, next(method.parameters()).device):
         for name, probabilities in method.heads(scaling(batch)).items():
             parts.setdefault(name, []).append(probabilities.cpu())

@@ -107,7 +107,9 @@ def resemblance(probabilities: NDArray[Any], evidence: Evidence) -> float | None
         if len(compared) == 0:
             continue
         ranks = rankdata(probabilities[np.ix_(rows, compared)], axis=0)
-        inside, n_inside, n_outside = inside[:, compared], n_inside[compared], n_outside[compared]
+        inside = inside[:, compared]
+        n_inside = n_inside[compared]
+        n_outside = n_outside[compared]
         above = (ranks * inside).sum(axis=0) - n_inside * (n_inside + 1) / 2
         areas = above / (n_inside * n_outside)
         total += float(areas @ smaller[compared])

@@ -10,7 +10,6 @@ probabilities p of a row the label ``argmin over j of sum over k of p_k C[k, j]`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from math import inf
 from typing import Any
 
@@ -22,10 +21,8 @@ from appellate.numerics.entries import CandidateEntries, Values
 
 __all__ = ["cost_matrix"]
 
-#: Words that need an order of the labels.
-ORDERED = ("absolute", "within", "ordinal")
-#: All words that a cost may begin with.
-WORDS = (*ORDERED, "tree")
+#: Words that a cost may begin with; all need an order of the labels.
+WORDS = ("absolute", "within", "ordinal")
 _BLOCK = 1 << 22  # entries of a block of expected costs
 _ROUNDING = 64  # costs that differ by as many units in the last place are tied
 
@@ -35,15 +32,12 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
 
     Parameters
     ----------
-    cost : None, str, mapping or array-like
+    cost : None, str or array-like
         - None: every wrong label costs the same; there is no matrix.
         - ``"absolute"``: the distance of both labels.
         - ``"within:t"``: 1 where the distance is above t, else 0.
         - ``"ordinal:w"``: ``1 - exp(-distance^2 / (2 w^2))``; the label of the smallest
           expected cost is the largest of the probabilities smoothed by a Gaussian of width w.
-        - ``"tree"``: class names are paths such as ``animal/dog/poodle``; the number of steps
-          from one to the other in the tree.
-        - a mapping of every class name to such a path: the same.
         - (l, l) matrix: row k, column j holds the cost of saying j where k is true; nothing
           may cost less than the truth itself. Index and columns of a data frame name them.
 
@@ -69,30 +63,12 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
     array([[0., 0., 1.],
            [0., 0., 0.],
            [1., 0., 0.]])
-    >>> cost_matrix("tree", ["cat", "dog/pug", "dog/poodle"])
-    array([[0., 3., 3.],
-           [3., 0., 2.],
-           [3., 2., 0.]])
     """
     if cost is None:
         return None
     names = np.asarray(classes).tolist()
-    if isinstance(cost, Mapping):
-        for name in names:
-            if name not in cost and str(name) not in cost:
-                raise ValueError(
-                    f"the tree of costs has no path for the class {name!r}: give every class one."
-                )
-        return _tree_distances([cost[n] if n in cost else cost[str(n)] for n in names])
     if not isinstance(cost, str):
         return _check_matrix(cost, names)
-    if cost == "tree":
-        if not any("/" in str(name) for name in names):
-            raise ValueError(
-                "cost='tree' needs class names that are paths, such as 'animal/dog/poodle', but "
-                f"no class has a '/', as {names[0]!r}. Give a mapping of names to paths instead."
-            )
-        return _tree_distances(names)
     word, _, number = cost.partition(":")
     size = inf
     if word in ("within", "ordinal"):
@@ -104,7 +80,7 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
     elif word != "absolute" or number:
         raise ValueError(
             f"there is no cost {cost!r}.{did_you_mean(word, WORDS)} Use None, 'absolute', "
-            "'within:3', 'ordinal:3', 'tree', a mapping of names to paths, or a matrix."
+            "'within:3', 'ordinal:3', or a matrix."
         )
     numbers = as_numbers(names)
     values = np.arange(float(len(names))) if numbers is None else numbers
@@ -132,7 +108,7 @@ def describe_cost(cost: Any) -> str:
     """
     if cost is None or isinstance(cost, str):
         return cost or ""
-    return "tree" if isinstance(cost, Mapping) else f"{len(cost)} x {len(cost)} matrix"
+    return f"{len(cost)} x {len(cost)} matrix"
 
 
 def expected_costs(probabilities: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
@@ -171,7 +147,7 @@ def _tie(costs: NDArray[Any], least: NDArray[Any], matrix: NDArray[Any]) -> NDAr
 
 def is_ordered(cost: Any) -> bool:
     """Tell whether a cost needs an order of the labels."""
-    return isinstance(cost, str) and cost.partition(":")[0] in ORDERED
+    return isinstance(cost, str) and cost.partition(":")[0] in WORDS
 
 
 def as_numbers(names: list[Any]) -> NDArray[np.float64] | None:
@@ -187,7 +163,9 @@ def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
     try:
         matrix = np.asarray(cost, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"the cost matrix holds something that is no number: {error}") from error
+        raise ValueError(
+            f"the cost matrix holds something that is not a number: {error}"
+        ) from error
     l = len(names)
     if matrix.shape != (l, l):
         raise ValueError(
@@ -216,19 +194,3 @@ def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
             "of similarities has to be negated."
         )
     return np.asarray(matrix - matrix.min(initial=np.inf))
-
-
-def _tree_distances(names: list[Any]) -> NDArray[np.float64]:
-    """Steps from each path to each: both depths less twice the depth of where they part."""
-    paths = [[step.strip() for step in str(name).split("/")] for name in names]
-    for name, path in zip(names, paths, strict=True):
-        if not all(path):
-            raise ValueError(f"{str(name)!r} is no path in a tree: nothing before or after '/'.")
-    depth = np.array([len(path) for path in paths])
-    shared = np.zeros((len(paths), len(paths)))
-    together = np.ones_like(shared, dtype=bool)
-    for level in range(max(depth, default=0)):
-        step = np.array([p[level] if level < len(p) else "" for p in paths])
-        together &= (step[:, np.newaxis] == step) & (np.minimum.outer(depth, depth) > level)
-        shared += together
-    return np.asarray(np.add.outer(depth, depth) - 2 * shared)

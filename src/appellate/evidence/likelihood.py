@@ -25,6 +25,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appellate.evidence.confidence import normalize_products
 from appellate.evidence.groups import Groups
 from appellate.numerics.entries import CandidateEntries, Values
 
@@ -120,21 +121,7 @@ class Evidence:
 
     def normalize(self, values: Values) -> Values:
         """``rownorm(likelihood * values)``; by the likelihood alone where that is zero."""
-        out = np.empty(len(self.entries))
-        _normalize(values, self.likelihood, self.entries.indptr, out)
-        return out
-
-
-@nb.njit(cache=True)
-def _normalize(values, likelihood, indptr, out):  # type: ignore[no-untyped-def]
-    for i in range(indptr.size - 1):
-        total, plain = 0.0, 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            out[e] = likelihood[e] * values[e]
-            total += out[e]
-            plain += likelihood[e]
-        for e in range(indptr[i], indptr[i + 1]):
-            out[e] = out[e] / total if total > 0 else likelihood[e] / plain
+        return normalize_products(values, self.likelihood, self.entries.indptr)
 
 
 def label_shares(probabilities: NDArray[Any]) -> NDArray[np.float64]:

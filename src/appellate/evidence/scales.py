@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from appellate.evidence.held_out import criterion
 from appellate.evidence.likelihood import RARE, Evidence
+from appellate.numerics.search import minimize_over_log
 
 __all__ = ["Scale", "fit_scale", "fit_temperature", "mixture_weights", "soften"]
 
@@ -81,13 +81,12 @@ def fit_temperature(
     >>> 0.2 < fit_temperature(scores, evidence, 0.0) < 1.0
     True
     """
-    found = minimize_scalar(
-        lambda log: -criterion(soften(scores, np.exp(log)), evidence, tau),
-        bounds=np.log(bounds),
-        method="bounded",
-        options={"xatol": 0.01},
-    )
-    return float(np.exp(found.x))
+
+    def loss(log_temperature: float) -> float:
+        return -criterion(soften(scores, np.exp(log_temperature)), evidence, tau)
+
+    low, high = np.log(bounds)
+    return minimize_over_log(loss, (low, high), precision=0.01).scale
 
 
 @dataclass(frozen=True, eq=False)

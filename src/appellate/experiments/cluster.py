@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster: one that is there, or one of this machine for the occasion."""
+"""Runs on a Dask cluster: an existing one, or a temporary one on this computer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from appellate._text import install
-from appellate.experiments.problems import Problem
-from appellate.experiments.protocol import Outcome, Run
+from appellate.experiments.problems import Dataset
+from appellate.experiments.protocol import Outcome, Trial
 from appellate.experiments.runner import execute_keyed
 
 _RETRIES = 3
@@ -24,16 +24,16 @@ class ClusterError(OSError):
 
 
 def run_on_dask(
-    runs: Mapping[str, Run],
-    problems: Mapping[str, Problem],
+    runs: Mapping[str, Trial],
+    problems: Mapping[str, Dataset],
     n_jobs: int,
     scheduler: str | None,
 ) -> Iterator[tuple[str, Outcome]]:
     """Yield the outcomes of runs on a cluster in the order in which they arrive.
 
     Tasks and data are held by the scheduler, so those of a worker that dies are computed
-    again by another. (joblib's own Dask backend scatters the data to workers, from where it
-    is lost.)
+    again by another. (joblib's own Dask backend scatters the data to workers, and
+    loses it with them.)
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
 
 
 def _ask(scheduler: str) -> None:
-    """Connect to a scheduler and take leave again, or raise what stands in the way.
+    """Connect to a scheduler and disconnect, or raise the reason why not.
 
     A client that fails to start stays the one that Dask computes with, so the next lazy array
     of this process would wait for ever; and it never fails where something else listens.
@@ -125,5 +125,5 @@ def _ask(scheduler: str) -> None:
         pool.submit(asyncio.run, ask()).result()
 
 
-def _same(problem: Problem) -> Problem:
+def _same(problem: Dataset) -> Dataset:
     return problem

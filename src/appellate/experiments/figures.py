@@ -1,4 +1,4 @@
-"""Figures of the tables: ours beside the paper's; matplotlib (extra ``plot``)."""
+"""Figures of the tables: ours next to the paper's; matplotlib (extra ``plot``)."""
 
 from __future__ import annotations
 

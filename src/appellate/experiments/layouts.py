@@ -1,15 +1,13 @@
-"""The paper's tables: which methods stand in which line, and what is compared with what."""
+"""Tables of results: the methods of their lines, and what is compared with what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from appellate.experiments.methods import (
-    BASES,
     JURY,
-    LOWEST,
     MAJORITY,
     PARTNER_ALONE,
     RANDOM,
@@ -22,25 +20,18 @@ from appellate.experiments.methods import (
     splits_of,
     with_jury,
 )
-from appellate.experiments.problems import DATASETS, Problem
-from appellate.experiments.protocol import Run
+from appellate.experiments.problems import Dataset
+from appellate.experiments.protocol import Trial
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the paper's tables: a data set, maybe with a tolerance, and whose figures."""
+    """A column: a data set, a tolerance for ordered labels, and its title in the paper."""
 
     title: str
     dataset: str
     tolerance: int = 0
     paper: str | None = None
-
-
-COLUMNS = (
-    *(Column(each.title, name) for name, each in DATASETS.items()),
-    Column("FG-NET(MAE3)", "fgnet", 3),
-    Column("FG-NET(MAE5)", "fgnet", 5),
-)
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Line:
     score : str
         Which score.
     compared : tuple of Method or None
-        The first is tested against the second; the mark stands in this line.
+        The first is tested against the second; the mark is in this line.
     paper : str or None
         Name of the line in the paper's table, if it is not the title.
     """
@@ -69,29 +60,65 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of the paper.
+class Figure:
+    """One published figure.
+
+    Attributes
+    ----------
+    mean, std : float
+        As published, divided by 100 if the paper prints per cent.
+    mark : str
+        ``"win"`` for a bullet, ``"loss"`` for a circle, else empty.
+    """
+
+    mean: float
+    std: float
+    mark: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """The published figures of a table.
+
+    Attributes
+    ----------
+    figures : mapping of (str, str) to Figure
+        By method and column.
+    percent : bool
+        Whether the paper prints per cent.
+    ratios : mapping of str to float
+        Published average improvement ratio of a coupled base, per cent, by the base's title.
+    """
+
+    figures: Mapping[tuple[str, str], Figure]
+    percent: bool = False
+    ratios: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of results.
 
     Attributes
     ----------
     name, title, caption : str
         Name for the command, heading, and what the marks mean.
-    source : str
-        Its name in the file of the paper's numbers.
     lines : tuple of Line
-        The paper's, then our controls.
+        The methods, then the controls.
+    published : Published or None
+        The same table in the paper; None if the paper does not have it.
     """
 
     name: str
     title: str
     caption: str
-    source: str
     lines: tuple[Line, ...]
+    published: Published | None = None
 
     @property
     def percent(self) -> bool:
         """Whether the paper prints per cent."""
-        return self.source.endswith("_percent")
+        return self.published is not None and self.published.percent
 
     @property
     def pairs(self) -> list[tuple[Method, Method]]:
@@ -106,17 +133,11 @@ class Table:
         return list(dict.fromkeys(found))
 
 
-def make_table(name: str, bases: Sequence[str]) -> Table:
-    """Declare one of the five tables for some of the bases."""
-    title, caption, source, lines = DECLARED[name]
-    return Table(name, title, caption, source, tuple(lines(bases)))
-
-
-def plan(datasets: Iterable[str], methods: Iterable[Method], splits: Iterable[int]) -> list[Run]:
+def plan(datasets: Iterable[str], methods: Iterable[Method], splits: Iterable[int]) -> list[Trial]:
     """List the runs of some methods: B and B-PLCP on the same splits with the same seeds."""
     methods, splits = list(methods), list(splits)
     return [
-        Run(d, m, split, seed=split)
+        Trial(d, m, split, seed=split)
         for d in datasets
         for split in splits
         for m in methods
@@ -124,13 +145,14 @@ def plan(datasets: Iterable[str], methods: Iterable[Method], splits: Iterable[in
     ]
 
 
-_MARKS = (
+MARKS_MEAN = (
     "A bullet (•) or circle (○) means that {first} is significantly better or worse than "
     "{second} (paired t-test at 0.05 over the splits)."
 )
 
 
-def _coupling(bases: Sequence[str], score: str) -> list[Line]:
+def coupling_lines(bases: Sequence[str], score: str) -> list[Line]:
+    """Return the lines of every base alone, with PLCP and with a jury, and of the jury."""
     lines = []
     for base in bases:
         before = alone(base)
@@ -140,67 +162,13 @@ def _coupling(bases: Sequence[str], score: str) -> list[Line]:
     return [*lines, Line(JURY.title, JURY, score)]
 
 
-def _controls(score: str, *methods: Method, against: Method | None = None) -> list[Line]:
+def control_lines(score: str, *methods: Method, against: Method | None = None) -> list[Line]:
+    """Return the lines of controls, each compared with one method."""
     pairs = ((method, (against, method) if against else None) for method in methods)
     return [Line(f"control: {method.title}", method, score, pair) for method, pair in pairs]
 
 
-def _transductive(bases: Sequence[str]) -> list[Line]:
-    trivial = (("a random candidate", RANDOM), ("the lowest candidate", LOWEST))
-    return [
-        *_coupling(bases, "transductive"),
-        *(Line(f"control: {title}", method, "transductive") for title, method in trivial),
-        *_controls("transductive", PARTNER_ALONE),
-        *(
-            Line(f"{method.title}, best of all labels", method, "unmasked")
-            for base in bases
-            for method in (alone(base), coupled(base))
-        ),
-    ]
-
-
-def _correction_ratio(bases: Sequence[str]) -> list[Line]:
-    scores = {
-        "corrected": "",
-        "broken": ", broken",
-        "corrected unmasked": ", best of all labels",
-        "broken unmasked": ", broken, best of all labels",
-    }
-    named = {BASES.get(base, base): coupled(base) for base in bases}
-    return [
-        Line(f"{title}{suffix}", method, score)
-        for score, suffix in scores.items()
-        for title, method in named.items()
-    ]
-
-
-def _ablation(_: Sequence[str]) -> list[Line]:
-    full, lines = coupled("aggd"), _coupling(["aggd"], "test")[:1]
-    for kernel, partner, blur in product(("no", "yes"), "PO", ("no", "yes")):
-        changed = {
-            "kernel": ("linear", kernel == "no"),
-            "target": ("candidate", partner == "O"),
-            "blur": (None, blur == "no"),
-        }
-        settings = {name: value for name, (value, given) in changed.items() if given}
-        title = f"kernel={kernel} partner={partner} blur={blur}"
-        name = f"PL-AGGD-PLCP {title}"
-        method = coupled("aggd", title=name, settings=settings)
-        lines.append(Line(title, method, "test", (full, method) if settings else None, name))
-    return lines + _controls("test", PARTNER_ALONE, RIDGE, against=full)
-
-
-def _collaborative_term(_: Sequence[str]) -> list[Line]:
-    base, full = _coupling(["aggd"], "test")[:2]
-    other = coupled("aggd", title="PL-AGGD-PLCP(A)", settings={"link": "aggressive"})
-    return [
-        base,
-        Line(other.title, other, "test"),
-        replace(full, compared=(full.method, other)),
-    ]
-
-
-def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
+def make_comparison(problem: Dataset, methods: Sequence[Method]) -> list[ResultTable]:
     """Declare what is compared on a user's data: test rows, and training rows if there is truth.
 
     Parameters
@@ -208,7 +176,7 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     problem : Problem
         The data.
     methods : sequence of Method
-        A coupled base is compared with the base, which stands before it.
+        A coupled base is compared with the base before it.
 
     Raises
     ------
@@ -231,12 +199,12 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
     heard = [MAJORITY, TESTIMONY] if problem.answers is not None else []
     beside = [each for each in heard if problem.truth is not None and each not in methods]
     lines = [Line(method.title, method, score, against.get(method)) for method in methods]
-    lines += _controls(score, PARTNER_ALONE, RIDGE)
+    lines += control_lines(score, PARTNER_ALONE, RIDGE)
     lines += [Line(each.title, each, score) for each in beside if each == TESTIMONY]
-    marks = _MARKS.format(first="B-PLCP", second="B")
+    marks = MARKS_MEAN.format(first="B-PLCP", second="B")
     title = f"Comparison on {problem.title}"
     caption = f"{measure}, mean and standard deviation over splits. {marks}"
-    tables = [Table("comparison", title, caption, "", tuple(lines))]
+    tables = [ResultTable("comparison", title, caption, tuple(lines))]
     if problem.truth is None:
         return tables
     lines = []
@@ -252,47 +220,4 @@ def make_comparison(problem: Problem, methods: Sequence[Method]) -> list[Table]:
         "standard deviation over splits; then the share of wrong verdicts whose appeal is right, "
         f"and of right verdicts whose appeal is wrong. {marks}"
     )
-    return [*tables, Table("training-rows", "Training rows", caption, "", tuple(lines))]
-
-
-_OVER_BASE = _MARKS.format(first="B-PLCP", second="B")
-#: Of the paper's tables: title, caption, name in the file of its numbers, and lines.
-DECLARED: dict[str, tuple[str, str, str, Callable[[Sequence[str]], list[Line]]]] = {
-    "test-accuracy": (
-        "Test accuracy (the paper's Table 2)",
-        f"Accuracy on held-out rows, mean and standard deviation over splits. {_OVER_BASE}",
-        "test_accuracy",
-        lambda bases: _coupling(bases, "test") + _controls("test", PARTNER_ALONE, RIDGE),
-    ),
-    "transductive": (
-        "Transductive accuracy",
-        "Share of training rows whose label, the best of their candidates, is true. "
-        f"{_OVER_BASE} The last lines take the best of all labels instead, candidate or not.",
-        "transductive_accuracy",
-        _transductive,
-    ),
-    "correction-ratio": (
-        "Correction ratio",
-        "Share of the training rows with a wrong verdict whose appeal is right, per cent; "
-        "'broken' is the share of right verdicts whose appeal is wrong. Verdict and appeal are "
-        "the best of a row's candidates, in the last lines the best of all labels.",
-        "correction_ratio_percent",
-        _correction_ratio,
-    ),
-    "ablation": (
-        "Ablation of PLCP with PL-AGGD",
-        "Test accuracy. "
-        + _MARKS.format(first="the full PL-AGGD-PLCP", second="the method of the line"),
-        "ablation_accuracy",
-        _ablation,
-    ),
-    "collaborative-term": (
-        "Collaborative or aggressive link",
-        "Test accuracy; (A) has the aggressive link. "
-        + _MARKS.format(first="PL-AGGD-PLCP", second="PL-AGGD-PLCP(A)"),
-        "collaborative_term_accuracy",
-        _collaborative_term,
-    ),
-}
-#: These, and the paper's studies of Lost.
-TABLES = (*DECLARED, "sensitivity", "trajectories")
+    return [*tables, ResultTable("training-rows", "Training rows", caption, tuple(lines))]

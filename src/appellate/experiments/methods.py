@@ -13,6 +13,8 @@ from pkgutil import resolve_name
 from typing import Any, Literal, TypeVar
 
 from appellate._text import install
+from appellate.deep.registry import TITLES as DEEP
+from appellate.methods.registry import TITLES
 
 Luck = Literal["random", "lowest", "majority"]
 Whole = Literal["jury", "testimony", "partner", "ridge"]
@@ -20,25 +22,12 @@ Kind = Literal["base", "plcp", "deep"] | Whole | Luck
 Item = TypeVar("Item")
 Settings = tuple[tuple[str, Any], ...]
 
-# The paper's names of its six bases, in the order of its tables.
-BASES = {
-    "plcl": "PL-CL",
-    "aggd": "PL-AGGD",
-    "sure": "SURE",
-    "lalo": "LALO",
-    "svm": "PL-SVM",
-    "knn": "PL-KNN",
-}
-#: Networks by their names for ``--methods``.
-DEEP = {
-    **{"proden": "PRODEN", "pico": "PiCO", "rc": "RC", "cc": "CC", "lws": "LWS", "cavl": "CAVL"},
-    **{"mse": "MSE", "exp": "EXP", "abs-mae": "ABS-MAE", "abs-gce": "ABS-GCE", "pop": "POP"},
-    **{"cr-dpll": "CR-DPLL", "solar": "SoLar", "records": "RECORDS"},
-}
-_TITLES = BASES | DEEP | {"ipal": "IPAL", "clpl": "CLPL", "ecoc": "PL-ECOC"}
+# The paper's six bases, in the order of its tables.
+BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
 
 #: Splits that a network has at most: the first of those that are asked for.
 DEEP_SPLITS = 5
+EXACT_ROWS = 20_000  # all data sets of the paper but one have exact kernels, as published
 #: Of every network, found on splits 100 and 101 of Lost.
 NETWORK = {"hidden": (200, 200), "n_epochs": 120, "batch_size": 64, "learning_rate": 0.002}
 SETTING = (
@@ -61,21 +50,22 @@ class Method:
     Attributes
     ----------
     title : str
-        Name to print; it is no part of the configuration.
+        Name to print; it is not part of the configuration.
     kind : str
         A base alone, a base coupled by PLCP, a network alone or coupled, the jury, testimony
-        (which hears people's answers), or a control: the partner alone, ridge regression on the
+        (for annotators' answers), or a control: the partner alone, ridge regression on the
         uniform confidence, a random or the lowest-numbered candidate, the label that most
-        people gave.
+        annotators gave.
     base : str or None
         Registered name of the base, or name of the network.
     base_settings, settings : tuple of (str, value)
-        Parameters of the base, and of PLCP, the jury or the control, where they are not the
-        default; of a network those that all have, and its own.
+        Parameters of the base, and of PLCP, the jury or the control, if they are not the
+        default; for a network the common ones, and its own.
     start : {"own", "graph"}
         Initial confidence of the base: its own, or that of the neighbour graph.
-    trace : bool
-        Also record samples whose wrong verdict was corrected (`appellate.paper.traces`).
+    details : str or None
+        ``"module:function"`` that records more of a fit from the model, the true labels and the
+        numbers of the training rows, as plain data.
     """
 
     title: str = field(compare=False)
@@ -84,7 +74,7 @@ class Method:
     base_settings: Settings = ()
     settings: Settings = ()
     start: Literal["own", "graph"] = "own"
-    trace: bool = False
+    details: str | None = None
 
     def config(self) -> dict[str, Any]:
         """All that decides the result, as plain data."""
@@ -92,7 +82,7 @@ class Method:
         return {key: value for key, value in vars(self).items() if key != "title"} | plain
 
     def base_code(self) -> str | None:
-        """Hash of the source of networks or of a third party's base; None where it is ours."""
+        """Hash of the source of networks or of a third party's base; None if it is ours."""
         if self.kind == "deep":
             return _code("appellate.deep")
         return None if self.base is None else _foreign_code(self.base)
@@ -164,7 +154,7 @@ def _fix_kernels(model: Any, n_rows: int) -> None:
 
     from appellate.methods.jury.classifier import JuryClassifier
     from appellate.numerics.kernels import RadialKernel, read_kernel
-    from appellate.numerics.memory import EXACT_ROWS, default_landmarks
+    from appellate.numerics.memory import default_landmarks
 
     base: Any = getattr(model, "estimator", None)
     owner = model
@@ -237,7 +227,7 @@ def with_jury(base: str, **base_settings: Any) -> Method:
     return coupled(base, title=title, base_settings=base_settings, settings=settings)
 
 
-def deep(name: str, **settings: Any) -> Method:
+def network(name: str, **settings: Any) -> Method:
     """Make the method of a network, with settings of its class."""
     rest, title = dict(settings), ""
     if rest.pop("partner", None) == "non-candidate":
@@ -249,11 +239,11 @@ def deep(name: str, **settings: Any) -> Method:
 
 
 def deep_rivals() -> list[Method]:
-    """Networks of the table of rivals; none without torch. RC here is PRODEN, to the bit."""
+    """Networks of the table of all methods; none without torch. RC here is PRODEN, to the bit."""
     if deep_missing():
         return []
-    more = [deep("proden", partner="non-candidate"), deep("proden", ambiguity="auto")]
-    return [*(deep(name) for name in DEEP if name != "rc"), *more]
+    more = [network("proden", partner="non-candidate"), network("proden", ambiguity="auto")]
+    return [*(network(name) for name in DEEP if name != "rc"), *more]
 
 
 def deep_missing() -> str:
@@ -333,7 +323,7 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
             if deep_missing():
                 raise ImportError(deep_missing())
             partner = {"partner": "non-candidate"}
-            chosen = [deep(name, **more | settings) for more in ({}, partner)]
+            chosen = [network(name, **more | settings) for more in ({}, partner)]
         elif name in ("jury", "testimony"):
             chosen = [Method(_title(name, settings), name, settings=_settings(settings))]  # type: ignore[arg-type]
         else:
@@ -360,7 +350,7 @@ def _value(text: str) -> Any:
 
 def _title(base: str, settings: dict[str, Any]) -> str:
     said = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return _TITLES.get(base, base) + (f" ({said})" if said else "")
+    return (TITLES | DEEP).get(base, base) + (f" ({said})" if said else "")
 
 
 def _settings(settings: dict[str, Any]) -> Settings:

@@ -18,7 +18,7 @@ from appellate.datasets.matfiles import read_mat
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Dataset:
     """A data set as experiments use it.
 
     Attributes
@@ -31,15 +31,15 @@ class Problem:
     candidates : ndarray of bool, shape (n, l)
         Candidate sets.
     truth : ndarray of int, shape (n,), or None
-        Column of each true label, -1 where it is not known; None if none is.
+        Column of each true label, -1 if it is not known; None if none is.
     tolerances : tuple of int
         Differences of ordered labels that count as right in further scores.
     standardize : bool
         Shift and scale every feature by the training rows of each split.
     text : tuple of str
-        Columns of prose in a data frame.
+        Text columns of a data frame.
     answers : Answers or None
-        What people said, where candidates are made of it.
+        Annotators' answers, if the candidates are made from them.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Preparation:
     source : str
         The data set that is loaded, if it has another name.
     hidden : mapping or None
-        Options by which the truth of 2,000 pictures is hidden in sets.
+        Options that make candidate sets for 2,000 images.
     """
 
     title: str
@@ -143,7 +143,7 @@ class UnavailableError(OSError):
     """A data set that is not there; the message says why and where to get it."""
 
 
-def load_problem(name: str) -> Problem:
+def load_problem(name: str) -> Dataset:
     """Load one of the paper's data sets from the data home, as the paper prepared it.
 
     Parameters
@@ -163,18 +163,20 @@ def load_problem(name: str) -> Problem:
         data = getattr(datasets, f"load_{known.source or name}")(download_if_missing=False)
         if known.hidden is not None:  # the same pictures and sets for every split
             rows = np.random.default_rng(0).choice(len(data.X), _FASHION_ROWS, replace=False)
-            X, truth, options = data.X[rows] / 255.0, data.y_true[rows], dict(known.hidden)
+            X = data.X[rows] / 255.0
+            truth = data.y_true[rows]
+            options = dict(known.hidden)
             if options["strategy"] == "instance_dependent":
                 options["X"] = X
             options |= {"classes": list(range(10)), "random_state": 0}
             sets = datasets.make_partial_labels(truth, **options)
-            return Problem(name, known.title, X, sets, truth)
+            return Dataset(name, known.title, X, sets, truth)
     except (OSError, ValueError, ImportError) as error:
         raise UnavailableError(str(error).replace("data_home= or ", "")) from error
     X, answers = np.asarray(data.X, dtype=np.float64), data.get("answers")
     candidates = np.asarray(data.candidates, dtype=bool)
     answered = candidates.any(axis=1)
-    return Problem(
+    return Dataset(
         name=name,
         title=known.title,
         X=(standardize(X, by=X) if known.standardize else X)[answered],
@@ -191,8 +193,8 @@ def standardize(X: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
     return np.asarray((X - by.mean(axis=0)) / np.where(deviation > 0, deviation, 1))
 
 
-def load_problems(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]:
-    """Load what is there; return it, and the reason for each data set that is not."""
+def load_problems(names: list[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
+    """Load the available data sets; return them, and the reason for each missing one."""
     found, missing = {}, {}
     for name in names:
         try:
@@ -202,7 +204,7 @@ def load_problems(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]
     return found, missing
 
 
-def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
+def load_own(source: str, *, scale: bool = True, **options: Any) -> Dataset:
     """Load a user's data: a table, a ``.mat`` file, or the name of one of the paper's data sets.
 
     Parameters
@@ -218,7 +220,7 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
     Raises
     ------
     ValueError, OSError
-        If there is no such data, it cannot be learned from, or columns are named of a data set.
+        If the data do not exist or cannot be learned from, or columns are named for a data set.
     """
     from appellate import datasets
 
@@ -233,7 +235,7 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
         data = datasets.load_partial_mat(path, noisy=True, **one)
         X = np.asarray(data.X, dtype=np.float64)
         truth = data.y_true
-        return Problem(path.stem, path.stem, X, data.candidates, truth, standardize=scale)
+        return Dataset(path.stem, path.stem, X, data.candidates, truth, standardize=scale)
     if source == "-" or path.exists() or path.suffix or len(path.parts) > 1:
         data = datasets.load_partial_csv(source, **options)
         X = data.frame if scale else data.X
@@ -246,7 +248,7 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Problem:
         told = data.roles.annotators or data.roles.long or data.roles.counts
         answers = as_answers(data.counts, layout="counts") if told else None
         named = (path.stem, path.stem)
-        return Problem(*named, X, data.candidates, truth, text=data.text, answers=answers)
+        return Dataset(*named, X, data.candidates, truth, text=data.text, answers=answers)
     if simplify(source) in {simplify(name) for name in known_datasets().keys() - DATASETS.keys()}:
         raise ValueError(
             f"'{source}' cannot be compared by its name. Give a table, a .mat file, or one of "

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,14 @@ from threadpoolctl import threadpool_limits
 
 from appellate.experiments.controls import graph_confidence, luck
 from appellate.experiments.methods import Method
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
 from appellate.metrics import approximated_accuracy, broken_ratio, correction_ratio, covering_rate
-from appellate.paper.traces import representative_errors
 
 SCHEMA = 1  # of the scores: raised when a score changes its meaning
 
 
 @dataclass(frozen=True)
-class Run:
+class Trial:
     """One cell of an experiment.
 
     Attributes
@@ -59,7 +59,7 @@ class Run:
     def key(self, fingerprint: str, version: str) -> str:
         """Hash of the configuration, the data, the code and the scores' schema.
 
-        `version` stands for this package's code; that of a third party's base is added.
+        `version` is the hash of this package's code; that of a third-party base is added.
         """
         document = self.config() | {
             "data": fingerprint,
@@ -79,15 +79,15 @@ class Outcome:
     ----------
     scores : dict of str to float
         Shares in [0, 1]; a score that does not exist (such as the share of corrected samples
-        where none was wrong) is left out. ``name@3`` allows ordered labels a difference of 3.
+        if none was wrong) is left out. ``name@3`` allows ordered labels a difference of 3.
     details : dict or None
-        Examples, where the method is traced.
+        What the method's `details` recorded.
     fit_seconds, predict_seconds : float
-        Processor times: other jobs beside the run do not count.
+        CPU seconds: other jobs do not count.
     memory : float or None
         Largest resident memory so far of the process that computed it, in MB.
     error : str or None
-        Why there are no scores.
+        Why the run has no scores.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def split_rows(n: int, split: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
-def execute(run: Run, problem: Problem) -> Outcome:
+def execute(run: Trial, problem: Dataset) -> Outcome:
     """Train on half of the rows, test on the other, on one thread; never raise.
 
     An exception of the method becomes the `error` of the outcome, so that one impossible
@@ -126,7 +126,7 @@ def execute(run: Run, problem: Problem) -> Outcome:
         return Outcome(error=f"{type(error).__name__}: {error}")
 
 
-def _execute(run: Run, problem: Problem) -> Outcome:
+def _execute(run: Trial, problem: Dataset) -> Outcome:
     method, answers = run.method, problem.answers
     train, test = split_rows(len(problem.X), run.split)
     candidates = problem.candidates[train]
@@ -141,12 +141,14 @@ def _execute(run: Run, problem: Problem) -> Outcome:
     if model is None:
         if truth is None or not (known := truth >= 0).any():
             return Outcome()
-        sets, labels, lowest = candidates[known], truth[known], method.kind == "lowest"
+        sets = candidates[known]
+        labels = truth[known]
+        lowest = method.kind == "lowest"
         tolerances = (0, *problem.tolerances)
         return Outcome(
             {within("transductive", t): luck(sets, labels, t, lowest=lowest) for t in tolerances}
         )
-    if method.trace:
+    if method.details:
         model.set_params(keep_confidences=True)
     start = time.process_time()
     y: Any = answers[train] if answers is not None and method.kind == "testimony" else candidates
@@ -170,15 +172,15 @@ def _execute(run: Run, problem: Problem) -> Outcome:
     details = None
     if truth is not None and problem.truth is not None:
         scores |= _true_scores(run, problem, problem.truth, model, X, predicted)
-        if method.trace:
-            details = representative_errors(model, truth, train)
+        if method.details:
+            details = resolve_name(method.details)(model, truth, train)
     kept = {name: value for name, value in scores.items() if value == value}
     return Outcome(kept, details, fitted - start, done - fitted, peak_memory())
 
 
 def _true_scores(
-    run: Run,
-    problem: Problem,
+    run: Trial,
+    problem: Dataset,
     truth: NDArray[np.intp],
     model: Any,
     X: NDArray[Any],
@@ -186,8 +188,8 @@ def _true_scores(
 ) -> dict[str, float]:
     """Scores of rows whose truth is known, labels within each tolerance counting as right.
 
-    "unmasked" takes the best of all labels of a training row, candidate or not; the verdict is
-    then that of the base alone, for PLCP as the paper sets it.
+    "unmasked" takes the best of all labels of a training row, candidate or not; the first
+    label is then that of the base alone, for PLCP with the paper's settings.
     """
     train, test = split_rows(len(problem.X), run.split)
     candidates, known = problem.candidates[train], train[truth[train] >= 0]
@@ -231,7 +233,7 @@ def within(score: str, tolerance: int) -> str:
 
 
 def peak_memory() -> float | None:
-    """Largest resident memory of this process so far, in MB; None where it is not known."""
+    """Largest resident memory of this process so far, in MB; None if it is not known."""
     try:
         import resource
     except ImportError:  # pragma: no cover  # Windows

@@ -18,7 +18,6 @@ from appellate.experiments.methods import SETTING
 from appellate.experiments.results import Results, TableResult, finite
 from appellate.experiments.store import Row
 from appellate.metrics.paired import format_p
-from appellate.paper.printed import IMPROVEMENT_RATIOS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,7 +114,7 @@ def mean_text(
 
 
 def p_value(value: float | None) -> str:
-    """Three digits of a p-value; a dash where there is none."""
+    """Three digits of a p-value; a dash if it is missing."""
     return "-" if value is None or value != value else format_p(value)
 
 
@@ -176,8 +175,8 @@ def _summary(result: TableResult) -> Sheet:
         row = [f"{first.title} against {second.title}", _counts(marks) if any(marks) else "-"]
         row.append(_counts(counts))
         if couplings:
-            shown = result.table.source == "test_accuracy" and not first.settings
-            printed = IMPROVEMENT_RATIOS.get(second.title) if shown else None
+            known = result.table.published
+            printed = known.ratios.get(second.title) if known and not first.settings else None
             ratios = result.improvement(line, paper=True), result.improvement(line)
             row.append("-" if printed is None else f"{printed:.1f} %")
             row += ["-" if ratio is None else f"{100 * ratio:+.1f} %" for ratio in ratios]
@@ -251,7 +250,7 @@ def write_files(report: Report, folder: Path) -> None:
         report.figure.savefig(stem.with_suffix(".png"), dpi=150)
 
 
-def write_page(
+def write_index(
     reports: Collection[Report],
     folder: Path,
     *,
@@ -267,13 +266,13 @@ def write_page(
     reports : collection of Report
         In the order of the page; figures are PNG files in the folder.
     folder : Path
-        Where it is written.
+        Folder to write to.
     title, lead : str
         Heading and first sentence.
     missing : sequence of str
         Reasons for data sets that are not there.
     rows : sequence of Row
-        The runs behind the numbers, for what is said of time and versions.
+        The runs behind the numbers, for the notes on time and versions.
     """
     if find_spec("jinja2") is None:
         raise ImportError(f"The page needs jinja2: {install('report')}")

@@ -14,12 +14,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
-from appellate.experiments.problems import Problem
-from appellate.experiments.protocol import Outcome, Run, execute
+from appellate.experiments.problems import Dataset
+from appellate.experiments.protocol import Outcome, Trial, execute
 from appellate.experiments.store import Store
 
 Backend = Literal["loky", "dask"]
-Report = Callable[[Run, Outcome], None]
+Report = Callable[[Trial, Outcome], None]
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl")
 
 
@@ -42,12 +42,12 @@ class Summary:
     total: int
     found: int = 0
     computed: int = 0
-    failures: dict[Run, str] = field(default_factory=dict)
+    failures: dict[Trial, str] = field(default_factory=dict)
 
 
 def run_all(
-    runs: Sequence[Run],
-    problems: Mapping[str, Problem],
+    runs: Sequence[Trial],
+    problems: Mapping[str, Dataset],
     store: Store,
     *,
     n_jobs: int = 1,
@@ -58,8 +58,8 @@ def run_all(
 ) -> Summary:
     """Compute the runs that a store does not have yet.
 
-    Only this process writes the store, each row as soon as it arrives. Killed and started
-    again, it goes on where it was.
+    Only this process writes the store, each row as soon as it arrives. If it is killed and started
+    again, it continues.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def run_all(
 
 
 def _run_on_loky(
-    runs: Mapping[str, Run], problems: Mapping[str, Problem], n_jobs: int
+    runs: Mapping[str, Trial], problems: Mapping[str, Dataset], n_jobs: int
 ) -> Iterator[tuple[str, Outcome]]:
     from concurrent.futures.process import BrokenProcessPool
 
@@ -145,7 +145,7 @@ def _follow(driver: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def execute_keyed(key: str, run: Run, problem: Problem) -> tuple[str, Outcome]:
+def execute_keyed(key: str, run: Trial, problem: Dataset) -> tuple[str, Outcome]:
     """Execute a run and say which it was."""
     return key, execute(run, problem)
 
@@ -159,7 +159,7 @@ def package_version() -> str:
 
 
 def code_version() -> str:
-    """Return version and source of appellate, part of every key: changed code computes anew."""
+    """Return version and source of appellate, part of every key: changed code computes again."""
     return f"{package_version()}+{_source_hash()}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from appellate.experiments.protocol import Outcome, Run
+from appellate.experiments.protocol import Outcome, Trial
 
 VERSION = 1  # of the file's layout
 _APPLICATION = 0x41505043  # marks the file as ours
@@ -107,7 +107,7 @@ class Store:
     def add(
         self,
         key: str,
-        run: Run,
+        run: Trial,
         outcome: Outcome,
         *,
         fingerprint: str,
@@ -177,7 +177,7 @@ class Store:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what is no store of this version by its first bytes, without opening it."""
+    """Refuse a file that is not a store of this version by its first bytes, without opening it."""
     if not path.exists():
         return
     with path.open("rb") as file:

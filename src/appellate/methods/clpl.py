@@ -88,7 +88,8 @@ class CLPLClassifier(FeatureClassifier):
         entries, initial = problem.entries, problem.uniform(start)
         features, ridge = self._features(problem), self.regularization
         weights, others = entries.scatter(initial.astype(np.float64)), ~problem.candidates
-        rows, (n, l) = features.matrix, weights.shape
+        rows = features.matrix
+        n, l = weights.shape
 
         def objective(flat: NDArray[Any]) -> tuple[float, NDArray[Any]]:
             model = flat.reshape(-1, l)

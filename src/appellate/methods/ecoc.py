@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import COUNT, SHARE
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, Result
@@ -92,14 +92,12 @@ class PLECOCClassifier(FeatureClassifier):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    n_columns: int | None = None
-    min_share: float = 0.1
+    n_columns: int | None = allow(None, COUNT, None)
+    min_share: float = allow(0.1, SHARE)
     regularization: float = 0.05
     kernel: Kernel = "rbf"
     random_state: Any = None
     cost: Any = None
-
-    _parameter_constraints = {"n_columns": [COUNT, None], "min_share": [SHARE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()
@@ -129,7 +127,8 @@ class PLECOCClassifier(FeatureClassifier):
 
     def _draw_code(self, sets: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Columns that most rows have an answer for, (l, columns)."""
-        rng, (n, l) = check_random_state(self.random_state), sets.shape
+        rng = check_random_state(self.random_state)
+        n, l = sets.shape
         wanted = self.n_columns or math.ceil(10 * math.log2(l)) if l > 1 else 0
         if 2 ** (l - 1) - 1 <= _DRAWN * wanted:  # all there are
             numbers = rng.permutation(np.arange(1, 2 ** (l - 1)))

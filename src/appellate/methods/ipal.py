@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.utils import gen_batches
 
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import SHARE, PartialLabelClassifier
 from appellate.core.problem import Problem
 from appellate.core.results import Model, Result
-from appellate.evidence.confidence import normalize_entries
+from appellate.evidence.confidence import normalize_entries, normalize_rows
 from appellate.numerics.entries import Values
 from appellate.numerics.graph import NeighborSearch, link_matrix, restrict_graph
 
@@ -80,19 +80,18 @@ class IPALClassifier(PartialLabelClassifier):
 
     n_neighbors: int = 10
     _: KW_ONLY
-    inertia: float = 0.95
+    inertia: float = allow(0.95, SHARE)
     max_iter: int = 100
     neighbors: Any = None
     cost: Any = None
 
-    _parameter_constraints = {"inertia": [SHARE]}
-
     def _solve(self, problem: Problem, start: Values | None) -> Result:
-        entries, initial, rows = problem.entries, problem.uniform(start), problem.matrix
+        entries = problem.entries
+        initial = problem.uniform(start)
+        rows = problem.matrix
         nearest = problem.neighbors(self.n_neighbors, self.neighbors)[1]
         weights = rebuilding_weights(rows, rows, nearest)
-        totals = weights.sum(axis=1, keepdims=True)
-        graph = link_matrix(weights / np.where(totals > 0, totals, 1), nearest, len(rows))  # H
+        graph = link_matrix(normalize_rows(weights, otherwise=0), nearest, len(rows))  # H
         pass_on = restrict_graph(graph, entries)
         confidence: Values = initial.astype(np.float64)
         for _ in range(self.max_iter):

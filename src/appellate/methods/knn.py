@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from appellate._compat import StrOptions
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import PartialLabelClassifier
 from appellate.core.problem import Problem
 from appellate.core.results import Model, Result
@@ -75,11 +74,9 @@ class PLKNNClassifier(PartialLabelClassifier):
 
     n_neighbors: int = 10
     _: KW_ONLY
-    weights: str = "uniform"
+    weights: str = allow("uniform", {"uniform", "distance"})
     neighbors: Any = None
     cost: Any = None
-
-    _parameter_constraints = {"weights": [StrOptions({"uniform", "distance"})]}
 
     def __sklearn_tags__(self) -> Any:
         """Take sparse features, as the search for neighbours does."""
@@ -130,7 +127,6 @@ def _vote(
     m, k = indices.shape
     weights = np.ones((m, k), dtype=votes_for.dtype)
     if by_distance and k > 1:
-        totals = distances.sum(axis=1, keepdims=True)
-        weights -= distances / np.where(totals > 0, totals, 1)
+        weights -= normalize_rows(distances, otherwise=0)
     ballots = link_matrix(weights, indices, votes_for.shape[0])
     return np.asarray((ballots @ votes_for).toarray())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import NOT_NEGATIVE
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Result
@@ -68,7 +68,7 @@ class LALOClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    laplacian_weight: float = 0.005
+    laplacian_weight: float = allow(0.005, NOT_NEGATIVE)
     n_neighbors: int = 10
     regularization: float = 0.05
     kernel: Kernel = "rbf"
@@ -76,8 +76,6 @@ class LALOClassifier(KernelClassifier):
     tol: float = 1e-3
     neighbors: Any = None
     cost: Any = None
-
-    _parameter_constraints = {"laplacian_weight": [NOT_NEGATIVE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)

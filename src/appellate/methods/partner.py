@@ -33,9 +33,9 @@ class PartnerClassifier(KernelClassifier):
     by accelerated projected gradient. One plain step, ``D <- project(S D + collaboration/2
     O)``, is one alternation of the paper.
 
-    Cost: one kernel, factorisation and inverse, O(n^3); then nnz-sized steps. Memory: at
-    most two n x n matrices. Nystroem features (`GaussianKernel`)
-    make both linear in n.
+    Cost: one kernel, factorisation and inverse, O(n^3); then steps of the size of the candidate
+    entries. Memory: at most two n x n matrices. Nystroem features (`GaussianKernel`) make both
+    linear in n.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class PartnerClassifier(KernelClassifier):
         ``tr(O C')``, or ``|O + C - 1|^2`` for the comparison in the paper.
     <kernel>
     tol : float, default=1e-6
-        Stop when a projected gradient step changes no confidence by more.
+        Stop when a projected gradient step changes every confidence by at most this much.
     max_iter : int, default=10_000
         Largest number of steps. Stopping early changes the answer; for studies only.
     <cost>
@@ -58,8 +58,8 @@ class PartnerClassifier(KernelClassifier):
     confidence_ : ndarray, shape (n, l)
         ``D = 1 - C`` at the optimum, rows on the simplex over the candidates.
     training_output_ : ndarray, shape (n, l)
-        Scores of the training rows, larger is likelier as everywhere: ``1 - M^`` for the
-        paper's output M^ that says what a sample is not.
+        Scores of the training rows, larger is likelier: ``1 - M^``, where the paper's output M^
+        says what a sample is not.
     transduction_ : ndarray, shape (n,)
         Label of every training row: the candidate that is least "not".
     n_iter_ : int

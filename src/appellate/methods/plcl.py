@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import NOT_NEGATIVE, POSITIVE
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Result
@@ -87,8 +87,8 @@ class PLCLClassifier(KernelClassifier):
     """
 
     n_neighbors: int = 10
-    complementary_weight: float = 0.5
-    agreement: float = 0.5
+    complementary_weight: float = allow(0.5, POSITIVE)
+    agreement: float = allow(0.5, NOT_NEGATIVE)
     feature_weight: float = 1.0
     confidence_weight: float = 1.0
     regularization: float = 0.03
@@ -96,8 +96,6 @@ class PLCLClassifier(KernelClassifier):
     max_iter: int = 8
     neighbors: Any = None
     cost: Any = None
-
-    _parameter_constraints = {"complementary_weight": [POSITIVE], "agreement": [NOT_NEGATIVE]}
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         return [*super()._kernels(), (self.kernel, self._complementary_ridge)]
@@ -112,7 +110,9 @@ class PLCLClassifier(KernelClassifier):
         )
         smooth = problem.on_candidates(self.kernel, self.regularization)
         graph = problem.graph(self.n_neighbors, self.neighbors)
-        weights, model, link = graph.weights(), self.complementary_weight, self.agreement
+        weights = graph.weights()
+        model = self.complementary_weight
+        link = self.agreement
         if start is None:
             start = graph.propagate(weights, problem.uniform()).values
         confidence, output = start, smooth(start)

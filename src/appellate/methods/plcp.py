@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 
@@ -20,14 +20,13 @@ from appellate.core.base import (
     SHARE,
     AppealClassifier,
     PartialLabelClassifier,
-    RoutingClassifier,
 )
 from appellate.core.foreign import Foreign, check_base
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, ProbabilityModel, Result
 from appellate.evidence.confidence import blur_entries
-from appellate.methods.jury.classifier import JuryClassifier, Voice
-from appellate.methods.jury.members import Replicas, log_shares
+from appellate.methods.jury.classifier import JuryClassifier
+from appellate.methods.jury.members import LateMember, ModelScores, Replicas
 from appellate.methods.partner import PartnerClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import KERNEL_CONSTRAINT
@@ -48,7 +47,7 @@ _ALGORITHM_1 = (
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in one round of mutual supervision.
+    """The record of one round of mutual supervision.
 
     Attributes
     ----------
@@ -81,11 +80,11 @@ class Exchange(NamedTuple):
 
 @share_docs
 @dataclass(eq=False, repr=False)
-class PLCPClassifier(RoutingClassifier, AppealClassifier):
+class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc]
     """Partial-label learning with a classifier as partner (PLCP).
 
     Any base classifier is coupled with a partner that learns which labels a sample does
-    *not* have. In each round both hand the other a blurred confidence as supervision, so
+    *not* have. In each round, each gives the other a blurred confidence as supervision, so
     that a sample that the base mislabeled has the chance to be rectified [1]_:
 
     1. train the base, supervised by the partner; it returns its training output M
@@ -103,17 +102,17 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     2. the partners run the rounds of the jury, which find how the sets arose and whether the
        labels are ordered
     3. the out-of-fold scores of the base join those of the partners; temperatures and weights
-       make the criterion of `appellate.evidence.likelihood` largest
-    4. new rows get the label of the mixture; training rows that of the posterior, in which the
-       base speaks by its out-of-fold scores only
+       make `appellate.evidence.criterion` largest
+    4. new rows get the label of the mixture; training rows get the label of the posterior, to
+       which the base contributes its out-of-fold scores only
 
     The partners do most of the work: on set-first data the base has a weight of a few per cent.
-    The parameters of Algorithm 1 (`smoothing` to `keep_confidences`, but for `head`) must then
-    keep their defaults; those of the jury are set on it.
+    The parameters of Algorithm 1 (`smoothing` to `keep_confidences`, except `head`) must then
+    keep their defaults. Set the parameters of the jury on the `JuryClassifier`.
 
-    Cost: that of one kernel matrix, factorisation and inverse, O(n^3), shared by base and
-    partner where their kernels agree; the rounds touch candidate entries only. Memory: at
-    most three n x n matrices, and n^2 c^2 / l numbers, with c candidates a row, for each
+    Cost: one kernel matrix, factorisation and inverse, O(n^3), shared by base and partner if
+    their kernels agree; the rounds touch candidate entries only. Memory: at
+    most three n x n matrices, and n^2 c^2 / l numbers, with c candidates per row, for each
     further ridge or kernel of the base. Nystroem features (`GaussianKernel`) make both linear
     in n.
 
@@ -127,7 +126,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         ``"complement"`` is the paper's partner, a classifier of what a sample is not:
         Algorithm 1 as published. ``"jury"`` (short for ``JuryClassifier("kernel")``) is another
         coupling, not the paper's: the base is one member of a jury, weighed by what its
-        out-of-fold scores prove about the sets. See below.
+        out-of-fold scores prove about the sets, as described above.
     smoothing : float, default=0.5
         Share of the old confidence that is kept (the paper's alpha).
     collaboration : float, default=2.0
@@ -141,11 +140,11 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     tol : float or None, default=None
         Stop after two rounds in a row in each of which fewer than this share of the
         training samples changed their label. None: all rounds are run, as in the authors'
-        code. (The paper's rule needs the truth.)
+        code. (The paper's rule needs the true labels.)
     link : {"collaborative", "aggressive"}, default="collaborative"
         How the partner is tied to the base.
-    kernel : {"rbf", "linear"}, GaussianKernel, LinearKernel or None, default=None
-        Kernel of the partner; None: that of the base, Gaussian if it has none.
+    kernel : {"rbf", "laplacian", "linear"}, a kernel object or None, default=None
+        Kernel of the partner. None: the kernel of the base, Gaussian if the base has none.
     head : {"partner", "base", "mean"}, default="partner"
         Who predicts new rows: the partner of the last round (the paper), which may be a jury,
         the base of the last round, or the mean of both probabilities. It is read at prediction,
@@ -153,13 +152,13 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     keep_confidences : bool, default=False
         Keep every round's (n, l) confidences in `history_`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the base, where that is random and has none of its own: an integer as it is,
-        so that the verdict is what the base alone finds with it.
-    cost : None, str, dict or (l, l) matrix, default=None
+        Seed of the base, if the base is random and has no seed of its own. An integer is passed
+        on as it is, so that the verdict is what the base alone finds with it.
+    cost : None, str or (l, l) matrix, default=None
         What a wrong label costs (`appellate.evidence.cost_matrix`), such as ``"absolute"`` or
         ``"within:3"``: the label of the smallest expected cost is predicted, and given to a
         training row among its candidates as verdict and as appeal. None: the most likely one.
-        It governs base and partner; the base has none of its own.
+        It governs base and partner; the base must not have a cost of its own.
 
     Attributes
     ----------
@@ -173,7 +172,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     transduction_ : ndarray, shape (n,)
         Label of every training row after appeal.
     overturned_ : ndarray of bool, shape (n,)
-        Where the two differ; never for a row with one candidate.
+        Whether the two differ; never for a row with one candidate.
     initial_confidence_ : ndarray, shape (n, l)
         Confidence from which the base started.
     verdict_confidence_, confidence_ : ndarray, shape (n, l)
@@ -182,16 +181,16 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     training_output_ : ndarray, shape (n, l)
         Scores of the training rows by the last partner, ``1 - M^``.
     ambiguity_, order_width_, resemblance_, criterion_, weights_, suspicion_
-        With a jury as partner: as there. The base is the last of the weights, before those of
-        an earlier round.
+        With a jury as partner: as in `JuryClassifier`. The weight of the base comes after those
+        of the partners, and before those of an earlier round.
     label_history_ : ndarray of int, shape (rounds + 1, n)
         Class index of every training row: verdict first, then each round's appeal.
     history_ : list of Round
-        One entry a round.
+        One entry per round.
     n_iter_ : int
         Rounds run.
     termination_condition_ : {"max_rounds", "tol"}
-        What ended them.
+        What ended the rounds.
 
     References
     ----------
@@ -242,18 +241,10 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         """Run the rounds and keep their records."""
         entries = problem.entries
-        if problem.sample_weight is not None:
-            weights = problem.sample_weight[entries.rows]
-            mass = np.bincount(entries.labels, weights, len(problem.classes))
-            if (mass == 0).any():
-                raise ValueError(
-                    f"sample_weight is 0 in all rows that have the class "
-                    f"'{problem.classes[mass.argmin()]}', but the partner takes all rows alike. "
-                    "Leave these rows out, or give them weight."
-                )
         if self.partner != "complement":
             return self._with_jury(problem, start)
-        base, partner = self._make_base(), self._make_partner()
+        base = self._make_base()
+        partner = self._make_partner()
         rounds = self._algorithm_1(problem, base, partner, start)
         history: list[Round] = []
         for number, last in enumerate(rounds, 1):
@@ -266,13 +257,13 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             kept = map(entries.scatter, last.confidences) if self.keep_confidences else ()
             history.append(Round(number, changed, *steps, *kept))
             if self._on_round is not None:
-                self._on_round(number)
+                self._on_round(number, self.max_rounds)
             moved = max(each.changed for each in history[-2:]) if number > 1 else 1.0
             settled = self.tol is not None and moved < self.tol
             if settled:
                 break
 
-        def conclude() -> CoupledModel:
+        def make_model() -> CoupledModel:
             """Make base and partner as good as fitted on the problem, and their models one."""
             partner._keep(problem, last.partner)
             base._keep(problem, last.base)
@@ -283,7 +274,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             confidence=last.partner.distribution(entries),
             output=last.partner.output,
             n_iter=len(history),
-            model=conclude,
+            model=make_model,
             ranking=last.partner.ranking,
             details={
                 "estimator_": base.estimator if isinstance(base, Foreign) else base,
@@ -300,45 +291,47 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         self, problem: Problem, base: Any, partner: PartnerClassifier, start: Values | None
     ) -> Iterator[Exchange]:
         """Algorithm 1, on candidate entries; the numbers are those of the class's docstring."""
-        entries, kept, supervision = problem.entries, self.smoothing, start
+        entries = problem.entries
+        kept = self.smoothing
+        supervision = start
         confidence: Any = None  # P
         doubt = np.zeros(len(entries.labels), dtype=problem.dtype)  # P^, at the candidates
         for _ in range(self.max_rounds):
-            heard = base._solve(problem, supervision)  # 1: M
-            confidence = heard.initial if confidence is None else confidence
-            confidence = np.clip(kept * confidence + (1 - kept) * heard.output, 0, 1)  # 2: P
+            of_base = base._solve(problem, supervision)  # 1: M
+            confidence = of_base.initial if confidence is None else confidence
+            confidence = np.clip(kept * confidence + (1 - kept) * of_base.output, 0, 1)  # 2: P
             to_partner = blur_entries(confidence, entries, self.blur)  # 3: O
-            replied = partner._solve(problem, to_partner)  # 4: 1 - M^
-            doubt = np.clip(kept * doubt + (1 - kept) * (1 - replied.output), 0, 1)  # 5: P^
+            of_partner = partner._solve(problem, to_partner)  # 4: 1 - M^
+            doubt = np.clip(kept * doubt + (1 - kept) * (1 - of_partner.output), 0, 1)  # 5: P^
             supervision = blur_entries(1 - doubt, entries, self.blur)  # 6: O^
-            yield Exchange(heard, replied, (confidence, 1 - doubt))
+            yield Exchange(of_base, of_partner, (confidence, 1 - doubt))
 
     def _with_jury(self, problem: Problem, start: Values | None) -> Result:
         """Weigh the base with the members of a jury, by scores of rows that it did not see."""
-        jury, base, entries = self._make_jury(), self._make_base(), problem.entries
+        jury = self._make_partner()
+        base = self._make_base()
+        entries = problem.entries
         verdict = base._solve(problem, start)
         made = verdict.model()  # once, for the jury and for the fitted base
         verdict = replace(verdict, model=lambda: made)
         jury._on_round = self._on_round
 
-        def fit_voice(replicas: Replicas) -> Voice:
+        def fit_base(replicas: Replicas) -> LateMember:
             """Score every row by a base that did not see it; new rows by the base of all rows."""
-            whole = BaseScores(made)
+            whole = ModelScores(made)
             scores = np.empty(entries.shape)
-            for _, rest, fold in replicas.held_out():
+            for _, rest, fold in replicas.folds():
                 part = problem.take(rest)
-                first = (
-                    None if start is None else part.entries.gather(entries.scatter(start)[rest])
-                )
-                if problem.sample_weight is not None:
-                    part.sample_weight = problem.sample_weight[rest]
-                held = BaseScores(self._make_base()._solve(part, first).model())
+                first = None
+                if start is not None:
+                    first = part.entries.gather(entries.scatter(start)[rest])
+                held = ModelScores(self._make_base()._solve(part, first).model())
                 scores[fold] = held.predict(problem.matrix[fold])
             if len(replicas.rows) == 1:  # a single row has no folds
                 scores[:] = whole.predict(problem.matrix)
-            return Voice(type(self.estimator).__name__, scores, [whole])
+            return type(self.estimator).__name__, scores, [whole]
 
-        result = jury._solve(problem, start, base=fit_voice)
+        result = jury._solve(problem, start, base=fit_base)
         first = entries.argmax(verdict.rank(problem))
         labels = np.array([first, *result.details["label_history_"][1:]])
         changed = np.mean(labels[1:] != labels[:-1], axis=1).tolist()
@@ -347,7 +340,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             for number, share in enumerate(changed, 1)
         ]
 
-        def conclude() -> CoupledModel:
+        def make_model() -> CoupledModel:
             """Make base and jury as good as fitted on the problem, and their models one."""
             jury._keep(problem, result)
             base._keep(problem, verdict)
@@ -357,7 +350,7 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         return replace(
             result,
             n_iter=len(history),
-            model=conclude,
+            model=make_model,
             details={
                 **result.details,
                 "estimator_": base.estimator if isinstance(base, Foreign) else base,
@@ -375,23 +368,23 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         ours = isinstance(self.estimator, PartialLabelClassifier)
-        return [*(self.estimator._kernels() if ours else []), *self._any_partner()._kernels()]
+        return [*(self.estimator._kernels() if ours else []), *self._make_partner()._kernels()]
 
     def _n_matrices(self) -> float | None:
         if self.partner == "complement":
             return None
         ours = isinstance(self.estimator, PartialLabelClassifier)
         own = len(self.estimator._kernels()) + 2 if ours else 0
-        return own + cast(float, self._any_partner()._n_matrices())
+        return own + cast(float, self._make_partner()._n_matrices())
 
-    def _any_partner(self) -> PartialLabelClassifier:
-        return self._make_partner() if self.partner == "complement" else self._make_jury()
+    def _n_squares(self) -> float | None:
+        return None if self.partner == "complement" else self._make_partner()._n_squares()
 
     def __sklearn_tags__(self) -> Any:
-        """Take sparse features where base and partner do."""
+        """Take sparse features if base and partner take them."""
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, PartialLabelClassifier):
-            both = (get_tags(each).input_tags for each in (self.estimator, self._any_partner()))
+            both = (get_tags(each).input_tags for each in (self.estimator, self._make_partner()))
             tags.input_tags.sparse = all(each.sparse for each in both)
         return tags
 
@@ -432,6 +425,21 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
             )
         return base
 
+    def _make_partner(self) -> Any:
+        """Return a fresh partner: the paper's, or a jury."""
+        if self.partner != "complement":
+            return self._make_jury()
+        kernel = self.kernel
+        if kernel is None:  # a third party's `kernel` may be anything
+            ours = isinstance(self.estimator, PartialLabelClassifier)
+            kernel = getattr(self.estimator, "kernel", None) if ours else None
+        return self._partner_type(
+            collaboration=self.collaboration,
+            regularization=self.regularization,
+            link=self.link,
+            kernel="rbf" if kernel is None else kernel,
+        )
+
     def _make_jury(self) -> JuryClassifier:
         given = JuryClassifier("kernel") if self.partner == "jury" else self.partner
         for each in fields(PLCPClassifier):
@@ -450,31 +458,6 @@ class PLCPClassifier(RoutingClassifier, AppealClassifier):
         if jury.random_state is None:
             jury.set_params(random_state=self.random_state)
         return jury
-
-    def _make_partner(self) -> PartnerClassifier:
-        kernel = self.kernel
-        if kernel is None:  # a third party's `kernel` may be anything
-            ours = isinstance(self.estimator, PartialLabelClassifier)
-            kernel = getattr(self.estimator, "kernel", None) if ours else None
-        return self._partner_type(
-            collaboration=self.collaboration,
-            regularization=self.regularization,
-            link=self.link,
-            kernel="rbf" if kernel is None else kernel,
-        )
-
-
-@dataclass(frozen=True)
-class BaseScores:
-    """A fitted base by its scores, or by logarithms of its probabilities."""
-
-    model: Model
-
-    def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Score new rows, (m, l)."""
-        scores = np.asarray(self.model.decision(X), dtype=np.float64)
-        shares = isinstance(self.model, ProbabilityModel)
-        return log_shares(scores, len(scores)) if shares else scores
 
 
 @dataclass(frozen=True)

@@ -10,24 +10,78 @@ Nothing is imported before `make_base` asks for it by name.
 
 from __future__ import annotations
 
-from importlib import metadata
-from typing import Any
+import textwrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appellate._text import did_you_mean
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    # The classes below, for type checkers: `appellate` hands them on.
+    from appellate.methods.aggd import AGGDClassifier as AGGDClassifier
+    from appellate.methods.clpl import CLPLClassifier as CLPLClassifier
+    from appellate.methods.ecoc import PLECOCClassifier as PLECOCClassifier
+    from appellate.methods.ipal import IPALClassifier as IPALClassifier
+    from appellate.methods.knn import PLKNNClassifier as PLKNNClassifier
+    from appellate.methods.lalo import LALOClassifier as LALOClassifier
+    from appellate.methods.plcl import PLCLClassifier as PLCLClassifier
+    from appellate.methods.sure import SUREClassifier as SUREClassifier
+    from appellate.methods.svm import PLSVMClassifier as PLSVMClassifier
+
 ENTRY_POINT_GROUP = "appellate.base_classifiers"
 
-_OURS = {
-    "knn": "appellate.methods.knn:PLKNNClassifier",
-    "svm": "appellate.methods.svm:PLSVMClassifier",
-    "sure": "appellate.methods.sure:SUREClassifier",
-    "lalo": "appellate.methods.lalo:LALOClassifier",
-    "aggd": "appellate.methods.aggd:AGGDClassifier",
-    "plcl": "appellate.methods.plcl:PLCLClassifier",
-    "ipal": "appellate.methods.ipal:IPALClassifier",
-    "clpl": "appellate.methods.clpl:CLPLClassifier",
-    "ecoc": "appellate.methods.ecoc:PLECOCClassifier",
-}
+
+class Base(NamedTuple):
+    """One base classifier of this library.
+
+    Attributes
+    ----------
+    name : str
+        Short name, for `make_base` and the command line.
+    home : str
+        Module and class, ``"module:class"``.
+    title : str
+        Name in tables of results.
+    help : str
+        What it does, in a few words.
+    """
+
+    name: str
+    home: str
+    title: str
+    help: str
+
+    @property
+    def module(self) -> str:
+        """Module of the class."""
+        return self.home.partition(":")[0]
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class, which `appellate` hands on."""
+        return self.home.partition(":")[2]
+
+
+#: The base classifiers of this library. Names, titles and help everywhere else follow from here.
+BASES = (
+    Base("knn", "appellate.methods.knn:PLKNNClassifier", "PL-KNN", "vote of the neighbours"),
+    Base("svm", "appellate.methods.svm:PLSVMClassifier", "PL-SVM", "maximum margin"),
+    Base("sure", "appellate.methods.sure:SUREClassifier", "SURE", "self-guided retraining"),
+    Base(
+        "lalo",
+        "appellate.methods.lalo:LALOClassifier",
+        "LALO",
+        "labels smooth over neighbours",
+    ),
+    Base("aggd", "appellate.methods.aggd:AGGDClassifier", "PL-AGGD", "adaptive neighbour graph"),
+    Base("plcl", "appellate.methods.plcl:PLCLClassifier", "PL-CL", "labels and their complements"),
+    Base("ipal", "appellate.methods.ipal:IPALClassifier", "IPAL", "labels spread over a graph"),
+    Base("clpl", "appellate.methods.clpl:CLPLClassifier", "CLPL", "convex loss on the candidates"),
+    Base("ecoc", "appellate.methods.ecoc:PLECOCClassifier", "PL-ECOC", "output codes"),
+)
+#: Title of every base classifier, by its short name.
+TITLES = {base.name: base.title for base in BASES}
 
 
 def available_bases() -> dict[str, str]:
@@ -59,8 +113,8 @@ def make_base(name: str, **params: Any) -> Any:
     Parameters
     ----------
     name : str
-        One of `available_bases`: ``knn``, ``svm``, ``sure``, ``lalo``, ``aggd``, ``plcl``,
-        ``ipal``, ``clpl``, ``ecoc``, or the name of a third party's.
+        One of `available_bases`, which also lists those of third parties. Ours are
+        <bases>.
     **params
         Parameters of the classifier.
 
@@ -72,11 +126,11 @@ def make_base(name: str, **params: Any) -> Any:
     Raises
     ------
     ValueError
-        If the name is unknown, or is given twice.
+        If the name is unknown, or if two distributions give it.
     ImportError
         If the class cannot be loaded; it names the distribution that promised it.
     TypeError
-        If what was loaded is no base classifier.
+        If what was loaded is not a base classifier.
 
     Examples
     --------
@@ -109,17 +163,19 @@ def make_base(name: str, **params: Any) -> Any:
     return base
 
 
-def _registered() -> dict[str, list[metadata.EntryPoint]]:
+def _registered() -> dict[str, list[EntryPoint]]:
     """Everything that claims a name: ours first, then the others sorted by name."""
-    ours = (metadata.EntryPoint(*each, ENTRY_POINT_GROUP) for each in _OURS.items())
+    from importlib import metadata
+
+    ours = (metadata.EntryPoint(base.name, base.home, ENTRY_POINT_GROUP) for base in BASES)
     theirs = metadata.entry_points(group=ENTRY_POINT_GROUP)
-    entries: dict[str, list[metadata.EntryPoint]] = {}
+    entries: dict[str, list[EntryPoint]] = {}
     for entry in (*ours, *sorted(theirs, key=lambda entry: (entry.name, _giver(entry)))):
         entries.setdefault(entry.name, []).append(entry)
     return entries
 
 
-def _only(name: str, claims: list[metadata.EntryPoint]) -> metadata.EntryPoint:
+def _only(name: str, claims: list[EntryPoint]) -> EntryPoint:
     """Return the one claim to a name; two are an error."""
     if len(claims) > 1:
         givers = " and ".join(f"{_giver(entry)} ({entry.value})" for entry in claims)
@@ -130,6 +186,13 @@ def _only(name: str, claims: list[metadata.EntryPoint]) -> metadata.EntryPoint:
     return claims[0]
 
 
-def _giver(entry: metadata.EntryPoint) -> str:
+def _giver(entry: EntryPoint) -> str:
     """Name of the distribution that an entry point belongs to; our own have none."""
     return "appellate" if entry.dist is None else entry.dist.name
+
+
+_LIST = textwrap.fill(
+    "; ".join(f"``{base.name}``: {base.help}" for base in BASES), 98, subsequent_indent=" " * 8
+)
+if make_base.__doc__:  # which python -OO drops
+    make_base.__doc__ = make_base.__doc__.replace("<bases>", _LIST)

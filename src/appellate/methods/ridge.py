@@ -16,7 +16,7 @@ from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import LinearKernel, check_magnitude, read_kernel
-from appellate.numerics.smoothers import Regressor
+from appellate.numerics.smoothers import Regressor, leave_one_out
 
 _JITTER = 1e-6  # of the diagonal: what keeps the factor of repeated rows
 
@@ -65,12 +65,12 @@ class KernelClassifier(PartialLabelClassifier):
 
     def _regress(self, problem: Problem, confidence: Values) -> RidgeModel:
         """Make the model of the final confidence."""
-        smoother, entries = problem.smoother(self.kernel, self.regularization), problem.entries
+        entries = problem.entries
+        smoother = problem.smoother(self.kernel, self.regularization)
         scores, regressor = smoother.regress(entries, confidence, complement=self._complement)
-        left_out, own = None, smoother.diagonal[:, np.newaxis]
+        left_out = None
         if problem.n_rows > 1:
-            room = np.maximum(1 - own, np.finfo(own.dtype).eps)
-            left_out = (scores - own * entries.scatter(confidence)) / room
+            left_out = leave_one_out(scores, entries.scatter(confidence), smoother.diagonal)
         return RidgeModel(scores, regressor, self._complement, honest=left_out)
 
 

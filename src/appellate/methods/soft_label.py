@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from appellate._compat import Interval
-from appellate._parameters import share_docs
-from appellate.core.base import COUNT, RoutingClassifier
+from appellate._compat import Interval, fit_context
+from appellate._parameters import allow, share_docs
+from appellate.core.base import COUNT, PartialLabelClassifier
 from appellate.core.foreign import seeded
 from appellate.core.problem import Problem
 from appellate.core.results import ProbabilityModel, Result
@@ -29,7 +29,7 @@ _LEAST = 1e-6  # probability whose logarithm is taken
 
 @share_docs
 @dataclass(eq=False, repr=False)
-class SoftLabelClassifier(RoutingClassifier):
+class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: ignore[misc]
     """Make a classifier that takes sample weights learn from candidate sets.
 
     Row i is given to the classifier once for each candidate j, with label j and weight
@@ -102,22 +102,52 @@ class SoftLabelClassifier(RoutingClassifier):
 
     estimator: Any
     _: KW_ONLY
-    n_rounds: int = 3
-    out_of_fold: bool = True
-    n_folds: int = 5
+    n_rounds: int = allow(3, COUNT)
+    out_of_fold: bool = allow(True, "boolean")
+    n_folds: int = allow(5, Interval(Integral, 2, None, closed="left"))
     random_state: Any = None
     cost: Any = None
 
-    _parameter_constraints = {
-        "n_rounds": [COUNT],
-        "out_of_fold": ["boolean"],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-    }
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        supervision: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to training rows and their candidate sets.
 
-    def _solve(self, problem: Problem, start: Values | None) -> Result:
+        Parameters
+        ----------
+        X : array-like, shape (n, q)
+            Features, as the classifier inside takes them.
+        y : array-like
+            Candidate sets, see `PartialLabelClassifier.fit`.
+        supervision : array-like, shape (n, l), default=None
+            Confidence to start from.
+        sample_weight : array-like, shape (n,), default=None
+            Weights of the rows: the pairs of a row are weighted by its confidence times its
+            weight.
+
+        Returns
+        -------
+        self
+        """
+        problem, start = self._open(X, y, supervision)
+        weights = None if sample_weight is None else _check_weights(sample_weight, problem.n_rows)
+        self._keep(problem, self._solve(problem, start, weights))
+        return self
+
+    def _solve(
+        self, problem: Problem, start: Values | None, weights: NDArray[Any] | None = None
+    ) -> Result:
         _check_estimator(self.estimator)
-        entries, rng = problem.entries, check_random_state(self.random_state)
-        everyone, n_folds = np.arange(problem.n_rows), min(self.n_folds, problem.n_rows)
+        entries = problem.entries
+        rng = check_random_state(self.random_state)
+        everyone = np.arange(problem.n_rows)
+        n_folds = min(self.n_folds, problem.n_rows)
         splits = [(everyone, everyone)]  # rows that a model sees, and rows that it judges
         if self.out_of_fold and n_folds > 1:
             folds = KFold(n_folds, shuffle=True, random_state=rng.randint(_LARGEST_SEED))
@@ -125,21 +155,23 @@ class SoftLabelClassifier(RoutingClassifier):
         prototype = self.estimator
         if self.random_state is not None:
             prototype = seeded(prototype, rng.randint(_LARGEST_SEED))
+        row_weights = 1.0 if weights is None else weights[entries.rows]
         initial = confidence = problem.uniform(start)
         for _ in range(self.n_rounds):
             output = np.empty(entries.shape, dtype=problem.dtype)
             for seen, judged in splits:
-                model = _fit_pairs(prototype, problem, confidence, seen)
+                model = _fit_pairs(prototype, problem, confidence * row_weights, seen)
                 output[judged] = model.decision(problem.matrix[judged])
             # Where no candidate has a chance, what was there stays.
             confidence = normalize_entries(entries.gather(output), entries, confidence)
 
         def make() -> SoftLabelModel:
-            final = _fit_pairs(prototype, problem, confidence, everyone)
+            final = _fit_pairs(prototype, problem, confidence * row_weights, everyone)
             return replace(final, training_output=output)
 
-        heard = entries.gather(output)
-        return Result(initial, confidence, heard, self.n_rounds, make, ranking=confidence)
+        return Result(
+            initial, confidence, entries.gather(output), self.n_rounds, make, ranking=confidence
+        )
 
     def _keep(self, problem: Problem, result: Result) -> None:
         super()._keep(problem, result)
@@ -156,23 +188,27 @@ class SoftLabelClassifier(RoutingClassifier):
 
 
 def _fit_pairs(
-    prototype: Any, problem: Problem, confidence: Values, seen: NDArray[np.intp]
+    prototype: Any, problem: Problem, weights: Values, seen: NDArray[np.intp]
 ) -> SoftLabelModel:
-    """Fit a clone on the candidate pairs of the rows `seen`, weighted by the confidence.
+    """Fit a clone on the weighted candidate pairs of the rows `seen`.
 
     Labels are numbered as they come up in the rows: a random classifier then sees the same
     data whatever the classes are called.
     """
-    entries, columns = problem.entries, order_of_appearance(problem.candidates)
-    if problem.sample_weight is not None:
-        confidence = confidence * problem.sample_weight[entries.rows]
+    entries = problem.entries
+    columns = order_of_appearance(problem.candidates)
     codes = np.argsort(columns)[entries.labels]
     order = np.lexsort((codes, entries.rows))
-    used = order[(np.isin(entries.rows, seen) & (confidence > 0))[order]]
+    used = order[(np.isin(entries.rows, seen) & (weights > 0))[order]]
+    if not len(used):
+        raise ValueError(
+            "sample_weight is zero in all rows but those of one fold. Use out_of_fold=False, or "
+            "give more rows a positive weight."
+        )
     labels, targets = np.unique(codes[used], return_inverse=True)
     one_label = len(labels) == 1  # which many classifiers refuse
     model = DummyClassifier(strategy="prior") if one_label else clone(prototype)
-    model.fit(problem.matrix[entries.rows[used]], targets, sample_weight=confidence[used])
+    model.fit(problem.matrix[entries.rows[used]], targets, sample_weight=weights[used])
     return SoftLabelModel(None, model, columns[labels], entries.shape[1])
 
 
@@ -197,6 +233,19 @@ class SoftLabelModel(ProbabilityModel):
     def honest_scores(self) -> NDArray[Any]:
         """Logarithms of the probabilities, out of fold by default."""
         return np.log(np.maximum(np.asarray(self.training_output), _LEAST))
+
+
+def _check_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Read one finite weight per row, none negative."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            f"sample_weight must be {n} finite numbers, none negative, one per row; got shape "
+            f"{weights.shape}."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero in all rows. Give some rows a positive weight.")
+    return weights
 
 
 def _check_estimator(estimator: Any) -> None:

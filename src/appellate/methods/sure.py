@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import NOT_NEGATIVE
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Result
@@ -64,14 +64,12 @@ class SUREClassifier(KernelClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    maximization: float = 0.3
+    maximization: float = allow(0.3, NOT_NEGATIVE)
     regularization: float = 0.05
     kernel: Kernel = "rbf"
     max_iter: int = 100
     tol: float = 1e-3
     cost: Any = None
-
-    _parameter_constraints = {"maximization": [NOT_NEGATIVE]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from appellate._compat import StrOptions
-from appellate._parameters import share_docs
+from appellate._parameters import allow, share_docs
 from appellate.core.base import COUNT
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, Result
@@ -101,13 +100,11 @@ class PLSVMClassifier(FeatureClassifier):
     """
 
     regularization: float = 1e-3
-    n_epochs: int = 20
+    n_epochs: int = allow(20, COUNT)
     kernel: Kernel = "rbf"
-    output: str = "margin"
+    output: str = allow("margin", {"margin", "one-hot"})
     random_state: Any = None
     cost: Any = None
-
-    _parameter_constraints = {"n_epochs": [COUNT], "output": [StrOptions({"margin", "one-hot"})]}
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         entries, initial = problem.entries, problem.uniform()
@@ -128,7 +125,8 @@ class PLSVMClassifier(FeatureClassifier):
     ) -> tuple[Regressor, NDArray[Any]]:
         """Run Pegasos; return the model and its margins of the training rows, (n, l)."""
         n, l = candidates.shape
-        X, (kernel, gram) = problem.matrix, problem.gram(self.kernel)
+        X = problem.matrix
+        kernel, gram = problem.gram(self.kernel)
         scores, coefficients = np.zeros((l, n)), np.zeros((n, l))
         labels, ridge = order_of_appearance(candidates), self.regularization
         rng = check_random_state(self.random_state)
@@ -147,11 +145,16 @@ class PLSVMClassifier(FeatureClassifier):
         basis = problem.basis(self.kernel) if self._kernels() else None
         if basis is None:
             features: Blocks = ArrayBlocks(problem.matrix)
-            scale, shift, common = np.ones(features.shape[1]), np.zeros(features.shape[1]), 0.0
+            scale = np.ones(features.shape[1])
+            shift = np.zeros(features.shape[1])
+            common = 0.0
         else:
-            features, scale, common = basis.features, np.sqrt(basis.strengths), basis.common
+            features = basis.features
+            scale = np.sqrt(basis.strengths)
+            common = basis.common
             shift = basis.offset * scale
-        (n, l), dtype = candidates.shape, problem.dtype
+        n, l = candidates.shape
+        dtype = problem.dtype
         labels, ridge = order_of_appearance(candidates), self.regularization
         space = (features.toarray(), scale, shift, common)
         coefficients, steps = np.zeros((len(shift), l)), np.zeros(l)

@@ -1,6 +1,6 @@
-"""Scores of predictions and of appeals, and tests of whether one method is better.
+"""Scores of predictions and of corrections, and tests of whether one method is better.
 
-Some need the truth, three do not; ordered labels have scores of their own.
+Most need true labels, three do not. Ordered labels have scores of their own.
 """
 
 from __future__ import annotations
@@ -9,29 +9,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from appellate.candidates import check_length
 from appellate.candidates.names import factorize, label_vector, ordered
 from appellate.evidence.costs import cost_matrix, is_within
 from appellate.metrics import _reading as reading
-from appellate.metrics.paired import PairedComparison, paired_comparison, read_scores
+from appellate.metrics.paired import PairedComparison, paired_comparison
+from appellate.numerics.search import minimize_over_log
 
 __all__ = [
     "PairedComparison",
     "accuracy",
     "approximated_accuracy",
-    "average_improvement_ratio",
     "broken_ratio",
     "candidate_likelihood",
     "correction_ratio",
     "covering_rate",
     "expected_calibration_error",
     "expected_cost",
-    "mean_absolute_error",
     "paired_comparison",
-    "quadratic_weighted_kappa",
     "tolerance_accuracy",
 ]
 
@@ -42,7 +39,7 @@ _LEAST = float(np.log(1e-6))
 def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
     """Share of samples whose predicted label is true.
 
-    Of the training rows and their `transduction_` it is what the paper calls transductive
+    For the training rows and their `transduction_` it is what the paper calls transductive
     accuracy: it "reflects the disambiguation ability of a PLL approach" (Sec. 4.2).
 
     Parameters
@@ -100,72 +97,6 @@ def tolerance_accuracy(
     return float(np.mean(is_within(true, guess, tolerance)))
 
 
-def mean_absolute_error(truth: ArrayLike, predicted: ArrayLike, *, order: Any = None) -> float:
-    """Mean distance of the predicted label from the true one.
-
-    Unlike what the paper calls MAE3 and MAE5, which are shares (`tolerance_accuracy`).
-
-    Parameters
-    ----------
-    truth, predicted : array-like, shape (n,)
-        Labels: numbers, or any names together with `order`.
-    order : sequence, default=None
-        All classes from first to last; distances are then counted in places.
-
-    Returns
-    -------
-    float
-        0 or more, smaller is better.
-
-    Examples
-    --------
-    >>> mean_absolute_error([20, 30, 40], [23, 34, 40]).__round__(3)
-    2.333
-    >>> mean_absolute_error(["S", "L"], ["M", "L"], order=["S", "M", "L"])
-    0.5
-    """
-    true, guess = reading.read_ordered(truth, predicted, order)
-    return float(np.mean(np.abs(true - guess)))
-
-
-def quadratic_weighted_kappa(
-    truth: ArrayLike, predicted: ArrayLike, *, order: Any = None
-) -> float:
-    """Agreement beyond chance, a miss counting by the square of its distance.
-
-    Cohen's kappa with quadratic weights [1]_, ``1 - mean (t_i - p_i)^2 / mean over i and j of
-    (t_i - p_j)^2``: 1 for perfect agreement, 0 where predictions say nothing of the truth. It
-    is scikit-learn's ``cohen_kappa_score(weights="quadratic")``, but for numbers that are not
-    evenly spaced, whose distances count here and whose ranks count there.
-
-    Parameters
-    ----------
-    truth, predicted : array-like, shape (n,)
-        Labels: numbers, or any names together with `order`.
-    order : sequence, default=None
-        All classes from first to last; distances are then counted in places.
-
-    Returns
-    -------
-    float
-        In [-1, 1], larger is better; NaN where all labels, true and predicted, are one.
-
-    References
-    ----------
-    .. [1] Cohen (1968). Weighted kappa. Psychological Bulletin 70.
-
-    Examples
-    --------
-    >>> quadratic_weighted_kappa([1, 2, 3, 4], [1, 2, 4, 3]).__round__(3)
-    0.8
-    """
-    true, guess = reading.read_ordered(truth, predicted, order)
-    by_chance = true.var() + guess.var() + (true.mean() - guess.mean()) ** 2
-    if by_chance == 0:
-        return float("nan")
-    return float(1 - np.mean((true - guess) ** 2) / by_chance)
-
-
 def expected_cost(
     truth: ArrayLike, predicted: ArrayLike, cost: Any, *, classes: Any = None
 ) -> float:
@@ -175,9 +106,9 @@ def expected_cost(
     ----------
     truth, predicted : array-like, shape (n,)
         Labels.
-    cost : None, str, dict or (l, l) matrix
-        As the classifiers take it (`appellate.evidence.cost_matrix`); None counts errors. Of a
-        matrix the smallest entry is taken off, so that the best is 0.
+    cost : None, str or (l, l) matrix
+        As for the classifiers (`appellate.evidence.cost_matrix`); None counts errors. The
+        smallest entry of a matrix is subtracted, so that the best is 0.
     classes : sequence, default=None
         All classes, in order; by default the labels that occur, sorted.
 
@@ -205,18 +136,18 @@ def expected_cost(
 
 
 def correction_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> float:
-    """Share of the samples with a wrong verdict whose appeal is right.
+    """Share of the samples with a wrong first label whose final label is correct.
 
     "We record the indices of mislabeled samples on each data set, and ascertain how many of
-    them can be successfully corrected by PLCP" (Sec. 4.1 of the paper). NaN where no verdict
-    was wrong.
+    them can be successfully corrected by PLCP" (Sec. 4.1 of the paper). NaN if no first
+    label was wrong.
 
     Parameters
     ----------
     truth : array-like, shape (n,)
         True labels of the training rows.
     verdict, appeal : array-like, shape (n,)
-        Their labels by the base alone and after the appeal.
+        Their first and final labels.
 
     Returns
     -------
@@ -233,7 +164,7 @@ def correction_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) ->
 
 
 def broken_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> float:
-    """Share of the samples with a right verdict whose appeal is wrong; NaN if there is none.
+    """Share of the samples with a correct first label whose final label is wrong.
 
     "It is conceivable that PLCP could result in mislabeling of originally correct samples"
     (Sec. 4.1 of the paper). With both ratios, ``accuracy after = accuracy before +
@@ -244,12 +175,12 @@ def broken_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> flo
     truth : array-like, shape (n,)
         True labels of the training rows.
     verdict, appeal : array-like, shape (n,)
-        Their labels by the base alone and after the appeal.
+        Their first and final labels.
 
     Returns
     -------
     float
-        In [0, 1], or NaN.
+        In [0, 1]; NaN if no first label was correct.
 
     Examples
     --------
@@ -260,52 +191,19 @@ def broken_ratio(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> flo
     return float((~right_after)[right_before].mean()) if right_before.any() else float("nan")
 
 
-def average_improvement_ratio(base: ArrayLike, coupled: ArrayLike) -> float:
-    """Mean over data sets of the relative gain, ``mean of coupled / base - 1``.
-
-    The paper prints an "Average Improvement Ratio" under its Table 2 without defining it.
-    This reading, over the table's eight columns, comes nearest to the six figures printed,
-    but not to the digit: from the rounded table it gives 4.97 % for PL-CL (printed: 3.61 %),
-    6.49 % for PL-AGGD (5.10 %), 12.85 % for SURE (12.24 %), 4.35 % for LALO (4.01 %), 39.49 %
-    for PL-SVM (39.26 %) and 55.05 % for PL-KNN (53.98 %).
-
-    Parameters
-    ----------
-    base, coupled : array-like, shape (n_datasets,)
-        One score a data set, larger is better; those of the base must be positive.
-
-    Returns
-    -------
-    float
-        Above -1; 0.04 is a gain of 4 %.
-
-    Examples
-    --------
-    >>> average_improvement_ratio([0.5, 0.4], [0.6, 0.4]).__round__(3)
-    0.1
-    """
-    before, after = read_scores(base=base, coupled=coupled)
-    if (before <= 0).any() or (after < 0).any():
-        raise ValueError(
-            "a relative gain needs positive scores of the base and no negative ones of the "
-            f"coupled classifier; got base {before}, coupled {after}."
-        )
-    return float(np.mean(after / before - 1))
-
-
 def expected_calibration_error(
     truth: ArrayLike, probabilities: ArrayLike, *, classes: Any = None, n_bins: int = 15
 ) -> float:
-    """Mean gap between how sure predictions are and how often they are right.
+    """Mean gap between the confidence of predictions and their accuracy.
 
     With the rows in equally wide bins ``((b - 1) / n_bins, b / n_bins]`` of their largest
     probability, ``sum over b of |B_b| / n * |accuracy(B_b) - confidence(B_b)|`` [1]_. Needs
-    the truth.
+    true labels.
 
     Parameters
     ----------
     truth : array-like, shape (n,)
-        True labels; one that is no class is a prediction gone wrong.
+        True labels; one that is not a class counts as a wrong prediction.
     probabilities : array-like, shape (n, l)
         One probability for every row and class, as of ``predict_proba``.
     classes : sequence, default=None
@@ -361,7 +259,7 @@ def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None)
     candidates : array-like
         Candidate sets, anything that `as_candidates` reads.
     predicted : array-like, shape (n,)
-        Predicted labels; one that is no class is not covered.
+        Predicted labels; one that is not a class is not covered.
     classes : sequence, default=None
         Names of the columns of an unnamed matrix; 0 .. l - 1 by default.
 
@@ -375,7 +273,7 @@ def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None)
     >>> covering_rate(["cat|dog", "cow"], ["dog", "cat"])
     0.5
     """
-    sets = reading.read_sets(candidates, classes)
+    sets = reading.read_named(candidates, classes)
     labels = label_vector(predicted)
     check_length(sets, len(labels))
     columns = reading.find_columns(labels, sets.class_names)
@@ -389,8 +287,8 @@ def approximated_accuracy(
     """Mean share that a predicted label has in the probability of the candidates.
 
     With ``w = y * p / sum(y * p)``, the probabilities p restricted to the candidates y of a
-    row, the mean of w at the predicted label, the largest of p; 0 where that is no candidate
-    (PLENCH [1]_). Needs no truth. It is sharper than the covering rate and favours
+    row, the mean of w at the predicted label, the largest of p; 0 if that is not a candidate
+    (PLENCH [1]_). Needs no true labels. It is sharper than the covering rate and favours
     over-confident models.
 
     Parameters
@@ -483,5 +381,5 @@ def candidate_likelihood(
         return -float(np.mean(np.clip(logs, _LEAST, 0)))
 
     low, high = _LOG_TEMPERATURES
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.02})
-    return -min(float(found.fun), loss(low), loss(high))
+    found = minimize_over_log(loss, (low, high), precision=0.02)
+    return -min(found.loss, loss(low), loss(high))

@@ -1,4 +1,4 @@
-"""Read the arguments of the scores: labels beside labels, sets beside probabilities."""
+"""Read the arguments of the scores: pairs of labels, sets with probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def paired(**named: ArrayLike) -> list[NDArray[Any]]:
 
 
 def _check_kinds(arrays: dict[str, NDArray[Any]]) -> None:
-    """Refuse names beside numbers: they never agree, which looks like a bad classifier."""
+    """Refuse to compare names with numbers: they never agree, as if the classifier were bad."""
     kinds = {name: _kind(array) for name, array in arrays.items()}
     if {"text", "numbers"} <= set(kinds.values()):
         said = ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())
@@ -42,7 +42,7 @@ def _kind(array: NDArray[Any]) -> str:
     return "text" if text else "objects"
 
 
-def read_sets(candidates: Any, classes: Any) -> CandidateSets:
+def read_named(candidates: Any, classes: Any) -> CandidateSets:
     """Candidate sets; `classes` names the columns of a matrix that has no names."""
     unnamed = sp.issparse(candidates) or (
         isinstance(candidates, np.ndarray) and candidates.ndim == 2
@@ -88,7 +88,7 @@ def read_ordered(
 
 def arrange_candidates(candidates: Any, classes: Any, scores: NDArray[Any]) -> NDArray[np.bool_]:
     """Candidate matrix with the columns of the scores; a class unknown to it is empty."""
-    sets = read_sets(candidates, classes)
+    sets = read_named(candidates, classes)
     check_length(sets, len(scores))
     names = sets.class_names if classes is None else label_vector(classes)
     if len(names) != scores.shape[1]:

@@ -1,4 +1,4 @@
-"""Choose a model without the truth: splits, scorers, and a classifier that tunes itself."""
+"""Choose a model without the true labels: splits of candidate sets, and scorers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from appellate.model_selection.scorers import (
     get_scorer_names,
     with_truth,
 )
-from appellate.model_selection.search import PLCPClassifierCV
 from appellate.model_selection.splits import (
     CandidateKFold,
     CandidateStratifiedKFold,
@@ -21,7 +20,6 @@ __all__ = [
     "CandidateKFold",
     "CandidateStratifiedKFold",
     "CandidatesWithTruth",
-    "PLCPClassifierCV",
     "Scorer",
     "candidate_train_test_split",
     "cross_val_predict",

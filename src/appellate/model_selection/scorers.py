@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from appellate import metrics
 from appellate.candidates import CandidateSets, as_candidates, check_length
+from appellate.candidates.alignment import read_sets
 from appellate.candidates.names import label_vector
-from appellate.core.base import PartialLabelClassifier, read_sets
+from appellate.core.base import PartialLabelClassifier
 from appellate.core.results import ProbabilityModel
 from appellate.evidence.ambiguity import TAUS
 from appellate.evidence.held_out import criterion

@@ -163,7 +163,9 @@ def cross_val_predict(
     >>> cross_val_predict(SUREClassifier(), X, y, cv=3, method="predict_proba").shape
     (6, 3)
     """
-    sets, parts, seen = as_candidates(y), [], []
+    sets = as_candidates(y)
+    parts = []
+    seen = []
     for train, test in make_folds(cv, X, sets):
         model = clone(estimator).fit(take_rows(X, train), sets[train])
         parts.append(getattr(model, method)(take_rows(X, test)))

@@ -1,7 +1,7 @@
 """Tall tables of numbers in blocks of rows: in memory, mapped, in a file.
 
-The rows of a fit and the features made of them are both such tables, (n, r) numbers of which
-never more than some blocks are held at a time. `appellate.numerics.sources` has tables that come
+The rows of a fit and the features made of them are both such tables, (n, r) numbers. Only
+some blocks are in memory at a time. `appellate.numerics.sources` has tables that come
 from Parquet files and from Dask, `appellate.numerics.passes` what is computed over them.
 """
 
@@ -63,7 +63,7 @@ class Blocks(ABC):
         """Yield the rows, block after block."""
 
     def _items(self) -> tuple[Iterable[Any], Function]:
-        """What stands for the blocks, and how a thread reads one of them."""
+        """Keys of the blocks, and how a thread reads one of them."""
         return self.blocks(), np.asarray
 
     def map(self, function: Function, parts: Parts = None, *common: Any) -> Iterable[Any]:
@@ -154,7 +154,7 @@ class ArrayBlocks(Blocks):
     Parameters
     ----------
     matrix : ndarray or scipy.sparse matrix, shape (n, q)
-        The table. Of a sparse one, only a block at a time is dense.
+        The table. If it is sparse, only one block at a time is dense.
     dtype : dtype, default=None
         To which every block is converted; that of the table if None.
 
@@ -205,14 +205,14 @@ class StoredBlocks(ArrayBlocks):
     shape : tuple of int
         ``(n, r)``.
     dtype : dtype
-        Of the features.
+        Type of the features.
     cache_dir : str or path, default=None
         Folder of the file; memory if None.
 
     Raises
     ------
     OSError
-        If the folder has no room for them.
+        If the folder has too little space.
 
     Examples
     --------
@@ -224,7 +224,9 @@ class StoredBlocks(ArrayBlocks):
     """
 
     def __init__(self, shape: tuple[int, int], dtype: Any, cache_dir: Any = None) -> None:
-        self.shape, self.dtype, self._file = shape, np.dtype(dtype), None
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self._file = None
         row_bytes = max(1, shape[1] * self.dtype.itemsize)
         if cache_dir is None:
             self.matrix = np.empty(shape, dtype=self.dtype)

@@ -62,7 +62,9 @@ class NeighborSearch:
     """
 
     def __init__(self, search: Any, X: Any, n_neighbors: int) -> None:
-        self.search, self.X, self.n_neighbors = search, X, n_neighbors
+        self.search = search
+        self.X = X
+        self.n_neighbors = n_neighbors
 
     def ask(self, queries: Any, *, but_self: bool = False) -> Found:
         """Return distances and indices, (m, k) each, or name a query with fewer neighbours.
@@ -109,8 +111,8 @@ class NeighborSearch:
 def find_neighbors(search: Any, X: Any, n_neighbors: int) -> Found:
     """Distances and indices, (n, k) each, of the rows of `X` nearest to each but itself.
 
-    `search` is as in `NeighborSearch`; `n_neighbors` is less than n. Of any search but the
-    exact one, which is None, recall is measured and logged.
+    `search` is as in `NeighborSearch`; `n_neighbors` is less than n. The recall of any
+    search except the exact one (None) is measured and logged.
     """
     check_magnitude(X)
     if n_neighbors == 0:
@@ -143,7 +145,7 @@ def report_recall(search: Any, X: Any, indices: NDArray[np.intp]) -> float:
 
 
 def _read_graph(graph: sp.csr_array, k: int) -> Found:
-    """The k nearest of every row of a sparse graph of distances; -1 where there are fewer."""
+    """The k nearest of every row of a sparse graph of distances; -1 if it has fewer."""
     m = graph.shape[0]
     distances = np.full((m, k), np.inf)
     indices = np.full((m, k), -1, dtype=np.intp)
@@ -180,7 +182,7 @@ class NeighborGraph:
     n_neighbors : int
         k, less than n.
     entries : CandidateEntries
-        Where the candidates stand.
+        Positions of the candidates.
     search : object or None, default=None
         As in `NeighborSearch`.
 
@@ -248,7 +250,7 @@ class NeighborGraph:
         start : ndarray, shape (nnz,)
             First point.
         target : ndarray, shape (nnz,), default=None
-            Candidate entries of F; None: nothing else to go by.
+            Candidate entries of F; None: no target.
         fidelity : float, default=0.0
             Weight of the distance to the target.
         tol, max_iter : float, int
@@ -287,7 +289,9 @@ class NeighborGraph:
 
         By a few power iterations; later calls start from the vector of the one before.
         """
-        (n, k), value, n_steps = weights.shape, 1.0, _POWER_STEPS_AGAIN
+        n, k = weights.shape
+        value = 1.0
+        n_steps = _POWER_STEPS_AGAIN
         vector: Any = self._vector
         if vector is None:
             vector, n_steps = np.random.RandomState(0).normal(size=n), _POWER_STEPS

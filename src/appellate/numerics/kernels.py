@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numba as nb
 import numpy as np
@@ -88,7 +89,7 @@ class LaplacianKernel(RadialKernel):
     """Laplacian kernel of a classifier, ``exp(-|x - y|_1 / width)``.
 
     The distance is the sum of absolute differences, so that one outlying feature counts less
-    than in a Gaussian kernel. The kernel suits histograms and other features of which few
+    than in a Gaussian kernel. The kernel suits histograms and other features if few of them
     matter. Pass it as `kernel`; ``"laplacian"`` is short for ``LaplacianKernel()``.
 
     Parameters
@@ -119,8 +120,8 @@ class LinearKernel(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     cache_dir : str, path or None, default=None
-        Folder for the scaled copy of the features that a fit makes where there are fewer of
-        them than rows; None keeps it in memory.
+        Folder for the scaled copy of the features that a fit makes if it has fewer
+        features than rows; None keeps it in memory.
 
     Examples
     --------
@@ -224,26 +225,33 @@ def absolute_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArra
     array([[3., 0.]])
     """
     check_magnitude(X)
-    other = X if Y is None else Y
-    dtype = np.result_type(X, other)
-    out = np.empty((len(X), len(other)), dtype=dtype)
-    _absolute_distances(
-        np.ascontiguousarray(X, dtype=dtype), np.ascontiguousarray(other, dtype=dtype), out
-    )
+    rows = np.ascontiguousarray(X, dtype=np.result_type(X, X if Y is None else Y))
+    other = rows if Y is None else np.ascontiguousarray(Y, dtype=rows.dtype)
+    out = np.empty((len(rows), len(other)), dtype=rows.dtype)
+    _absolute_distances(rows, other, out, Y is None)
     return out
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _absolute_distances(X, Y, out):  # type: ignore[no-untyped-def]
-    """Fill `out` tile by tile, so that the rows of a tile stay in the cache."""
+def _absolute_distances(X, Y, out, symmetric):  # type: ignore[no-untyped-def]
+    """Fill `out` tile by tile, so that the rows of a tile stay in the cache.
+
+    If X is Y, tiles above the diagonal mirror those below.
+    """
     for top in range(0, X.shape[0], _TILE_ROWS):
-        for left in range(0, Y.shape[0], _TILE_ROWS):
-            for i in range(top, min(top + _TILE_ROWS, X.shape[0])):
-                for j in range(left, min(left + _TILE_ROWS, Y.shape[0])):
+        bottom = min(top + _TILE_ROWS, X.shape[0])
+        for left in range(0, bottom if symmetric else Y.shape[0], _TILE_ROWS):
+            right = min(left + _TILE_ROWS, Y.shape[0])
+            for i in range(top, bottom):
+                for j in range(left, right):
                     total = X.dtype.type(0)
                     for p in range(X.shape[1]):
                         total += abs(X[i, p] - Y[j, p])
                     out[i, j] = total
+            if symmetric and left < top:
+                for j in range(left, right):
+                    for i in range(top, bottom):
+                        out[j, i] = out[i, j]
 
 
 def signed_root(X: NDArray[Any]) -> NDArray[Any]:
@@ -256,19 +264,6 @@ def signed_root(X: NDArray[Any]) -> NDArray[Any]:
     array([-2.,  0.,  3.])
     """
     return np.asarray(np.copysign(np.sqrt(np.abs(X)), X))
-
-
-def _mean_of_pairs(distances: NDArray[Any], unsquare: bool) -> float:
-    """Mean distance over all pairs i < j of rows, from their (squared) distances.
-
-    One when all rows coincide (or there is only one): any width gives the same kernel then.
-    """
-    n = len(distances)
-    blocks = (distances[rows] for rows in gen_batches(n, _BLOCK_ROWS))
-    total = sum(float((np.sqrt(block) if unsquare else block).sum()) for block in blocks)
-    if not np.isfinite(total):
-        raise _too_large(distances.dtype)
-    return total / (n * (n - 1)) if total > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -286,23 +281,31 @@ class Radial:
     width: float
     root: bool = False
 
+    _metric: ClassVar[Callable[..., NDArray[Any]]]  # distances of rows as they are compared
+    _squared: ClassVar[bool]  # whether these are squares of distances
+
     def __call__(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
         """Return the (n, m) kernel matrix between the rows of `X` and `Y`."""
         return self.from_distances(self.distances(X, Y))
 
     def distances(self, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return what `from_distances` takes, (n, m); `Y` defaults to `X`."""
-        if not self.root:
-            return self._distances(X, Y)
-        return self._distances(signed_root(X), None if Y is None else signed_root(Y))
+        if self.root:
+            X = signed_root(X)
+            Y = None if Y is None else signed_root(Y)
+        return self._metric(X, Y)
 
-    @abstractmethod
-    def _distances(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
-        """Distances of the rows as they are compared."""
-
-    @abstractmethod
     def mean_distance(self, distances: NDArray[Any]) -> float:
-        """Mean distance of all pairs of rows, from what `distances` returned for them."""
+        """Return the mean distance of all pairs i < j of rows, from what `distances` returned.
+
+        One if all rows coincide (or there is only one): any width gives the same kernel then.
+        """
+        n = len(distances)
+        blocks = (distances[rows] for rows in gen_batches(n, _BLOCK_ROWS))
+        total = sum(float((np.sqrt(part) if self._squared else part).sum()) for part in blocks)
+        if not np.isfinite(total):
+            raise _too_large(distances.dtype)
+        return total / (n * (n - 1)) if total > 0 else 1.0
 
     @abstractmethod
     def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
@@ -321,12 +324,8 @@ class Gaussian(Radial):
     4.0
     """
 
-    def _distances(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
-        return squared_distances(X, Y)
-
-    def mean_distance(self, distances: NDArray[Any]) -> float:
-        """Mean distance of all pairs of rows, from their squared distances."""
-        return _mean_of_pairs(distances, unsquare=True)
+    _metric = staticmethod(squared_distances)
+    _squared = True
 
     def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
         """Turn squared distances into kernel values, in place."""
@@ -345,12 +344,8 @@ class Laplacian(Radial):
     array([[0.368]])
     """
 
-    def _distances(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
-        return absolute_distances(X, Y)
-
-    def mean_distance(self, distances: NDArray[Any]) -> float:
-        """Mean distance of all pairs of rows."""
-        return _mean_of_pairs(distances, unsquare=False)
+    _metric = staticmethod(absolute_distances)
+    _squared = False
 
     def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
         """Turn distances into kernel values, in place."""

@@ -34,7 +34,8 @@ def lay_out(features: Blocks, entries: CandidateEntries) -> Placed:
 
 def gather(features: Blocks, placed: Placed, values: Values) -> NDArray[np.float64]:
     """``D'Z``, (l, r), of a matrix D given by its candidate entries."""
-    (entries, candidates), total = placed, np.zeros((placed[0].shape[1], features.shape[1]))
+    entries, candidates = placed
+    total = np.zeros((placed[0].shape[1], features.shape[1]))
     parts = [
         (part, values[entries.indptr[rows.start] : entries.indptr[rows.stop]])
         for rows, part in zip(features.slices, candidates, strict=True)

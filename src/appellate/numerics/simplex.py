@@ -56,14 +56,14 @@ def project_entries(values: Values, entries: CandidateEntries) -> Values:
 
     Solves ``min |p - v|^2`` subject to ``p >= 0``, ``sum p = 1`` for every sample, exactly,
     by sorting and thresholding [1]_. Values are shifted by their largest first, so that huge
-    inputs lose no digits. Cost: O(nnz log c) for c candidates a sample.
+    inputs lose no digits. Cost: O(nnz log c) for c candidates per sample.
 
     Parameters
     ----------
     values : ndarray, shape (nnz,)
         Candidate entries of the matrix to project.
     entries : CandidateEntries
-        Where they stand.
+        Positions of the values.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def minimize_quadratic(
     lipschitz : float
         About the largest eigenvalue of A; an underestimate costs steps, not correctness.
     entries : CandidateEntries
-        Where the candidates stand.
+        Positions of the candidates.
     start : ndarray, shape (nnz,), default=None
         First point, uniform if None.
     tol : float, default=1e-6
@@ -191,7 +191,9 @@ def minimize_quadratic(
     product = apply(current)
     objective = [_objective(current, product, linear)]
     slack = 8 * float(np.finfo(linear.dtype).eps) * max(1.0, abs(objective[0]))
-    ahead, ahead_product, momentum = current, product, 1.0
+    ahead = current
+    ahead_product = product
+    momentum = 1.0
     residual, converged = math.inf, False
     for _ in range(max_iter):
         new = project_entries(ahead - step * (ahead_product - linear), entries)
@@ -199,7 +201,9 @@ def minimize_quadratic(
         value = _objective(new, new_product, linear)
         if value > objective[-1] + slack:
             if momentum > 1:
-                ahead, ahead_product, momentum = current, product, 1.0
+                ahead = current
+                ahead_product = product
+                momentum = 1.0
             else:  # even the plain step was too long: the bound was an underestimate
                 step = step / 2
             continue
@@ -208,7 +212,9 @@ def minimize_quadratic(
         weight = linear.dtype.type((momentum - 1) / next_momentum)
         ahead = new + weight * (new - current)
         ahead_product = new_product + weight * (new_product - product)
-        current, product, momentum = new, new_product, next_momentum
+        current = new
+        product = new_product
+        momentum = next_momentum
         objective.append(value)
         if residual <= tol:
             converged = True

@@ -103,6 +103,41 @@ class Regressor:
         return out
 
 
+def leave_one_out(
+    output: NDArray[Any], targets: NDArray[Any], diagonal: NDArray[Any]
+) -> NDArray[Any]:
+    """Compute the output on every row of the regression on all the other rows.
+
+    ``(output_i - S_ii t_i) / (1 - S_ii)`` for a smoother S whose output is ``S t``; nothing is
+    refitted.
+
+    Parameters
+    ----------
+    output : ndarray, shape (n, l)
+        Output of the regression on all rows.
+    targets : ndarray, shape (n, l)
+        Its targets.
+    diagonal : ndarray, shape (n,)
+        Diagonal of the smoother. If an entry is 1, the row alone decides its output; the result
+        is then large but finite.
+
+    Returns
+    -------
+    ndarray, shape (n, l)
+
+    Examples
+    --------
+    The regression on the mean has the smoother ``1 / n``, and leaves the mean of the others:
+
+    >>> import numpy as np
+    >>> targets = np.array([[1.0], [2.0], [6.0]])
+    >>> leave_one_out(np.full((3, 1), 3.0), targets, np.full(3, 1 / 3)).ravel()
+    array([4. , 3.5, 1.5])
+    """
+    own = diagonal[:, np.newaxis]
+    return np.asarray((output - own * targets) / np.maximum(1 - own, np.finfo(own.dtype).eps))
+
+
 class KernelSmoother:
     """The exact smoother of a kernel matrix.
 
@@ -113,7 +148,7 @@ class KernelSmoother:
     Cost: one Cholesky factorisation and one inverse, 2 n^3 / 3 multiply-adds together;
     a later training output is n^2 l. Memory: the one n x n matrix, overwritten in place; a
     candidate map gathers the blocks ``B[rows_j, rows_j]`` of the rows that have label j,
-    n^2 c^2 / l entries for c candidates a row, and works on B itself where these would take
+    n^2 c^2 / l entries for c candidates per row, and works on B itself if these would take
     more than two n x n matrices.
 
     Parameters
@@ -151,7 +186,9 @@ class KernelSmoother:
     def __init__(
         self, gram: NDArray[Any], ridge: float, rows: Any, function: Radial | None
     ) -> None:
-        self.ridge, self.rows, self.function = float(ridge), rows, function
+        self.ridge = float(ridge)
+        self.rows = rows
+        self.function = function
         n, digits = len(gram), " or pass float64 features" if gram.dtype == np.float32 else ""
         gram.flat[:: n + 1] += ridge
         potrf, potri = la.get_lapack_funcs(("potrf", "potri"), (gram,))
@@ -201,7 +238,9 @@ class KernelSmoother:
         It does not refer to the smoother: whoever keeps only the map gives up the rest.
         """
         order, starts = entries.by_label
-        sizes, matrix, ridge = np.diff(starts), self.matrix, self.ridge
+        sizes = np.diff(starts)
+        matrix = self.matrix
+        ridge = self.ridge
         if np.sum(sizes.astype(float) ** 2) > _LARGEST_BLOCKS * matrix.size:
             return lambda values: values - ridge * entries.gather(matrix @ entries.scatter(values))
         gathered, position = np.empty(np.sum(sizes**2), dtype=matrix.dtype), 0
@@ -258,7 +297,7 @@ class LowRankSmoother:
 
     A candidate map is one pass over the features that gathers candidate entries into (l, r)
     coefficients and one that evaluates candidate entries only: n c r multiply-adds each for c
-    candidates a row, linear in n; nothing of size n x n or n x l is formed.
+    candidates per row, linear in n; nothing of size n x n or n x l is formed.
 
     Parameters
     ----------
@@ -267,11 +306,13 @@ class LowRankSmoother:
     weights : ndarray, shape (r,)
         How much of every feature remains.
     dtype : dtype
-        Of outputs.
+        Type of the outputs.
     """
 
     def __init__(self, features: Blocks, weights: NDArray[Any], dtype: Any) -> None:
-        self.features, self.weights, self.dtype = features, weights, np.dtype(dtype)
+        self.features = features
+        self.weights = weights
+        self.dtype = np.dtype(dtype)
 
     @cached_property
     def diagonal(self) -> NDArray[Any]:
@@ -335,7 +376,8 @@ class FeatureSmoother(LowRankSmoother):
     """
 
     def __init__(self, rows: Blocks, ridge: float, cache_dir: Any = None) -> None:
-        (n, q), sample = rows.shape, sample_rows(rows, SAMPLE_ROWS).astype(np.float64)
+        n, q = rows.shape
+        sample = sample_rows(rows, SAMPLE_ROWS).astype(np.float64)
         check_magnitude(sample)
         centre, scale = sample.mean(axis=0), sample.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
@@ -384,7 +426,7 @@ class Basis:
     strengths : ndarray, shape (r,)
         s, the eigenvalues of the centred features' Gram matrix.
     kernel : Radial
-        What the features stand for.
+        Kernel that the features approximate.
     landmarks : ndarray, shape (m, q)
         Rows that the kernel compares with.
     turn : ndarray, shape (m, r)
@@ -392,7 +434,7 @@ class Basis:
     offset : ndarray, shape (r,)
         See `turn`.
     common : float
-        What the features of the training rows have in common where they do not differ:
+        The constant part that all features of the training rows share:
         ``F F' = (Z + 1 offset') diag(s) (Z + 1 offset')' + common``. A free bias takes it up.
     rest : ndarray, shape (m,)
         ``k(X, landmarks) rest`` is `common` for every training row.
@@ -429,7 +471,7 @@ def sample_rows(rows: Blocks, size: int) -> NDArray[Any]:
 def choose_landmarks(
     rows: Blocks, n_landmarks: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw landmarks from the rows, uniformly, and rows that stand for all in mean distances.
+    """Draw landmarks from the rows, uniformly, and rows that represent all in mean distances.
 
     Parameters
     ----------
@@ -513,7 +555,7 @@ class NystroemSmoother(LowRankSmoother):
     ridge : float
         Strictly positive.
     dtype : dtype
-        Of outputs; the features are float32, the small algebra is done in float64.
+        Type of the outputs; the features are float32, the small algebra is done in float64.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows that are no array in memory: Parquet files, maps of any numbers, Dask collections."""
+"""Rows that are not an array in memory: Parquet files, maps of any numbers, Dask collections."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ParquetRows(Blocks):
     Pass it as X to `fit` and `predict` of any classifier here; never more than a few blocks
     of 16,384 rows are in memory, but for methods that need all rows at once, such as nearest
     neighbours and the exact kernel. A memory-mapped array
-    (``numpy.load(..., mmap_mode="r")``) needs no such door: it is an array.
+    (``numpy.load(..., mmap_mode="r")``) needs no such class: it is an array.
 
     Parameters
     ----------
@@ -104,7 +104,9 @@ class ParquetRows(Blocks):
     def blocks(self) -> Iterator[NDArray[Any]]:  # noqa: D102
         from pyarrow import parquet
 
-        number, start, names = 0, 0, list(self.feature_names)
+        number = 0
+        start = 0
+        names = list(self.feature_names)
         for path in self.files:
             with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(_BATCH_ROWS, columns=names):
@@ -116,7 +118,7 @@ class ParquetRows(Blocks):
 
 
 def _natural(path: Path) -> tuple[list[Any], str]:
-    """Key by which names are sorted as people count: ``part.2`` before ``part.10``."""
+    """Key that sorts names by their numbers: ``part.2`` before ``part.10``."""
     parts = re.split(r"(\d+)", path.name)
     return [int(part) if k % 2 else part for k, part in enumerate(parts)], path.name
 
@@ -139,7 +141,7 @@ class DaskBlocks(Blocks):
     width : int
         Their columns.
     dtype : dtype
-        Of the blocks.
+        Type of the blocks.
     feature_names : ndarray of str, default=None
         Names of the columns.
     """
@@ -154,7 +156,9 @@ class DaskBlocks(Blocks):
         dtype: Any,
         feature_names: NDArray[Any] | None = None,
     ) -> None:
-        self._tasks, self.slices, self.dtype = tasks, slices, np.dtype(dtype)
+        self._tasks = tasks
+        self.slices = slices
+        self.dtype = np.dtype(dtype)
         self.shape, self.feature_names = (slices[-1].stop, width), feature_names
 
     def blocks(self) -> Iterator[NDArray[Any]]:
@@ -238,7 +242,9 @@ def open_blocks(X: Any) -> Blocks | None:
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     check, dtype = _dask().delayed(check_block), _float_type(X.dtype)
-    slices, tasks, start = [], [], 0
+    slices = []
+    tasks = []
+    start = 0
     for number, (size, task) in enumerate(zip(X.chunks[0], X.to_delayed().ravel(), strict=True)):
         if size:
             slices.append(slice(start, start + size))
@@ -310,12 +316,12 @@ def predict_lazily(call: Any, X: Any, dtype: Any, width: int | None, *, model: A
     Parameters
     ----------
     call : callable
-        Of a block, (m, q), to its m results; it is pickled, so it should carry only what it
-        needs.
+        Function of a block, (m, q), to its m results. It is pickled, so it should contain only
+        what it needs.
     X : dask array or data frame
         New rows.
     dtype : dtype or None
-        Of the result; that of the features if None.
+        Type of the result; that of the features if None.
     width : int or None
         Columns of the result; None for one number a row.
     model : estimator, default=None

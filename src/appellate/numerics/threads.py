@@ -31,7 +31,7 @@ def ordered_map(
     Parameters
     ----------
     function : callable
-        Of one item.
+        Function of one item.
     items : iterable
         Read as it is needed: two items for each thread are under way.
     blas : bool, default=False

@@ -1,6 +1,7 @@
-"""PLCP as its authors' code reads the paper, and what the paper says of the rounds.
+"""PLCP as its authors' public code computes it, and the paper's statements on the rounds.
 
-Rows of the experiments are kept by the hash of this file: reports are elsewhere (`studies`).
+Stored runs carry the hash of this file. The reports are in another module (`studies`), so that a
+change of a report does not invalidate the runs.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import CandidateMap
 
-_ALTERNATIONS = 30
+_REGRESSIONS = 30
 
 
 class AuthorsAGGD(AGGDClassifier):
-    """PL-AGGD that keeps its old output: supervision enters through the graph alone."""
+    """PL-AGGD that keeps its old output; supervision enters through the graph only."""
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         if start is None:
@@ -40,27 +41,33 @@ class AuthorsAGGD(AGGDClassifier):
 
 
 class AuthorsPartner(PartnerClassifier):
-    """The partner after 30 alternations of regression and projection, from all candidates."""
+    """The partner after 30 regressions, with a projection between one and the next.
+
+    The first regression is on the supervision O of the base (``C = 1 - O``). The last output
+    therefore follows 29 projections.
+    """
 
     def _solve(self, problem: Problem, start: Values | None) -> Result:
         smooth = problem.on_candidates(self.kernel, self.regularization)
         initial = problem.uniform(start)
-        current = np.ones_like(initial)  # C = 1 - Y
+        current = initial  # C = 1 - O
         aggressive = self.link == "aggressive"
         weight = self.collaboration / (1.0 if aggressive else 2.0)
         room = 1 + self.collaboration * aggressive
-        for _ in range(_ALTERNATIONS):
+        for _ in range(_REGRESSIONS - 1):
             current = project_entries((smooth(current) + weight * initial) / room, problem.entries)
         output = smooth(current)
         return Result(
-            initial, current, output, _ALTERNATIONS, lambda: self._regress(problem, current)
+            initial, current, output, _REGRESSIONS, lambda: self._regress(problem, current)
         )
 
 
 class AuthorsPLCP(PLCPClassifier):
-    """PLCP in the authors' reading: with PL-AGGD as base both habits, else the partner's.
+    """PLCP as its authors' public code computes it.
 
-    Their labels on their own data are these, row by row.
+    Two steps differ from `PLCPClassifier`. The partner makes 30 regressions instead of being
+    solved. With PL-AGGD as base, the base keeps its old regression output from the second round
+    on.
     """
 
     _partner_type = AuthorsPartner
@@ -86,10 +93,10 @@ class SupplementPLCL(PLCLClassifier):
 
 
 class AuthorsMethod(Method):
-    """A coupled base in the authors' reading, as a row of the experiments."""
+    """A coupled base as in the authors' code, as a row of the experiments."""
 
     def base_code(self) -> str | None:
-        """Hash of this module, which is no part of the hash of all runs."""
+        """Hash of this module, which is not part of the hash of all runs."""
         return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
 
     def _build_coupled(self, seed: int) -> Any:
@@ -97,7 +104,7 @@ class AuthorsMethod(Method):
         return AuthorsPLCP(self._build_base(seed), **settings)
 
 
-#: PL-AGGD-PLCP by the authors' code, to stand beside ``coupled("aggd")``.
+#: PL-AGGD-PLCP by the authors' code, to compare with ``coupled("aggd")``.
 AUTHORS = AuthorsMethod(
     "PL-AGGD-PLCP (authors' reading)", "plcp", "aggd", settings=(("reading", "authors"),)
 )
@@ -109,18 +116,17 @@ def stopping_round(
     """Round after which the paper's rule stops; None if it never does.
 
     The rule: "a consistent correction of over 5 % of mislabeled samples across two consecutive
-    iterations", that is, in each of two rounds in a row more than this share of the rows that
-    were wrong before it is right after it. **It needs the truth**, which nobody has who uses the
-    method, so that `PLCPClassifier` has `tol` instead.
+    iterations". That is: in each of two consecutive rounds, more than this share of the wrong rows
+    becomes correct. **The rule needs true labels**, so `PLCPClassifier` has `tol` instead.
 
     Parameters
     ----------
     label_history : ndarray of int, shape (rounds + 1, n)
-        As `PLCPClassifier.label_history_`: the verdict, then every round's labels.
+        As `PLCPClassifier.label_history_`: the first label, then the label after every round.
     truth : ndarray of int, shape (n,)
         True labels.
     share : float, default=0.05
-        Of the mislabelled rows.
+        Share of the mislabelled rows.
 
     Examples
     --------
@@ -136,7 +142,7 @@ def stopping_round(
 def corrected_shares(
     label_history: NDArray[np.intp], truth: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Share of the wrong labels that every round makes right; 0 where none is wrong."""
+    """Share of the wrong labels that every round corrects; 0 if none is wrong."""
     right = label_history == truth
     return np.array(
         [np.sum(after & ~before) / max(1, np.sum(~before)) for before, after in pairwise(right)]

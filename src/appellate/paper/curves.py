@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from appellate.datasets import make_partial_labels
 from appellate.experiments.figures import COLOURS, place_legend
 from appellate.experiments.methods import JURY, RIDGE, alone, coupled, with_jury
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
 from appellate.experiments.results import Results, mean_spread
 from appellate.plotting import dress, new_figure
@@ -30,7 +30,7 @@ CURVES = {
 CURVE_METHODS = (RIDGE, alone("aggd"), coupled("aggd"), with_jury("aggd"), JURY)
 
 
-def curve_problems() -> dict[str, Problem]:
+def curve_problems() -> dict[str, Dataset]:
     """Digits of scikit-learn with made-up candidate sets, one problem a point."""
     images, truth = load_digits(return_X_y=True)
     X, truth = images / 16, truth.astype(np.intp)
@@ -45,7 +45,7 @@ def curve_problems() -> dict[str, Problem]:
         if curve == "shared" and shared.any():
             sets[shared] = make_partial_labels(truth[shared], strategy="set_first", **given)
         name = f"digits-{curve}-{value:g}"
-        found[name] = Problem(name, name, X, sets, truth)
+        found[name] = Dataset(name, name, X, sets, truth)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Deep runs as a table: mean over seeds, differences by seed, the paper's figures beside."""
+"""Deep runs as a table: mean over seeds, differences by seed, the paper's figures."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appellate.experiments.layouts import Figure
 from appellate.experiments.networks.configuration import (
     all_settings,
     make_classifier,
@@ -23,7 +24,7 @@ from appellate.experiments.reports import MARKS, Report, Sheet, p_value
 from appellate.experiments.results import finite, mean_spread
 from appellate.metrics import PairedComparison, paired_comparison
 from appellate.metrics.paired import FEWEST
-from appellate.paper.printed import Figure, lookup
+from appellate.paper.printed import lookup
 
 Record = dict[str, Any]
 
@@ -65,7 +66,7 @@ class DeepRun:
     Attributes
     ----------
     folder : str
-        Where it is.
+        Folder of the run.
     method : {"PRODEN", "PiCO"}
         The base method.
     data : tuple
@@ -76,13 +77,13 @@ class DeepRun:
     settings : dict
         All parameters of the classifier that its partner reads, defaults too.
     seed : int
-        Of the run.
+        Seed of the run.
     candidates : str
         Hash of its candidate sets.
     head : str
         Who predicts.
     selected_by : str or None
-        Score that chose the epoch without the truth; None for the last epoch.
+        Score that chose the epoch without true labels; None for the last epoch.
     accuracies : dict of str to float
         Test accuracy by head.
     smoke : bool
@@ -102,7 +103,7 @@ class DeepRun:
     smoke: bool = False
 
 
-def read_run(folder: str, record: Record) -> DeepRun | None:
+def read_deep_run(folder: str, record: Record) -> DeepRun | None:
     """Take from the record of a finished run what a table needs; None without test labels.
 
     Raises
@@ -167,7 +168,7 @@ class DeepLine:
 
     @property
     def variant(self) -> str:
-        """Name what stands beside the base."""
+        """Name what is coupled with the base."""
         settings = self.first.settings
         partner = settings["partner"]
         if partner in (None, "independent"):
@@ -211,7 +212,7 @@ class DeepLine:
 
     @property
     def paper(self) -> tuple[float, float] | None:
-        """Return the paper's figure, if the runs had the settings that it stands for."""
+        """Return the paper's figure, if the runs had its settings."""
         printed = self.printed()
         if printed is None or self.departures():
             return None
@@ -358,9 +359,9 @@ def report_deep(
 
     Runs that differ in their seed alone are one line. A coupled line is compared, seed by
     seed, with the base alone and with two independent bases, if those were run on the same
-    data and candidate sets with the same settings. The paper's figure stands beside ours only
-    where the runs had the settings of its configuration; where not, a note says in what they
-    differ. Loads torch.
+    data and candidate sets with the same settings. The paper's figure is shown only
+    if the runs had the settings of its configuration. Otherwise a note says what
+    differs. Loads torch.
 
     Parameters
     ----------
@@ -398,7 +399,7 @@ def report_deep(
     """
     runs, told = [], [f"Left out: {reason}." for reason in left_out]
     for folder, record in records.items():
-        run = read_run(folder, record)
+        run = read_deep_run(folder, record)
         if run is None:
             told.append(f"Left out: '{folder}' has no test rows with labels.")
         else:
@@ -428,7 +429,9 @@ def _overview(records: list[Record]) -> Sheet:
 def _differences(records: list[Record]) -> Sheet:
     rows = []
     for each in records:
-        n, low, printed = len(each["seeds"]), each["difference_low"], each["paper_difference"]
+        n = len(each["seeds"])
+        low = each["difference_low"]
+        printed = each["paper_difference"]
         effect, points = each["effect_size"], f"{each['difference']:+.2f} "
         rows.append(
             (
@@ -509,7 +512,9 @@ def _notes(lines: list[DeepLine], pairs: list[DeepPair]) -> Iterable[str]:
                 "settings, so nothing to compare it with."
             )
     for each in pairs:
-        line, other, n = each.line, each.other, len(each.seeds)
+        line = each.line
+        other = each.other
+        n = len(each.seeds)
         name = f"{_name(line)} against {other.title}"
         if each.unlike:
             yield f"{name}: {_seeds(each.unlike)} not paired, the candidate sets are not the same."

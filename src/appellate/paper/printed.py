@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from appellate.experiments.layouts import Figure, Published
 
 # Printed under Table 2, per cent; the paper does not define it.
 IMPROVEMENT_RATIOS = {
@@ -24,23 +25,6 @@ REPRESENTATIVE_ERRORS = {
     ("LALO", "rises"): ((0.2500, 0.3241, 0.2472), (0.2500, 0.2289, 0.3227)),
     ("LALO", "starts high"): ((0.5625, 0.5081, 0.4474), (0.3181, 0.4362, 0.4781)),
 }
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One printed figure.
-
-    Attributes
-    ----------
-    mean, std : float
-        As printed, after division by 100 where the paper prints per cent.
-    mark : str
-        ``"win"`` for a bullet, ``"loss"`` for a circle, else empty.
-    """
-
-    mean: float
-    std: float
-    mark: str
 
 
 @cache
@@ -67,3 +51,12 @@ def figures() -> dict[tuple[str, str, str], Figure]:
 def lookup(table: str | None, method: str | None, column: str) -> Figure | None:
     """Return a printed figure, or None where the paper has none."""
     return figures().get((str(table), str(method), column))
+
+
+def published(table: str) -> Published:
+    """Return the published figures of one table."""
+    found = {
+        (method, column): f for (name, method, column), f in figures().items() if name == table
+    }
+    ratios = IMPROVEMENT_RATIOS if table == "test_accuracy" else {}
+    return Published(found, table.endswith("_percent"), ratios)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
-from appellate._files import whole_folder
 from appellate.datasets.home import resolve
-from appellate.experiments.layouts import DECLARED, TABLES, Column, Table, make_table, plan
+from appellate.experiments.layouts import plan
 from appellate.experiments.methods import BASES, Method, deep_missing
-from appellate.experiments.problems import DATASETS, FURTHER, Problem, load_problems
-from appellate.experiments.protocol import Run
-from appellate.experiments.reports import Report, report_table, write_files, write_page
+from appellate.experiments.problems import DATASETS, FURTHER, Dataset, load_problems
+from appellate.experiments.protocol import Trial
+from appellate.experiments.reports import Report, report_table
 from appellate.experiments.results import Results, fill
+from appellate.experiments.writing import write_folder
 from appellate.methods import available_bases
 from appellate.paper import studies
 from appellate.paper.curves import CURVE_METHODS, curve_problems, report_curves
-from appellate.paper.rivals import rank_sheet, report_rivals, rival_methods
+from appellate.paper.layouts import COLUMNS, DECLARED, TABLES, make_table
+from appellate.paper.rivals import report_rivals, rival_methods
 from appellate.paper.studies import DATASET
-
-ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,12 @@ class Reproduction:
     Attributes
     ----------
     tables : tuple of str
-        Of `EXPERIMENTS`, those that the data sets at hand allow.
+        Tables of `EXPERIMENTS` that the available data sets allow.
     bases : tuple of str
         Registered names; the ablation, the collaborative term and the studies have PL-AGGD
         alone, as the paper.
     problems : dict of str to Problem
-        Data sets that are there.
+        Available data sets.
     splits : tuple of int
         Their seeds.
     missing : dict of str to str
@@ -48,14 +46,14 @@ class Reproduction:
 
     tables: tuple[str, ...]
     bases: tuple[str, ...]
-    problems: dict[str, Problem]
+    problems: dict[str, Dataset]
     splits: tuple[int, ...]
     missing: dict[str, str]
     left_out: tuple[str, ...]
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[Trial]:
         """All runs of all tables, each once."""
-        found: dict[Run, None] = {}
+        found: dict[Trial, None] = {}
         for table, (name, problem) in product(self.tables, self.problems.items()):
             methods = EXPERIMENTS[table].methods(self.bases, problem)
             found |= dict.fromkeys(plan([name], methods, self.splits))
@@ -81,16 +79,16 @@ class Experiment:
         From names of data sets to problems and reasons, as `load_problems`.
     """
 
-    methods: Callable[[Sequence[str], Problem], Iterable[Method]]
+    methods: Callable[[Sequence[str], Dataset], Iterable[Method]]
     report: Callable[[Results, Sequence[str], Mapping[str, str]], Report]
     needs_lost: bool = False
     has_all: bool = False
-    load: Callable[[list[str]], tuple[dict[str, Problem], dict[str, str]]] = load_problems
+    load: Callable[[list[str]], tuple[dict[str, Dataset], dict[str, str]]] = load_problems
 
 
 def _of_paper(name: str) -> Experiment:
     def report(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
-        return report_table(fill(make_table(name, bases), results), results, missing)
+        return report_table(fill(make_table(name, bases), results, COLUMNS), results, missing)
 
     return Experiment(lambda bases, _: make_table(name, bases).methods(), report)
 
@@ -151,11 +149,6 @@ def request(
     return Reproduction(there, tuple(chosen), problems, tuple(splits), missing, left_out)
 
 
-def file_names(tables: Iterable[str]) -> list[str]:
-    """Names of the files that are written of some tables, if there is something to draw."""
-    return [f"{table}.{ending}" for table in tables for ending in ENDINGS] + ["index.html"]
-
-
 def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[str, Report]:
     """Write Markdown, CSV, LaTeX, figures and the page into a folder; return the reports.
 
@@ -168,7 +161,7 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
         table: EXPERIMENTS[table].report(results, what.bases, what.missing)
         for table in what.tables
     }
-    _write(
+    write_folder(
         reports.values(),
         folder,
         what.tables,
@@ -179,32 +172,3 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
         rows=results.used(run.method for run in what.runs()),
     )
     return reports
-
-
-def write_comparison(
-    tables: Sequence[Table], problem: Problem, results: Results, folder: Path
-) -> list[Report]:
-    """Write the tables of `make_comparison` into a folder, as `write_reports` does."""
-    reports = []
-    for table in tables:
-        filled = fill(table, results, [Column(problem.title, problem.name)])
-        report = report_table(filled, results, {})
-        reports.append(replace(report, sheets=(*report.sheets, rank_sheet(table, results))))
-    _write(
-        reports,
-        folder,
-        ["comparison", "training-rows"],
-        title=tables[0].title,
-        lead=f"{len(problem.X)} samples, {problem.X.shape[1]} features, "
-        f"{problem.candidates.shape[1]} classes.",
-        rows=results.used(tables[0].methods()),
-    )
-    return reports
-
-
-def _write(reports: Collection[Report], folder: Path, tables: Iterable[str], **page: Any) -> None:
-    """Write all files of some reports and their page; files of these tables are replaced."""
-    with whole_folder(folder, owned=file_names(tables)) as stage:
-        for report in reports:
-            write_files(report, stage)
-        write_page(reports, stage, **page)

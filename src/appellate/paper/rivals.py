@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata, studentized_range
 
-from appellate.experiments.layouts import Table
 from appellate.experiments.methods import (
     JURY,
     MAJORITY,
@@ -25,7 +24,8 @@ from appellate.experiments.methods import (
     deep_rivals,
     with_jury,
 )
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
+from appellate.experiments.ranks import mean_ranks, rank_note
 from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
 from appellate.experiments.results import Results, mean_spread
 from appellate.metrics import paired_comparison
@@ -34,66 +34,13 @@ Scores = dict[str, dict[str, NDArray[np.float64]]]  # by method, then by data se
 Seconds = dict[tuple[str, str], float]  # by method and data set
 
 
-def rival_methods(bases: Iterable[str], problem: Problem) -> list[Method]:
+def rival_methods(bases: Iterable[str], problem: Dataset) -> list[Method]:
     """All that can be run on a problem: controls, jury, bases alone and coupled, networks."""
     heard = [TESTIMONY, MAJORITY] if problem.answers is not None else []
     kinds = (alone, coupled, with_jury)
     controls = [RANDOM, PARTNER_ALONE, RIDGE]
     named = [kind(base) for base in bases for kind in kinds]
     return [*controls, JURY, *heard, *named, *deep_rivals()]
-
-
-def critical_difference(n_methods: int, n_blocks: int, level: float = 0.05) -> float:
-    """Difference of mean ranks beyond which two methods differ by Nemenyi's test.
-
-    Examples
-    --------
-    >>> round(critical_difference(4, 14), 2)
-    1.25
-    """
-    quantile = studentized_range.ppf(1 - level, n_methods, np.inf) / np.sqrt(2)
-    return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_blocks)))
-
-
-def mean_ranks(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Mean rank of every method over blocks, 1 the best; equals share their ranks.
-
-    Examples
-    --------
-    >>> mean_ranks({"a": [0.9, 0.5], "b": [0.8, 0.5]})
-    {'a': 1.25, 'b': 1.75}
-    """
-    if not scores:
-        return {}
-    ranks = rankdata(-np.array(list(scores.values())), axis=0).mean(axis=1)
-    return dict(zip(scores, ranks.tolist(), strict=True))
-
-
-def rank_note(n_methods: int, n_blocks: int, blocks: str) -> str:
-    """Say how far apart mean ranks must lie."""
-    if n_methods < 2 or n_blocks < 2:
-        return f"Ranks over {n_blocks} {blocks}: too few to test."
-    distance = critical_difference(n_methods, n_blocks)
-    return (
-        f"Mean ranks of {n_methods} methods over {n_blocks} {blocks}; two of them differ by "
-        f"Nemenyi's test at 0.05 where they lie {distance:.2f} or more apart."
-    )
-
-
-def rank_sheet(table: Table, results: Results) -> Sheet:
-    """Rank the methods of a comparison over the splits of its one data set.
-
-    The test takes splits for independent, which they are not: it finds too many differences.
-    """
-    (name,), score = results.problems, table.lines[0].score
-    found = {e.title: results.scores(name, e.method, e.score) for e in table.lines}
-    wanted = {e.title for e in table.lines if e.score == score}
-    there = {t: v for t, v in found.items() if v is not None and t in wanted}
-    common = min(map(len, there.values()), default=0)  # deep methods have the first few
-    ranks = mean_ranks({t: v[:common].tolist() for t, v in there.items()})
-    rows = [(t, f"{r:.2f}") for t, r in sorted(ranks.items(), key=lambda pair: pair[1])]
-    title = f"Ranks. {rank_note(len(ranks), common, 'splits')}"
-    return Sheet(title, ("method", "mean rank"), tuple(rows))
 
 
 def report_rivals(results: Results, bases: Sequence[str], *_: object) -> Report:
@@ -105,55 +52,82 @@ def report_rivals(results: Results, bases: Sequence[str], *_: object) -> Report:
     """
     problems = results.problems
     runs = [(n, m) for n, problem in problems.items() for m in rival_methods(bases, problem)]
-    seconds: Seconds = {}
-    for name, method in runs:
-        rows = (results.row(name, method, split) for split in results.splits)
-        taken = [row.seconds for row in rows if row is not None and row.seconds > 0]
-        if taken:  # luck takes none
-            seconds[method.title, name] = float(np.mean(taken))
-    sheets, records, notes = [], [], []
+    seconds = _seconds(results, runs)
+    sheets = []
+    records: list[dict[str, Any]] = []
+    notes = []
     for score, title in (("test", "Test accuracy"), ("transductive", "Transductive accuracy")):
         found: Scores = {}
         for name, method in runs:
             values = results.scores(name, method, score)
             if values is not None:
                 found.setdefault(method.title, {})[name] = values
-        datasets = [name for name in problems if any(name in each for each in found.values())]
-        whole = {m: each for m, each in found.items() if len(each) == len(datasets)}
-        ranks = mean_ranks({m: [each[n].mean() for n in datasets] for m, each in whole.items()})
-        notes.append(f"{title}: {rank_note(len(ranks), len(datasets), 'data sets')}")
-        best = {
-            n: max((each[n] for each in found.values() if n in each), key=np.mean)
-            for n in datasets
-        }
-        lines = []
-        for m in sorted(found, key=lambda m: (ranks.get(m, np.inf), m)):
-            cells = [_cell(found[m][n], best[n]) if n in found[m] else "-" for n in datasets]
-            taken = [seconds[m, n] for n in datasets if (m, n) in seconds]
-            mean = f"{np.mean(taken):.1f}" if taken else "-"
-            lines.append((m, f"{ranks[m]:.1f}" if m in ranks else "-", mean, *cells))
-        header = ("method", "rank", "seconds", *(problems[n].title for n in datasets))
-        sheets.append(Sheet(title, header, tuple(lines)))
-        for m, n, values in ((m, n, v) for m, each in found.items() for n, v in each.items()):
-            record = {"score": score, "method": m, "dataset": n, "splits": len(values)}
-            record |= zip(("mean", "deviation"), mean_spread(values), strict=True)
-            records.append(record | {"seconds": seconds.get((m, n))})
+        sheet, note = _ranking(title, found, problems, seconds)
+        sheets.append(sheet)
+        notes.append(f"{title}: {note}")
+        records += _records(score, found, seconds)
     spent = [
         (m, *(f"{seconds[m, n]:.2f}" if (m, n) in seconds else "-" for n in problems))
         for m in dict.fromkeys(m for m, _ in seconds)
     ]
-    title = "Processor seconds to fit and predict, one thread"
+    title = "CPU seconds to fit and predict, one thread"
     sheets += [Sheet(title, ("method", *problems), tuple(spent)), _couplings(results, bases)]
     caption = (
-        "Mean and standard deviation over splits, the best mean rank first; processor seconds to "
-        "fit and predict are the mean over the data sets. A circle (○): significantly below the "
-        "best of the column (Nadeau and Bengio's test at 0.05 on the splits that both have; none "
-        "is made below three splits)."
+        "Mean and standard deviation over splits, the best mean rank first. CPU seconds to fit "
+        "and predict are the mean over the data sets. A circle (○): significantly below the best "
+        "of the column (Nadeau and Bengio's test at 0.05 on the splits that both have; it needs "
+        "at least three splits)."
     )
     notes.append(f"{len(results.splits)} splits. {FIXED}")
     notes.append(f"Left out: {deep_missing()}" if deep_missing() else SETTING)
-    texts = ("rivals", "Rivals", caption)
-    return Report(*texts, tuple(sheets), tuple(records), tuple(notes))
+    return Report("rivals", "Rivals", caption, tuple(sheets), tuple(records), tuple(notes))
+
+
+def _seconds(results: Results, runs: Iterable[tuple[str, Method]]) -> Seconds:
+    """Return the mean CPU seconds of every run that fits a model."""
+    seconds: Seconds = {}
+    for name, method in runs:
+        rows = (results.row(name, method, split) for split in results.splits)
+        taken = [row.seconds for row in rows if row is not None and row.seconds > 0]
+        if taken:
+            seconds[method.title, name] = float(np.mean(taken))
+    return seconds
+
+
+def _ranking(
+    title: str, found: Scores, problems: Mapping[str, Dataset], seconds: Seconds
+) -> tuple[Sheet, str]:
+    """Return one line per method, the best mean rank first, and a note on the ranks."""
+    datasets = [name for name in problems if any(name in each for each in found.values())]
+    whole = {m: each for m, each in found.items() if len(each) == len(datasets)}
+    ranks = mean_ranks({m: [each[n].mean() for n in datasets] for m, each in whole.items()})
+    best = {
+        n: max((each[n] for each in found.values() if n in each), key=np.mean) for n in datasets
+    }
+    lines = []
+    for m in sorted(found, key=lambda m: (ranks.get(m, np.inf), m)):
+        cells = [_cell(found[m][n], best[n]) if n in found[m] else "-" for n in datasets]
+        taken = [seconds[m, n] for n in datasets if (m, n) in seconds]
+        mean = f"{np.mean(taken):.1f}" if taken else "-"
+        lines.append((m, f"{ranks[m]:.1f}" if m in ranks else "-", mean, *cells))
+    header = ("method", "rank", "seconds", *(problems[n].title for n in datasets))
+    return Sheet(title, header, tuple(lines)), rank_note(len(ranks), len(datasets), "data sets")
+
+
+def _records(score: str, found: Scores, seconds: Seconds) -> Iterator[dict[str, Any]]:
+    """Return one record per method and data set."""
+    for method, scores in found.items():
+        for name, values in scores.items():
+            mean, deviation = mean_spread(values)
+            yield {
+                "score": score,
+                "method": method,
+                "dataset": name,
+                "splits": len(values),
+                "mean": mean,
+                "deviation": deviation,
+                "seconds": seconds.get((method, name)),
+            }
 
 
 def _cell(values: NDArray[np.float64], best: NDArray[np.float64]) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 
 from appellate.experiments import problems
 from appellate.experiments.figures import OURS, place_legend
-from appellate.experiments.layouts import COLUMNS, Column, Table, make_table
+from appellate.experiments.layouts import Column, ResultTable
 from appellate.experiments.methods import Method, alone, coupled
-from appellate.experiments.problems import Problem
+from appellate.experiments.problems import Dataset
 from appellate.experiments.protocol import split_rows
 from appellate.experiments.reports import (
     FIXED,
@@ -29,8 +29,9 @@ from appellate.experiments.reports import (
 from appellate.experiments.results import Results, fill, finite, mean_spread
 from appellate.metrics import paired_comparison
 from appellate.paper.authors import AUTHORS, corrected_shares, stopping_round
+from appellate.paper.layouts import COLUMNS, make_table
 from appellate.paper.printed import REPRESENTATIVE_ERRORS
-from appellate.paper.traces import KINDS
+from appellate.paper.traces import KINDS, RECORD
 from appellate.plotting import INK, MUTED, dress, new_figure, plot_trajectories
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ CURVES = (
 )
 
 
-def sensitivity_methods(_: object, problem: Problem) -> list[Method]:
+def sensitivity_methods(_: object, problem: Dataset) -> list[Method]:
     """All methods of the four curves, and the base alone."""
     if problem.name != DATASET:
         return []
@@ -99,10 +100,10 @@ def sensitivity_methods(_: object, problem: Problem) -> list[Method]:
 def trace_methods() -> dict[str, Method]:
     """Traced methods by the name of their line: three bases, two also with a graph start."""
     bases = {"aggd": "PL-AGGD", "sure": "SURE", "lalo": "LALO"}
-    own = {t: Method(f"{t}-PLCP, traced", "plcp", b, trace=True) for b, t in bases.items()}
+    own = {t: Method(f"{t}-PLCP, traced", "plcp", b, details=RECORD) for b, t in bases.items()}
     for base in ("sure", "lalo"):
         title = f"{bases[base]}-PLCP, graph start, traced"
-        graph = Method(title, "plcp", base, start="graph", trace=True)
+        graph = Method(title, "plcp", base, start="graph", details=RECORD)
         own[f"{bases[base]}, graph start"] = graph
     return own
 
@@ -110,7 +111,9 @@ def trace_methods() -> dict[str, Method]:
 def report_sensitivity(results: Results, *_: object) -> Report:
     """Report the four curves over lambda, alpha, gamma and k on Lost."""
     reference = results.scores(DATASET, coupled(BASE), "test")
-    sheets, records, stacked = [], [], []
+    sheets = []
+    records = []
+    stacked = []
     for curve in CURVES:
         rows = []
         for value in curve.values:
@@ -148,14 +151,16 @@ def report_sensitivity(results: Results, *_: object) -> Report:
     return Report(*texts, all_sheets, tuple(records), tuple(notes), drawn)
 
 
-def traced(_: object, problem: Problem) -> list[Method]:
+def traced(_: object, problem: Dataset) -> list[Method]:
     """All traced methods."""
     return list(trace_methods().values()) if problem.name == DATASET else []
 
 
 def report_trajectories(results: Results, *_: object) -> Report:
-    """Report the errors that appeals correct: false labels that start high, or rise."""
-    examples, counts, records = [], [], []
+    """Report the errors that are corrected: false labels that start high, or rise."""
+    examples = []
+    counts = []
+    records = []
     for title, method in trace_methods().items():
         rows = {split: results.row(DATASET, method, split) for split in results.splits}
         found = {s: row.details for s, row in rows.items() if row is not None and row.details}
@@ -285,15 +290,15 @@ _RAW = Column(problems.RAW["lost_raw"].title, "lost_raw", paper="Lost")
 _ROUNDS = 10  # in which the paper's rule is looked for
 
 
-def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Problem], dict[str, str]]:
-    """Load data sets as `load_problems`, and Lost also as it stands, where it is there."""
+def load_with_raw_lost(names: list[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
+    """Load data sets as `load_problems`, and Lost also without scaling, if it is available."""
     found, missing = problems.load_problems(names)
     if DATASET in found:
         found[_RAW.dataset] = problems.load_problem(_RAW.dataset)
     return found, missing
 
 
-def authors_tables(bases: Sequence[str]) -> list[Table]:
+def authors_tables(bases: Sequence[str]) -> list[ResultTable]:
     """Declare test and transductive accuracy, the authors' reading below PL-AGGD-PLCP."""
     pair, tables = (AUTHORS, alone("aggd")), []
     for name in ("test-accuracy", "transductive"):
@@ -320,7 +325,9 @@ def _stopping_sheet(results: Results) -> Sheet:
     """Ten rounds of either reading on Lost: what each corrects, and where the rule stops."""
     rows, splits = [], results.splits
     for name, method in product((DATASET, _RAW.dataset), (coupled(BASE), AUTHORS)):
-        problem, shares, stops = results.problems[name], [], []
+        problem = results.problems[name]
+        shares = []
+        stops = []
         for split in splits:
             train, _ = split_rows(len(problem.X), split)
             model = method.build(split, len(train)).set_params(max_rounds=_ROUNDS)

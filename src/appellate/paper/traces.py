@@ -1,4 +1,4 @@
-"""Samples whose false label led at first and was corrected on appeal (Fig. 2 of the paper)."""
+"""Samples whose false label led at first and was corrected (Fig. 2 of the paper)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: Name of `representative_errors`, for `Method.details`.
+RECORD = "appellate.paper.traces:representative_errors"
 KINDS = {
     "starts high": "the false label starts above the true one and, although it does not rise, "
     "stays above",
@@ -20,9 +22,9 @@ def representative_errors(
 ) -> dict[str, Any]:
     """Sort the corrected samples by the error of the base and pick the clearest.
 
-    A sample counts if its verdict is wrong and its appeal right. FP is the label of the
-    verdict, GT the true one; "alone" goes from the base's initial confidence to that behind
-    the verdict, "coupled" on to that behind the appeal.
+    A sample counts if its first label is wrong and its final label correct. FP is the first
+    label, GT the true one. "Alone" goes from the base's initial confidence to that of the
+    first label, "coupled" on to that of the final label.
 
     Parameters
     ----------

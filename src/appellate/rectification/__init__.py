@@ -1,8 +1,9 @@
-"""From a table to labels, a docket and a model: the practitioner's journey as one object.
+"""From a table to labels, a review page and a model, as one object.
 
-`case` understands the table, `hearing` fits a classifier, tabulates what it says, weighs it
-against trivial rivals and takes decisions, `run` holds all of it and writes it, `newrows` uses the
-model.
+`preparation` reads the table and makes the classifier, `features` collects what is learned from,
+`fitting` fits and tabulates the labels, `scoring` compares them with baselines and suggests items
+to review, `decisions` reads what reviewers decided, `pages` collects what the review page shows,
+`run` holds and writes all of it, `prediction` labels new rows.
 """
 
 from __future__ import annotations

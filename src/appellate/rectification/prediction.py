@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from appellate._files import check_member, finish_folder, read_json
+from appellate._table_options import ReadingOptions, takes_options
 from appellate.notes import NoteWarning, tell
-from appellate.rectification.preparation import LARGEST, Embedder, add_vectors, read_embeddings
+from appellate.rectification.features import LARGEST, Embedder, add_vectors, read_embeddings
 from appellate.tables import Roles, Table, TableError, join, read_table
 from appellate.tables.cells import name_some
 from appellate.tables.encoding import ColumnReading, features
@@ -28,6 +29,7 @@ _LARGEST_DOCUMENT = 1 << 30
 _OPTIONS = {"text": "text_model", "picture": "image_model"}
 
 
+@takes_options(ReadingOptions)
 def predict(
     folder: str | os.PathLike[str],
     data: Any,
@@ -36,7 +38,7 @@ def predict(
     embeddings: Any = None,
     text_model: Any = None,
     image_model: Any = None,
-    **reading: Any,
+    **options: Unpack[ReadingOptions],
 ) -> Any:
     """Label the rows of a table with the model of a run.
 
@@ -53,9 +55,8 @@ def predict(
     text_model, image_model : object, default=None
         The same as `rectify` got, if any: a saved model names them, but opens no file that it
         names.
-    **reading
-        How to read a file (`delimiter`, `encoding`, `decimal`, `sheet`, `question`, `header`),
-        see `appellate.tables.read_table`; found by default.
+    **options
+        How to read a file.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def predict(
         About cells that cannot be read as in training, and new categories; one warning per note.
     """
     model, meta = open_model(folder)
-    table = read_table(data, **reading)
+    table = read_table(data, **options)
     given = {"text": text_model, "picture": image_model}
     added, notes = label_rows(model, meta, table, given, proba, embeddings)
     tell(notes, stacklevel=2)

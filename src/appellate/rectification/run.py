@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -21,7 +22,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from appellate._added import RENAMED, RENAMED_OUTCOMES
 from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
+from appellate._table_options import ReadingOptions, TableOptions, takes_options
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import NoteWarning, tell
@@ -34,20 +37,13 @@ from appellate.rectification.acceptance import (
     rows_needed,
     steps,
 )
-from appellate.rectification.fitting import (
-    FIRST,
-    SUGGESTED,
-    Hearing,
-    Review,
-    collect_page,
-    decisions_csv,
-    judge,
-    score,
-    take_decisions,
-    with_time,
-)
+from appellate.rectification.decisions import Review, decisions_csv, take_decisions
+from appellate.rectification.features import Features, Step, nobody
+from appellate.rectification.fitting import FittedLabels, fit_labels
+from appellate.rectification.pages import collect_page
 from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
-from appellate.rectification.preparation import NOT_KEPT, Case, Step, nobody
+from appellate.rectification.preparation import NOT_KEPT, Preparation, prepare
+from appellate.rectification.scoring import FIRST, SUGGESTED, sample, score, suggest
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
 from appellate.tables.cells import as_number, is_text, printable
@@ -68,88 +64,29 @@ _READ = {"model": "a folder"} | dict.fromkeys(
 DECISIONS = "decisions.csv"
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
-Columns = str | Sequence[str]
 
-
+@takes_options(TableOptions)
 def rectify(
     data: Any,
     *,
-    candidates: Columns | None = None,
-    annotators: Columns | None = None,
-    long: Columns | None = None,
-    counts: Columns | None = None,
-    id: str | bool | None = None,
-    truth: str | bool | None = None,
-    text: Columns | bool | None = None,
-    image: str | bool | None = None,
-    features: Columns | None = None,
-    model_probabilities: str | None = None,
-    ignore: Columns | None = None,
-    embeddings: Any = None,
-    text_model: Any = None,
-    image_model: Any = None,
-    groups: str | None = None,
-    separator: str | None = None,
-    missing: Columns | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    sheet: str | int | None = None,
-    question: str | None = None,
-    header: str | None = "first",
     method: str = "auto",
     base: Any = None,
     decisions: Any = None,
     cost: Any = None,
-    order: Columns | None = None,
+    order: str | Sequence[str] | None = None,
     random_state: int | None = 0,
-    **settings: Any,
+    settings: Mapping[str, Any] | None = None,
+    **options: Unpack[TableOptions],
 ) -> Rectification:
-    """Give every row of a table its label.
+    """Label every row of a table.
 
     Parameters
     ----------
     data : str, path or data frame
         A file (CSV, TSV, Parquet, Arrow, JSON, Excel), a folder or pattern of files that
         together are one table, or a table of pandas, polars or Arrow.
-    candidates, annotators, long, counts : str or sequence of str, default=None
-        Where the labels are: a column of candidate sets such as ``cat|dog`` (or one column of 0
-        and 1 a label), one column a person, columns item, label and person of a table with one
-        answer a row, or one column of votes a label. Names, patterns such as ``"w*"``, lists
-        such as ``"ann,ben"``. Guessed from the cells if none is given.
-    id, truth, image : str, default=None
-        Columns of names of the rows, of true labels (to score with, never to learn from) and of
-        pictures to show. Guessed if not given; False if there is none.
-    text : str or sequence of str, default=None
-        Columns of prose, to learn from and to show. Guessed if not given.
-    features, ignore : str or sequence of str, default=None
-        Columns to learn from, by default all that can be; columns to leave out.
-    model_probabilities : str, default=None
-        Columns of class probabilities of a model, by a pattern with one ``*`` for the name of the
-        class: ``"p_*"`` for ``p_cat`` and ``p_dog``. The model is one more answer per row, next to
-        those of annotators; see `TestimonyClassifier.fit`. Give out-of-fold probabilities if
-        the model was trained on these rows.
-    embeddings : array-like, shape (n, q), or path, default=None
-        Numbers to learn from, one row an item, or a file of `numpy.save`; instead of columns,
-        or beside those that `features` and `text` name.
-    text_model : str, path or object, default=None
-        What turns prose into numbers: a folder or name of sentence-transformers, or an object
-        with ``encode(texts)``; see `appellate.tables.embed_texts`. By default words and letters
-        are compared.
-    image_model : str, path or callable, default=None
-        What turns pictures into numbers: a function, a file of TorchScript or ONNX,
-        ``"timm/NAME"``, ``"torchvision/NAME"``, or ``"histograms"``; see
-        `appellate.tables.embed_pictures`. By default pictures are only shown, unless there is
-        nothing else to learn from: then histograms are taken, which tell little.
-    groups : str, default=None
-        Column of groups, such as the photograph that a face is from; a row with an empty cell
-        stands alone.
-    separator, missing : str, default=None
-        What parts the labels in a cell, and what stands for no label.
-    delimiter, encoding, decimal, sheet, question : str, default=None
-        How to read a file, see `appellate.tables.read_table`; found by default.
-    header : {"first", "none"} or None, default="first"
-        ``"none"`` or None if a file has no row of titles: columns are then ``"0"``, ``"1"``...
+    **options
+        Options of the table.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
         Testimony weighs people's answers and is taken where there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
@@ -159,17 +96,17 @@ def rectify(
         without the truth. By default PL-AGGD, SURE for many rows.
     decisions : path, mapping or data frame, default=None
         Reviewed rows, which are certain, see `Rectification.decide`.
-    cost : str, path, mapping or matrix, default=None
-        What a near miss costs: ``"absolute"``, ``"within:3"``, ``"ordinal:3"``, ``"tree"``, or a
-        file with a table of costs, see `appellate.evidence.cost_matrix`.
+    cost : str, path or matrix, default=None
+        What a near miss costs: ``"absolute"``, ``"within:3"``, ``"ordinal:3"``, or a file with a
+        table of costs, see `appellate.evidence.cost_matrix`.
     order : sequence of str, default=None
         All labels from first to last, if they are ordered and are not numbers. The jury uses the
         order if neighbouring labels look alike; a cost may need it.
     random_state : int or None, default=0
         Seed of everything random.
-    **settings
-        Of the method's classifier, such as ``max_rounds``, or of its kernel, such as
-        ``n_landmarks``; ``scheduler`` is the address of a Dask scheduler whose workers fit.
+    settings : mapping, default=None
+        Settings of the method's classifier, such as ``{"max_rounds": 3}``, or of its kernel, such
+        as ``n_landmarks``; ``scheduler`` is the address of a Dask scheduler whose workers fit.
 
     Returns
     -------
@@ -200,78 +137,90 @@ def rectify(
     >>> run.labels["label"].tolist()[:6]
     ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     """
-    given = dict(locals())
-    decisions = given.pop("decisions")
-    case = Case(**given)
-    tell(case.notes, stacklevel=2)
-    run = hear(case, decisions)
+    prepared = prepare(
+        data,
+        method=method,
+        base=base,
+        cost=cost,
+        order=order,
+        random_state=random_state,
+        settings=settings,
+        **options,
+    )
+    tell(prepared.notes, stacklevel=2)
+    run = label_items(prepared, decisions)
     tell(run.scores["notes"], stacklevel=2)
     return run
 
 
-def hear(case: Case, decisions: Any = None, step: Step = nobody) -> Rectification:
-    """Judge a case that was understood; `step` is told what begins, and the rounds within."""
+def label_items(
+    prepared: Preparation, decisions: Any = None, step: Step = nobody
+) -> Rectification:
+    """Label the items of a prepared table; `step` is told what begins, and the rounds within."""
     if decisions is not None:
-        take_decisions(case, None, decisions)  # their mistakes are said before any work
+        take_decisions(prepared, {}, decisions)  # reports mistakes before the work
     started = time.perf_counter()
     encoder = rows = None
-    if case.X is not None:
+    if prepared.features.X is not None:
         step("turning columns into numbers")
-        encoder = clone(case.encoder)
-        rows = encode(encoder, case.X, lambda text: step(text, within=True))
-    judging = "judging" if decisions is None else "judging without the decisions"
-    said, expected = with_time(judging, case, 0 if rows is None else rows.shape[1])
-    step(said)
-    run = _make_run(judge(case, encoder, rows, step), started, expected)
+        encoder = clone(prepared.features.encoder)
+        rows = encode(encoder, prepared.features.X, lambda text: step(text, within=True))
+    fitting = "judging" if decisions is None else "judging without the decisions"
+    step(fitting)
+    run = _make_run(fit_labels(prepared, encoder, rows, step), started)
     return run if decisions is None else run._decide(decisions, step)
 
 
-def _make_run(hearing: Hearing, started: float, expected: float | None) -> Rectification:
-    """Collect what came out of a hearing."""
-    seconds, case, added = time.perf_counter() - started, hearing.case, hearing.added
-    people = getattr(hearing.classifier, "annotators_", None) if case.has_answers else None
+def _make_run(fitted: FittedLabels, started: float) -> Rectification:
+    """Collect the result of a fit: tables, model, settings and scores."""
+    prepared, added = fitted.prepared, fitted.added
+    people = getattr(fitted.classifier, "annotators_", None) if prepared.has_answers else None
     shown = {name: _plain(column) for name, column in (people or {}).items() if column.ndim == 1}
-    parts = [("encoder", hearing.encoder), ("classifier", hearing.classifier)]
-    models = {each.column: {"model": each.name, "key": each.key} for each in case.embedders}
-    features: list[dict[str, Any]] = []
-    for name, kind in case.kinds.items():
-        features.append({"name": name, "kind": kind, **models.get(name, {})})
-        if name in case.readings:
-            features[-1] |= case.readings[name].to_dict()
-    backend: Any = frame_backend(case.table.native) or "pandas"
-    drawn = hearing.sample(*hearing.suggested)
+    parts = [("encoder", fitted.encoder), ("classifier", fitted.classifier)]
+    backend: Any = frame_backend(prepared.table.native) or "pandas"
+    drawn = sample(fitted, *suggest(fitted, SUGGESTED))
     settings = {
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
-        "source": case.table.source.strip("'"),
-        "sha256": case.table.sha256,
-        "rows": len(case.table),
-        "items": len(case.names),
-        "labels": case.classes.tolist(),
-        "roles": case.roles.to_dict(),
-        "features": features,
-        "n_embeddings": case.n_embeddings,
-        "method": case.method,
-        "model": str(case.estimator),
-        "call": case.call,
-        "columns": dict(zip(added, free_names(case.table.names, added), strict=True)),
-        "integers": hearing.integers if case.table.native is None else (),
-        "notes": case.notes,
-        "seconds": round(seconds, 3),
-        "estimated_seconds": expected,
-        "audit": [case.names[i] for i in drawn],
+        "source": prepared.table.source.strip("'"),
+        "sha256": prepared.table.sha256,
+        "rows": len(prepared.table),
+        "items": len(prepared.names),
+        "labels": prepared.classes.tolist(),
+        "roles": prepared.roles.to_dict(),
+        "features": _describe_features(prepared.features),
+        "n_embeddings": prepared.features.n_embeddings,
+        "method": prepared.method,
+        "model": str(prepared.estimator),
+        "call": prepared.call,
+        "columns": dict(zip(added, free_names(prepared.table.names, added), strict=True)),
+        "integers": fitted.integers if prepared.table.native is None else (),
+        "notes": prepared.notes,
+        "seconds": round(time.perf_counter() - started, 3),
+        "audit": [prepared.names[i] for i in drawn],
     }
     return Rectification(
-        _beside(case.table, settings, added),
-        nw.from_dict(hearing.columns, backend=backend).to_native(),
+        _join_added(prepared.table, settings, added),
+        nw.from_dict(fitted.columns, backend=backend).to_native(),
         nw.from_dict(shown, backend=backend).to_native() if shown else None,
-        None if hearing.encoder is None else Pipeline(parts),
+        None if fitted.encoder is None else Pipeline(parts),
         json.loads(json.dumps(settings)),
-        score(hearing),
-        hearing,
+        score(fitted),
+        fitted,
     )
 
 
-def _beside(table: Table, settings: Mapping[str, Any], added: Mapping[str, list[Any]]) -> Any:
+def _describe_features(features: Features) -> list[dict[str, Any]]:
+    """Return name, kind, model and reading of every feature, in JSON's types."""
+    models = {each.column: {"model": each.name, "key": each.key} for each in features.embedders}
+    found: list[dict[str, Any]] = []
+    for name, kind in features.kinds.items():
+        found.append({"name": name, "kind": kind, **models.get(name, {})})
+        if name in features.readings:
+            found[-1] |= features.readings[name].to_dict()
+    return found
+
+
+def _join_added(table: Table, settings: Mapping[str, Any], added: Mapping[str, list[Any]]) -> Any:
     """Join what is added to a table; numbers of a text file become numbers."""
     import pyarrow as pa
 
@@ -297,16 +246,23 @@ class Rectification:
     Attributes
     ----------
     labels : data frame
-        The user's table with ``label``, ``confidence``, ``runner_up``, ``runner_up_confidence``,
-        ``suspicion`` (that the truth is not among what was named), ``votes`` where people
-        answered, and ``outcome``. Of the kind that was given; pandas for a file. It has one row
-        per row of the table, so one per answer if every answer has its own row (``long``), and
-        its columns have the types of the table; merge it with the table by these columns.
+        The table with the final label of every row in ``label``, its ``confidence``,
+        ``first_label`` (before features or later rounds were used), ``runner_up``,
+        ``runner_up_confidence``, ``suspicion`` (how likely none of the candidates is true),
+        ``votes`` if there are annotators, and ``outcome``: ``changed`` or ``unchanged`` from the
+        first to the final label, ``reviewed``, ``excluded`` (by a review), ``unanswered`` or
+        ``outside the answers``. A data frame of the library that the table came from; pandas for
+        a file. It has one row per row of the table, so one per answer if every answer has its own
+        row (``long``), and its columns have the types of the table; merge it with the table by
+        these columns.
     docket : data frame
-        One row per item: ``id``, verdict, appeal, outcome and how surely, see
-        `appellate.docket.Docket`. The suspicion of the jury is an order, not a probability.
+        One row per item: ``id``, ``candidates``, the labels and confidences as in `labels`, with
+        ``first_confidence``, ``margin`` (confidence minus that of the next candidate) and
+        ``since_round`` (the round since which the label is the final one); with true labels
+        also ``first_correct`` and ``correct``. The suspicion of the jury is an order, not a
+        probability.
     annotators : data frame or None
-        One row a person: how many answers, and how far they can be believed.
+        One row per annotator: how many answers, and how reliable they are.
     model : Pipeline or None
         Encoder and classifier, for new rows; None where only answers were learned from.
     settings : dict
@@ -331,7 +287,7 @@ class Rectification:
     ...     "names": ["cat|dog", "cat", "dog", "dog"] * 5,
     ... }
     >>> run = appellate.rectify(table, candidates="names")
-    >>> run.docket["appeal"].tolist()[:4]
+    >>> run.docket["label"].tolist()[:4]
     ['cat', 'cat', 'dog', 'dog']
     """
 
@@ -341,7 +297,7 @@ class Rectification:
     model: Any
     settings: dict[str, Any]
     scores: dict[str, Any]
-    _hearing: Hearing | None = None
+    _fitted: FittedLabels | None = None
     _suggested: Any = None
 
     def suggest(self, n: int = 20, *, audit: bool = False) -> Any:
@@ -363,8 +319,8 @@ class Rectification:
         data frame
             ``rank``, ``why`` and the columns of the docket.
         """
-        hearing = self._hearing
-        if hearing is None:
+        fitted = self._fitted
+        if fitted is None:
             if audit:
                 raise ValueError(
                     "this run was loaded, and cannot draw items. Call rectify again, and suggest "
@@ -372,14 +328,14 @@ class Rectification:
                 )
             return self._suggested[:n]
         if audit:
-            rows, why = hearing.drawn[:n], ["audit"] * len(hearing.drawn[:n])
+            rows = fitted.drawn[:n]
+            why = ["audit"] * len(rows)
         else:
-            rows, why = hearing.suggested if n <= SUGGESTED else hearing.suggest(n)
-            rows, why = rows[:n], why[:n]
-        drawn = [hearing.case.names[i] for i in hearing.sample(rows, why)]
+            rows, why = suggest(fitted, n)
+        drawn = [fitted.prepared.names[i] for i in sample(fitted, rows, why)]
         self.settings["audit"] = list(dict.fromkeys([*self.settings["audit"], *drawn]))
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1)), "why": why}
-        for name, values in hearing.columns.items():
+        for name, values in fitted.columns.items():
             columns[name] = [values[i] for i in rows]
         backend: Any = frame_backend(self.docket)
         return nw.from_dict(columns, backend=backend).to_native()
@@ -419,24 +375,24 @@ class Rectification:
 
     def _decide(self, decisions: Any, step: Step) -> Rectification:
         """Take reviewed items as certain, without warnings."""
-        if self._hearing is None:
+        if self._fitted is None:
             return _again(self)._decide(decisions, step)
-        before, case, started = self._hearing, self._hearing.case, time.perf_counter()
-        found, notes = take_decisions(case, before, decisions)
+        started, before = time.perf_counter(), self._fitted
+        prepared = before.prepared
+        found, notes = take_decisions(prepared, before.reviewed, decisions)
         drawn = {*self.settings["audit"]}  # at random, in this run or in that of the decisions
         if isinstance(decisions, (str, os.PathLike)):
             document = read_document(Path(decisions).parent)
             drawn |= {*(document["settings"].get("audit", []) if document else [])}
-        audited = np.zeros(len(case.names), dtype=bool)
-        audited[[i for i in found.rows.tolist() if case.names[i] in drawn]] = True
+        audited = np.zeros(len(prepared.names), dtype=bool)
+        audited[[i for i in found.rows.tolist() if prepared.names[i] in drawn]] = True
         unaided = before.docket if before.review is None else before.review.unaided
         labels = before.docket.class_names[before.docket.appeal]
         review = Review(found, audited, labels, unaided, notes)
         step("judging with the decisions")
-        hearing = judge(case, before.encoder, before.rows, step, review)
-        spent, expected = self.settings["seconds"], self.settings["estimated_seconds"]
-        run = _make_run(hearing, started - spent, expected)
-        earlier = [name for name in case.names if name in drawn]
+        fitted = fit_labels(prepared, before.encoder, before.rows, step, review)
+        run = _make_run(fitted, started - self.settings["seconds"])
+        earlier = [name for name in prepared.names if name in drawn]
         run.settings["audit"] = list(dict.fromkeys([*earlier, *run.settings["audit"]]))
         return run
 
@@ -483,37 +439,37 @@ class Rectification:
             items have another label in `labels`.
         """
         check_shares(max_error=max_error, level=level)
-        hearing = self._hearing
-        if hearing is None:
+        fitted = self._fitted
+        if fitted is None:
             raise ValueError(
                 "this run was loaded. Call rectify with its table and its decisions again, and "
                 "accept then."
             )
-        review, notes = hearing.review, list[str]()
-        n, columns = len(hearing.case.names), hearing.columns
-        labels, shown = list(columns["appeal"]), list(columns["appeal_confidence"])
+        review, notes = fitted.review, list[str]()
+        n, columns = len(fitted.prepared.names), fitted.columns
+        labels, shown = list(columns["label"]), list(columns["confidence"])
         audited = 0 if review is None else int(review.audited.sum())
         sure = np.array([np.nan if c is None else c for c in shown])
         if review is not None and audited >= ENOUGH:
             sure, drawn = review.confidence(), review.audited
             pool = drawn.copy()  # what the audited items stand for: all but other reviewed items
-            pool[hearing.drawn] = True
+            pool[fitted.drawn] = True
             right = review.right()[drawn]
             found = acceptable(sure[pool], sure[drawn], right, max_error, level)
             threshold = found.threshold
             if threshold is None:
                 notes.append(_why_none(found, audited, max_error, level))
             for i, label in enumerate(review.labels().tolist()):
-                if i not in hearing.reviewed:
+                if i not in fitted.reviewed:
                     labels[i], shown[i] = label, float(sure[i])
         else:
             self._check_calibrated("accept by an estimate", f" Or review {ENOUGH} drawn items.")
             threshold = estimate(sure[~np.isnan(sure)], max_error)
             notes.append(_why_estimate(threshold, audited, n, max_error, level))
-        excluded = [i for i, (_, label) in hearing.reviewed.items() if not label]
+        excluded = [i for i, (_, label) in fitted.reviewed.items() if not label]
         accepted = sure >= (np.inf if threshold is None else threshold)
         accepted[excluded] = False
-        moved = sum(labels[i] != columns["appeal"][i] for i in np.flatnonzero(accepted))
+        moved = sum(labels[i] != columns["label"][i] for i in np.flatnonzero(accepted))
         if moved:
             notes.append(
                 f"{moved} of the {accepted.sum()} accepted items have another label in "
@@ -555,7 +511,7 @@ class Rectification:
         self._check_calibrated("expect wrong labels")
         docket = nw.from_native(self.docket, eager_only=True)
         open_ = ~docket["outcome"].is_in(["reviewed", "excluded"]).to_numpy()
-        confidence = docket["appeal_confidence"].to_numpy().astype(np.float64)
+        confidence = docket["confidence"].to_numpy().astype(np.float64)
         doubts = np.sort(1 - confidence[open_])[::-1]
         left = np.append(np.cumsum(doubts[::-1])[::-1], 0.0)
         counts = steps(len(doubts))
@@ -582,12 +538,12 @@ class Rectification:
         embeddings: Any = None,
         text_model: Any = None,
         image_model: Any = None,
-        **reading: Any,
+        **reading: Unpack[ReadingOptions],
     ) -> Any:
         """Label the rows of another table, see `predict`."""
         if self.model is None:
             raise ValueError(NO_MODEL)
-        embedders = self._hearing.case.embedders if self._hearing else []
+        embedders = self._fitted.prepared.features.embedders if self._fitted else ()
         known: dict[str, Any] = {each.kind: each.model for each in embedders}
         given = {"text": text_model, "picture": image_model}
         known |= {kind: model for kind, model in given.items() if model}
@@ -609,27 +565,29 @@ class Rectification:
             becomes, the largest first. Empty if there are not two to weigh against each other,
             or too many.
         """
-        if self._hearing is None:
+        if self._fitted is None:
             features = self.settings["features"]
             return {e["name"]: e["importance"] for e in features if "importance" in e}
-        hearing, rows = self._hearing, self._hearing.rows
-        case, found = hearing.case, dict[str, float]()
-        several = len(case.kinds) + (case.n_embeddings > 0) > 1
-        if hearing.encoder is None or rows is None or case.scheduler is not None or not several:
+        fitted, rows = self._fitted, self._fitted.rows
+        prepared, found = fitted.prepared, dict[str, float]()
+        several = len(prepared.features.kinds) + (prepared.features.n_embeddings > 0) > 1
+        if fitted.encoder is None or rows is None or prepared.scheduler is not None or not several:
             return found
-        said = case.answers if case.method == "testimony" else case.sets
-        known = case.classes.tolist()
+        said = prepared.answers if prepared.method == "testimony" else prepared.sets
+        known = prepared.classes.tolist()
 
         def learn(some: NDArray[np.intp]) -> Callable[[NDArray[Any]], NDArray[Any]]:
-            model = clone(case.estimator)
+            model = clone(prepared.estimator)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # half of the items are few
                 model.fit(rows[some], said[some])
             order = np.eye(len(known))[[known.index(name) for name in model.classes_.tolist()]]
             return lambda new: np.asarray(model.predict_proba(new) @ order)
 
-        evidence = case.votes if case.has_answers else case.sets.matrix.astype(np.float64)
-        places, seed = column_places(hearing.encoder), case.call["random_state"]
+        evidence = (
+            prepared.votes if prepared.has_answers else prepared.sets.matrix.astype(np.float64)
+        )
+        places, seed = column_places(fitted.encoder), prepared.call["random_state"]
         with suppress(ValueError):  # halves of a small table may lack what a classifier needs
             found = contributions(learn, rows, evidence, places, random_state=seed)
         found = {name: round(value, 4) for name, value in found.items()}
@@ -656,23 +614,23 @@ class Rectification:
         Path
             The file.
         """
-        if self._hearing is None:
+        if self._fitted is None:
             raise ValueError("this run was loaded. Call rectify again to export its labels.")
-        hearing, case = self._hearing, self._hearing.case
-        made = case.table.export
+        fitted, prepared = self._fitted, self._fitted.prepared
+        made = prepared.table.export
         tool = tool or (made.tool if made else None)
         if tool is None:
             raise ValueError(f"name the labelling tool with tool: {', '.join(ENDINGS)}.")
         own = made if made and made.tool == tool else None
-        names = [n for n in case.table.names if n not in case.roles.labels]
-        items = case.table.data.select(names).take(case.labels.first)
-        labels, sure = hearing.columns["appeal"], hearing.columns["appeal_confidence"]
-        classes = case.classes.tolist()
+        names = [n for n in prepared.table.names if n not in prepared.roles.labels]
+        items = prepared.table.data.select(names).take(prepared.labels.first)
+        labels, sure = fitted.columns["label"], fitted.columns["confidence"]
+        classes = prepared.classes.tolist()
         if tool == HUGGING_FACE:
             return write_dataset(items, path, labels, sure, classes)
         beside: dict[str, Any] = {"items": own.items} if own else {"rows": items.to_pylist()}
         beside["question"] = made.question if made else ""
-        text = write_suggestions(tool, case.names, labels, sure, classes, **beside)
+        text = write_suggestions(tool, prepared.names, labels, sure, classes, **beside)
         return write_file(path, text)
 
     def save(self, folder: str | os.PathLike[str], *, tool: str | None = None) -> Path:
@@ -693,11 +651,12 @@ class Rectification:
             Parquet or Arrow), ``docket.csv``, ``docket.html``, ``suggested.csv``,
             ``annotators.csv`` where people answered, ``model``, ``run.json``.
         """
-        if self._hearing is None:
+        if self._fitted is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")
         check_folder(folder)
-        target, hearing = Path(folder), self._hearing
-        table, added, tables = hearing.case.table, hearing.added, {"docket": hearing.columns}
+        target, fitted = Path(folder), self._fitted
+        table, added = fitted.prepared.table, fitted.added
+        tables = {"docket": fitted.columns}
         frames = {"suggested": self.suggest(SUGGESTED), "annotators": self.annotators}
         for name, frame in frames.items():
             if frame is not None:
@@ -712,7 +671,7 @@ class Rectification:
             self.importance()
             for name, columns in tables.items():
                 write_table(None, stage / f"{name}.csv", added=columns, digits=6)
-            write_table(None, stage / "docket.parquet", added=hearing.columns)
+            write_table(None, stage / "docket.parquet", added=fitted.columns)
             if self.model is not None:  # with what `predict` must know of the columns
                 known = ("roles", "features", "n_embeddings", "method")
                 meta = {name: self.settings[name] for name in known}
@@ -724,20 +683,20 @@ class Rectification:
                         raise
                     self.settings["notes"].append(f"the model is not saved: {error}")
                     tell(self.settings["notes"][-1:], stacklevel=2)
-            page = render_page(collect_page(hearing, self.settings, self.scores, target))
+            page = render_page(collect_page(fitted, self.settings, self.scores, target))
             (stage / "docket.html").write_text(page, encoding="utf-8", newline="\n")
             document = {"settings": self.settings, "scores": self.scores}
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
             (stage / "run.json").write_text(f"{text}\n", encoding="utf-8")
-        if hearing.review is not None and not os.path.lexists(target / DECISIONS):
-            write_file(target / DECISIONS, decisions_csv(hearing))
+        if fitted.review is not None and not os.path.lexists(target / DECISIONS):
+            write_file(target / DECISIONS, decisions_csv(fitted.prepared, fitted.reviewed))
         return target
 
     def summary(self) -> str:
         """Say what came out."""
         scores, outcomes = self.scores, dict(self.scores["outcomes"])
         lines = [f"labels      {scores['items']} items by {self.settings['method']}"]
-        same, changed = (outcomes.pop(name, 0) for name in ("upheld", "overturned"))
+        same, changed = (outcomes.pop(name, 0) for name in ("unchanged", "changed"))
         single = scores.get("single", 0)
         if scores.get("first"):
             lines.append(
@@ -868,21 +827,32 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     if document is None:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
     check_members(home, _READ)
-    settings, model, people = document["settings"], home / "model", home / "annotators.csv"
+    model, people = home / "model", home / "annotators.csv"
+    settings = document["settings"]
+    outcomes = document["scores"]["outcomes"]
+    document["scores"]["outcomes"] = {RENAMED_OUTCOMES.get(n, n): k for n, k in outcomes.items()}
     table, index = read_table(home / "rectified.parquet"), saved_index(home / "rectified.parquet")
-    labels = _beside(table, settings, {})
+    labels = _join_added(table, settings, {})
     if index is not None and len(index) == len(labels):
         labels = labels.drop(columns=[name for name in index.names if name in labels.columns])
         labels.index = index
     return Rectification(
         labels,
-        read_table(home / "docket.parquet").data.to_pandas(),
+        _renamed(read_table(home / "docket.parquet").data.to_pandas()),
         _read_csv(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
         settings,
         document["scores"],
-        _suggested=_read_csv(home / "suggested.csv"),
+        _suggested=_renamed(_read_csv(home / "suggested.csv")),
     )
+
+
+def _renamed(docket: Any) -> Any:
+    """Return a docket that an earlier version wrote with the columns of this version."""
+    if "appeal" not in docket:
+        return docket
+    outcome = docket["outcome"].replace(RENAMED_OUTCOMES)
+    return docket.assign(outcome=outcome).rename(columns=RENAMED)
 
 
 def _again(run: Rectification) -> Rectification:
@@ -901,6 +871,10 @@ def _again(run: Rectification) -> Rectification:
             f"this run was loaded, and not all that it was made with is in its folder: {kinds}. "
             f"Call rectify('{data}', ...) with the same arguments, and decide then."
         )
+    # Folders of earlier versions hold the settings among the other arguments.
+    known = inspect.signature(rectify).parameters
+    loose = {name: call.pop(name) for name in [*call] if name not in known}
+    call["settings"] = {**(call.get("settings") or {}), **loose}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoteWarning)  # they were told when the run was made
         made = rectify(data, **call)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -684,31 +684,12 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     >>> read.rows.tolist(), read.people.tolist(), read.class_names[read.labels].tolist()
     ([0, 0, 0, 1, 1], [0, 1, 2, 0, 2], ['cat', 'cat', 'cow', 'dog', 'dog'])
     """
-    owner = first = np.arange(len(table))
-    people_names: Sequence[str] = ()
-    items = people = weights = ids = truth = None
     notes: list[str] = []
-    if roles.counts or len(roles.candidates) > 1:
-        given: Sequence[str] = roles.counts or roles.candidates
-        counts = _counts(table, given, most=np.inf if roles.counts else 1)
-        rows, codes = np.nonzero(counts)
-        weights = counts[rows, codes]
-    elif roles.candidates:
-        rows, codes, given = _sets(table, roles, notes)
-    elif roles.annotators:
-        people_names = roles.annotators
-        given, answers = together([coded(table, name) for name in roles.annotators])
-        rows, people = np.nonzero(answers >= 0)
-        codes = answers[rows, people]
-    else:
-        (owner, items), (codes, given), *who = (coded(table, name) for name in roles.long)
-        rows = owner
-        people, people_names = who[0] if who else (None, ())
-        _refuse_nameless(table, roles.long[0], np.flatnonzero(owner < 0))
-        first = np.full(len(items), len(table))
-        np.minimum.at(first, owner, np.arange(len(table)))
-        ids = np.array(items, dtype=object)
-    truths, true = coded(table, roles.truth) if roles.truth else (owner, [])
+    found = _find_answers(table, roles, notes)
+    given, codes = found.given, found.codes
+    first = found.first
+    truth = None
+    truths, true = coded(table, roles.truth) if roles.truth else (found.owner, [])
     spelled = one_spelling([*given, *true], roles.missing)
     changed = [f"'{a}' as '{b}'" for a, b in spelled.items() if b not in (None, a)]
     if changed:
@@ -719,10 +700,11 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     names = list(given) if fixed else in_order(name for name in kept if name)
     place = {name: j for j, name in enumerate(names)}
     final = np.array([place.get(spelled[g] or "", -1) for g in given] + [-1])[codes]
-    people = np.full(len(rows), -1) if people is None else people
-    weights = np.ones(len(rows)) if weights is None else weights
+    n_entries = len(found.rows)
+    people = np.full(n_entries, -1) if found.people is None else found.people
+    weights = np.ones(n_entries) if found.weights is None else found.weights
     keep = np.flatnonzero(final >= 0)
-    entries = np.stack([rows, people, final])[:, keep].astype(np.intp)
+    entries = np.stack([found.rows, people, final])[:, keep].astype(np.intp)
     weights = weights[keep]
     if len(roles.long) > 2:
         entries, weights = _one_vote(entries, notes)
@@ -742,14 +724,66 @@ def read_labels(table: Table, roles: Roles) -> Labels:
         weights=weights,
         n_rows=len(first),
         class_names=np.array(names, dtype=np.str_),
-        ids=ids if roles.id is None else _ids(table, roles.id, first),
-        people_names=np.array(people_names, dtype=np.str_),
-        owner=owner,
+        ids=found.ids if roles.id is None else _ids(table, roles.id, first),
+        people_names=np.array(found.people_names, dtype=np.str_),
+        owner=found.owner,
         first=first,
         truth=truth,
         notes=tuple(notes),
         lines=None if table.lines is None else table.lines[first],
     )
+
+
+class _Found(NamedTuple):
+    """Labels as they are written: one entry per answer or candidate.
+
+    Attributes
+    ----------
+    rows, codes
+        Item and place in `given` of every entry; a place is negative if there is no label.
+    given
+        Labels as they are written.
+    owner, first
+        Item of every row of the table, and the first row of every item.
+    people, people_names, weights, ids
+        Annotator of every entry, their names, how much each entry counts, and the names of the
+        items; None if there are none.
+    """
+
+    rows: Any
+    codes: Any
+    given: Sequence[str]
+    owner: Any
+    first: Any
+    people: Any = None
+    people_names: Sequence[str] = ()
+    weights: Any = None
+    ids: Any = None
+
+
+def _find_answers(table: Table, roles: Roles, notes: list[str]) -> _Found:
+    """Find all answers or candidates of a table, by its layout."""
+    every = np.arange(len(table))
+    if roles.counts or len(roles.candidates) > 1:
+        given: Sequence[str] = roles.counts or roles.candidates
+        counts = _counts(table, given, most=np.inf if roles.counts else 1)
+        rows, codes = np.nonzero(counts)
+        return _Found(rows, codes, given, every, every, weights=counts[rows, codes])
+    if roles.candidates:
+        rows, codes, given = _sets(table, roles, notes)
+        return _Found(rows, codes, given, every, every)
+    if roles.annotators:
+        given, answers = together([coded(table, name) for name in roles.annotators])
+        rows, people = np.nonzero(answers >= 0)
+        codes = answers[rows, people]
+        return _Found(rows, codes, given, every, every, people, roles.annotators)
+    (owner, items), (codes, given), *who = (coded(table, name) for name in roles.long)
+    person, people_names = who[0] if who else (None, ())
+    _refuse_nameless(table, roles.long[0], np.flatnonzero(owner < 0))
+    first = np.full(len(items), len(table))
+    np.minimum.at(first, owner, every)
+    ids = np.array(items, dtype=object)
+    return _Found(owner, codes, given, owner, first, person, people_names, ids=ids)
 
 
 def _one_vote(

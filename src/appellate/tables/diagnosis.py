@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from appellate._table_options import ColumnOptions, takes_options
 from appellate.tables import cells
 from appellate.tables.cells import Labels, name_rows, name_some, printable, read_labels
 from appellate.tables.commands import command, in_python, options_of
@@ -133,7 +134,10 @@ class Diagnosis:
         return "\n".join(map(printable, lines))
 
 
-def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis:
+@takes_options(ColumnOptions)
+def diagnose(
+    source: Any, roles: Roles | None = None, **options: Unpack[ColumnOptions]
+) -> Diagnosis:
     r"""Tell what kind of labels a table holds, and what to do with them.
 
     Parameters
@@ -142,8 +146,8 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
         See `read_table`.
     roles : Roles, default=None
         What its columns are; guessed by default.
-    **given
-        Columns that are known, see `find_roles`.
+    **options
+        The columns that are known.
 
     Returns
     -------
@@ -169,7 +173,7 @@ def diagnose(source: Any, roles: Roles | None = None, **given: Any) -> Diagnosis
     ('partial-label', 1, 1.0)
     """
     table = read_table(source)
-    found = Readings(table, (roles,)) if roles else find_readings(table, **given)
+    found = Readings(table, (roles,)) if roles else find_readings(table, **options)
     alone = len(found.roles) == 1
     made = [_diagnose(table, each, alone=alone) for each in found.roles]
     if alone:
@@ -248,7 +252,8 @@ def _count(table: Table, roles: Roles, read: Labels) -> dict[str, Any]:
 
 
 def _judge(table: Table, roles: Roles, read: Labels, facts: dict[str, Any]) -> tuple[Kind, str]:
-    n, several, covered = facts["rows"], facts["several"], facts["truth_coverage"]
+    n, several = facts["rows"], facts["several"]
+    covered = facts["truth_coverage"]
     if not roles.candidates:
         who = f"{facts['people']} people" if facts["people"] else "people"
         if not several:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -386,26 +386,19 @@ def make_encoder(
     >>> make_encoder(frame).fit_transform(frame).shape
     (3, 3)
     """
-    skrub = import_extra("skrub", "Encoding a table", "table")
-    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    moments = make_pipeline(
-        skrub.DatetimeEncoder(add_weekday=True), SimpleImputer(strategy="median"), StandardScaler()
-    )
-    vectorizer = skrub.TableVectorizer(
-        cardinality_threshold=CATEGORIES,
-        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-        high_cardinality=skrub.StringEncoder(n_components=30, random_state=random_state),
-        numeric=numbers,
-        datetime=moments,
-    )
     vectors = vectors or {}
     grouped = {name for names in vectors.values() for name in names}
     others = [name for name in frame.columns if name not in text and name not in grouped]
     known = {name: each for name, each in (readings or {}).items() if name in others}
-    if known:
-        documents = {name: {"kind": each.kind, **each.to_dict()} for name, each in known.items()}
-        vectorizer = make_pipeline(ColumnReader(documents, missing=list(missing)), vectorizer)
-    parts: list[tuple[str, Any, Any]] = [("columns", vectorizer, others)] if others else []
+    parts: list[tuple[str, Any, Any]] = []
+    for kind, own in _by_part(frame[others], known).items():
+        part = {"numbers": _numbers, "categories": _categories}.get(kind)
+        made = _vectorizer(random_state) if part is None else part()
+        read = {n: {"kind": e.kind, **e.to_dict()} for n, e in known.items() if n in own}
+        if read:
+            steps = list(made) if isinstance(made, Pipeline) else [made]
+            made = make_pipeline(ColumnReader(read, missing=list(missing)), *steps)
+        parts.append((kind, made, own))
     weights = {}
     for name in frame.columns:
         if name in text:
@@ -414,14 +407,64 @@ def make_encoder(
             )
             weights[parts[-1][0]] = float(np.sqrt(max(1, len(others))))
     for group, names in vectors.items():
-        parts.append((f"vectors {group}", clone(numbers), list(names)))
+        parts.append((f"vectors {group}", _numbers(), list(names)))
         weights[parts[-1][0]] = float(np.sqrt(max(1, len(others)) / len(names)))
     return ColumnTransformer(
         parts,
         sparse_threshold=0.0,
-        transformer_weights=weights if len(parts) > 1 else None,
+        transformer_weights=weights if weights and len(parts) > 1 else None,
         verbose_feature_names_out=False,
     )
+
+
+def _numbers() -> Pipeline:
+    return make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+
+
+def _categories() -> OneHotEncoder:
+    return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+def _vectorizer(random_state: Any) -> Any:
+    """Encode dates, and texts of many values."""
+    skrub = import_extra("skrub", "Encoding dates and texts of many values", "table")
+    moments = make_pipeline(skrub.DatetimeEncoder(add_weekday=True), *_numbers())
+    return skrub.TableVectorizer(
+        cardinality_threshold=CATEGORIES,
+        low_cardinality=_categories(),
+        high_cardinality=skrub.StringEncoder(n_components=30, random_state=random_state),
+        numeric=_numbers(),
+        datetime=moments,
+    )
+
+
+def _by_part(frame: Any, readings: Mapping[str, ColumnReading]) -> dict[str, list[str]]:
+    """Say which columns are numbers, which few categories, and which only skrub encodes.
+
+    Numbers and categories become one table of arrays each. skrub has an object for every column,
+    and its import takes as long as the fit of a small table. An empty column is in no part.
+    """
+    found: dict[str, list[str]] = {"numbers": [], "categories": [], "columns": []}
+    for name, dtype in frame.dtypes.items():
+        column, reading = frame[name], readings.get(name)
+        kind = {"f": "number", "i": "number", "u": "number", "M": "date"}.get(dtype.kind)
+        kind = reading.kind if reading is not None else kind
+        if kind == "number" and dtype.kind in "fiu":
+            if column.notna().any():
+                found["numbers"].append(name)
+        elif kind in (None, "category") and _are_few_texts(column):
+            found["categories"].append(name)
+        else:
+            found["columns"].append(name)
+    if not any(found.values()):  # all are empty
+        found["columns"] = list(frame.columns)
+    return {part: names for part, names in found.items() if names}
+
+
+def _are_few_texts(column: Any) -> bool:
+    """Tell whether a column holds texts, and fewer than 40 different ones."""
+    filled = column.dropna().unique()
+    return 0 < len(filled) < CATEGORIES and all(isinstance(each, str) for each in filled)
 
 
 def encode(encoder: ColumnTransformer, frame: Any, step: Step = lambda text: None) -> Any:
@@ -489,18 +532,44 @@ def column_places(encoder: ColumnTransformer) -> dict[str, NDArray[np.intp]]:
     {'site': array([0, 1, 2]), 'w': array([3])}
     """
     found: dict[str, NDArray[np.intp]] = {}
-    for name, part, _ in encoder.transformers_:
+    for name, part, columns in encoder.transformers_:
+        if name == "remainder":
+            continue
         places = np.arange(*encoder.output_indices_[name].indices(1 << 40)[:2])
-        if name != "columns":
+        if name not in ("numbers", "categories", "columns"):
             found[name.partition(" ")[2]] = places
             continue
-        part = part[-1] if isinstance(part, Pipeline) else part
-        number = {output: i for i, output in enumerate(part.all_outputs_)}
-        for column, outputs in part.input_to_outputs_.items():
-            # skrub drops a column without a filled cell, but still names an output of it.
-            kept = [number[output] for output in outputs if output in number]
-            found[column] = places[np.array(kept, dtype=np.intp)]
-    return found
+        steps = part.steps if isinstance(part, Pipeline) else [("", part)]
+        read = [each for _, each in steps if not isinstance(each, ColumnReader)]
+        outputs = _outputs(name, read[0], list(columns))
+        found |= {column: places[np.array(own, dtype=np.intp)] for column, own in outputs.items()}
+    empty = np.zeros(0, dtype=np.intp)
+    asked = [name for name in encoder.feature_names_in_ if name not in _grouped(encoder)]
+    return {str(name): found.pop(name, empty) for name in asked} | found
+
+
+def _grouped(encoder: ColumnTransformer) -> set[str]:
+    """Columns that are parts of vectors."""
+    groups = (c for name, _, c in encoder.transformers if name.startswith("vectors "))
+    return {column for columns in groups for column in columns}
+
+
+def _outputs(kind: str, fitted: Any, columns: Sequence[str]) -> dict[str, list[int]]:
+    """Number the outputs that a part of an encoder makes of each of its columns."""
+    if kind == "columns":
+        number = {output: i for i, output in enumerate(fitted.all_outputs_)}
+        # skrub drops a column without a filled cell, but still names an output of it.
+        return {
+            column: [number[output] for output in outputs if output in number]
+            for column, outputs in fitted.input_to_outputs_.items()
+        }
+    if kind == "numbers":  # a column without a filled cell is dropped
+        widths = (~np.isnan(fitted.statistics_)).astype(int)
+    else:
+        widths = np.array([len(each) for each in fitted.categories_])
+    ends = np.cumsum(widths)
+    parts = zip(columns, ends - widths, ends, strict=True)
+    return {column: list(range(start, stop)) for column, start, stop in parts}
 
 
 def contributions(

@@ -15,7 +15,7 @@ import sys
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -35,26 +35,10 @@ from numpy.typing import NDArray
 from appellate._text import did_you_mean, install
 from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, is_text, name_rows, name_some, restore
+from appellate.tables.quick import Cells, read_quickly
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
 from appellate.tables.workbooks import look_through
 
-Kind = Literal["csv", "parquet", "arrow", "json", "excel", "frame"]
-
-_KINDS: dict[Kind, tuple[str, ...]] = {  # in a folder with several kinds the first counts
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".feather"),
-    "csv": (".csv", ".tsv", ".tab", ".txt"),
-    "json": (".jsonl", ".ndjson", ".json"),
-    "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
-}
-_ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
-_STARTS: dict[bytes, Kind] = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
-    b"PK\x03\x04": "excel",
-    b"\xd0\xcf\x11\xe0": "excel",
-}
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ("\t", ";", ",", "|")  # in this order where several part a file equally well
 _SAMPLE = 1 << 20  # letters in which the delimiter is looked for
@@ -63,7 +47,6 @@ _HALF = re.compile("[\ud800-\udfff]")
 _HIDDEN = (".", "_")  # as .ipynb_checkpoints, __MACOSX and _SUCCESS begin
 _MATLAB = b"MATLAB "
 _LATE = {"", "approve", "reject"}  # titles of Mechanical Turk that rows may end before
-_NOT_TEXT = ("excel", "parquet", "arrow")
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")  # of pandas, of Dask
 csv.field_size_limit(1 << 30)
 
@@ -113,7 +96,7 @@ class Table:
 
     source: str
     data: Any
-    kind: Kind
+    kind: str
     notes: tuple[str, ...] = ()
     path: str | None = None
     delimiter: str = ","
@@ -416,8 +399,8 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     place, note = Path(path), tuple[str, ...]()
     if place.is_dir():
         files = [file for file in place.rglob("*") if not _is_hidden(file, place)]
-        inside = {file: _ENDINGS.get(file.suffix.lower()) for file in files}
-        found = next((kind for kind in _KINDS if kind in inside.values()), None)
+        inside = {file: _kind_of(file) for file in files}
+        found = next((each.name for each in FORMATS if each.name in inside.values()), None)
         if found is None:
             raise TableError(f"'{path}' is a folder without a table. Name a file.")
         left = sorted(file.name for file, kind in inside.items() if kind not in (None, found))
@@ -440,8 +423,6 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
             with file.open("rb") as opened:
                 source = f"'{cells.printable(str(file))}'"
                 table = _read_stream(source, str(file), opened, own)
-            if table.kind in ("arrow", "parquet"):  # of Hugging Face, perhaps
-                table = replace(table, data=name_classes(table.data, file.parent))
             tables.append(table)
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or "it does not fit into memory"
@@ -449,6 +430,12 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
     if len(tables) == 1:
         return replace(tables[0], path=path, notes=(*tables[0].notes, *note))
     return _join(path, files, tables, note, options.get("question"))
+
+
+def _kind_of(file: Path) -> str | None:
+    """Name the format that the ending of a file stands for."""
+    ending = file.suffix.lower()
+    return next((each.name for each in FORMATS if ending in each.endings), None)
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
@@ -488,56 +475,90 @@ def _join(
     return replace(whole, data=data, notes=(said, *note, *own))
 
 
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """One file, or all of the standard input.
+
+    Attributes
+    ----------
+    source : str
+        What the file is called in messages.
+    path : str
+        What was named to read it.
+    stream : binary stream
+        Its bytes.
+    options : mapping
+        Options of `read_table` that were given.
+    kind : str
+        Name of the format.
+    """
+
+    source: str
+    path: str
+    stream: Any
+    options: Mapping[str, Any]
+    kind: str = ""
+
+    @cached_property
+    def content(self) -> bytes:
+        """All bytes; an error if there are none but white space."""
+        self.stream.seek(0)
+        content: bytes = self.stream.read()
+        if not content.strip():
+            raise TableError(f"{self.source} is empty. Give a table with a header and rows.")
+        return content
+
+    def table(self, digest: str = "", **more: Any) -> Table:
+        """Return a table of this file, to be filled."""
+        digest = digest or hashlib.sha256(self.content).hexdigest()
+        return Table(self.source, None, self.kind, path=self.path, digest=digest, **more)
+
+    def decode(self) -> tuple[Table, str]:
+        """Return a table to be filled that knows the encoding, and the text of the file."""
+        source, content = self.source, self.content
+        encoding, notes = self.options.get("encoding"), tuple[str, ...]()
+        begun = (e for bom, e in _BOMS.items() if content.startswith(bom))
+        named = encoding or next(begun, "utf-8")
+        named = "utf-8-sig" if named.lower() in ("utf-8", "utf8") else named
+        try:
+            text = content.decode(named)
+        except LookupError as error:
+            raise TableError(f"unknown encoding {named!r}. Name one such as 'latin-1'.") from error
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            rest = content.decode("utf-8", errors="ignore")
+            if encoding is not None or b"\0" in content or not rest.isascii():
+                what = f"is not {named}"
+                if encoding is None:
+                    what = "has another encoding than the rest"
+                raise TableError(
+                    f"{source}, line {line}: byte 0x{content[error.start]:02x} {what}. Save the "
+                    "file as UTF-8, or name its encoding (encoding=)."
+                ) from error
+            named = "cp1252" if not re.search(rb"[\x81\x8d\x8f\x90\x9d]", content) else "latin-1"
+            text = content.decode(named)
+            notes = (f"not UTF-8 (line {line}), so read as {named}: if letters look wrong, name "
+                     "the encoding (encoding=).",)  # fmt: skip
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            raise TableError(
+                f"{source}, line {line}: a NUL byte, so this is no text file. Give CSV, TSV, "
+                "JSON, Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
+            )
+        return self.table(encoding=named, notes=notes), text
+
+
 def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:
     """Read one file, or all of the standard input."""
+    opened = Opened(source, path, stream, options)
     start = stream.read(4096)
-    stream.seek(0)
-    kind = _find_kind(source, start, Path(path).suffix.lower())
-    if kind == "parquet" or kind == "arrow":
-        with ThreadPoolExecutor(1) as pool:
-            hashed = pool.submit(hashlib.file_digest, stream, "sha256")
-            data = _read_columns(source, kind, stream if path == "-" else Path(path))
-        return Table(source, data, kind, path=path, digest=hashed.result().hexdigest())
-    content = stream.read()
-    if not content.strip():
-        raise TableError(f"{source} is empty. Give a table with a header and rows.")
-    kind = kind or ("json" if content.lstrip()[:1] in b"{[" else "csv")
-    table = Table(source, None, kind, path=path, digest=hashlib.sha256(content).hexdigest())
-    if kind == "excel":
-        return _read_excel(table, content, options.get("sheet"), options["header"])
-    encoding, notes = options.get("encoding"), tuple[str, ...]()
-    named = encoding or next((e for bom, e in _BOMS.items() if content.startswith(bom)), "utf-8")
-    named = "utf-8-sig" if named.lower() in ("utf-8", "utf8") else named
-    try:
-        text = content.decode(named)
-    except LookupError as error:
-        raise TableError(f"unknown encoding {named!r}. Name one such as 'latin-1'.") from error
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        rest = content.decode("utf-8", errors="ignore")
-        if encoding is not None or b"\0" in content or not rest.isascii():
-            what = "has another encoding than the rest" if encoding is None else f"is not {named}"
-            raise TableError(
-                f"{source}, line {line}: byte 0x{content[error.start]:02x} {what}. Save the file "
-                "as UTF-8, or name its encoding (encoding=)."
-            ) from error
-        named = "cp1252" if not re.search(rb"[\x81\x8d\x8f\x90\x9d]", content) else "latin-1"
-        text = content.decode(named)
-        notes = (f"not UTF-8 (line {line}), so read as {named}: if letters look wrong, name the "
-                 "encoding (encoding=).",)  # fmt: skip
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise TableError(
-            f"{source}, line {line}: a NUL byte, so this is no text file. Give CSV, TSV, JSON, "
-            "Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
-        )
-    table = replace(table, encoding=named, notes=notes)
-    if kind == "json":
-        return _read_json(table, text, options.get("question"))
-    return _read_csv(table, text, options.get("delimiter"), options["header"])
+    found = _find_format(source, start, Path(path).suffix.lower())
+    if found is None:
+        found = _FORMATS["json" if opened.content.lstrip()[:1] in b"{[" else "csv"]
+    return found.read(replace(opened, kind=found.name))
 
 
-def _find_kind(source: str, start: bytes, ending: str) -> Kind | None:
+def _find_format(source: str, start: bytes, ending: str) -> Format | None:
     """Say what a file is by how it begins and by its ending; None if neither tells."""
     if start.startswith(_MATLAB) or (ending == ".mat" and b"\0" in start):
         raise TableError(
@@ -545,42 +566,62 @@ def _find_kind(source: str, start: bytes, ending: str) -> Kind | None:
             "read it with appellate.datasets.load_partial_mat in Python, or compare methods on "
             "it with 'appellate compare'. Otherwise save its columns as CSV."
         )
-    known = _ENDINGS.get(ending)
-    if b"\0" in start or known in _NOT_TEXT:  # a text may begin with the word PAR1, too
-        begun = (kind for mark, kind in _STARTS.items() if start.startswith(mark))
+    known = next((each for each in FORMATS if ending in each.endings), None)
+    if b"\0" in start or (known and known.starts):  # a text may begin with the word PAR1, too
+        begun = (each for each in FORMATS if start.startswith(each.starts or (b"\0\0\0",)))
         known = next(begun, known)
     return known
 
 
-def _read_columns(source: str, kind: Kind, file: Any) -> Any:
-    """Read Parquet or Arrow, from a path or from bytes.
+def _read_columns(read: Callable[[Any], Any]) -> Callable[[Opened], Table]:
+    """Make a reader of files that hold columns of a table with their types.
 
     The reader of Arrow takes a damaged file, and what uses its columns then ends the process. So
     all columns are checked first; and they are in memory, because the bytes of a mapped file
     may change or vanish.
+
+    Parameters
+    ----------
+    read : callable
+        Gets a path or a stream, and returns a pyarrow.Table.
     """
+
+    def made(opened: Opened) -> Table:
+        source, stream = opened.source, opened.stream
+        stream.seek(0)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                hashed = pool.submit(hashlib.file_digest, stream, "sha256")
+                data = read(stream if opened.path == "-" else Path(opened.path))
+            names = [cells.printable(name) for name in data.column_names]
+        except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
+            said = cells.printable(str(error).partition("\n")[0]) or type(error).__name__
+            raise TableError(
+                f"{source} cannot be read as {opened.kind.capitalize()}: {said.rstrip('.')}. "
+                "Write the file again."
+            ) from error
+        for name, column in zip(names, data.columns, strict=True):
+            _check_column(f"{source}, column '{name}'", column)
+        if opened.path != "-":  # of Hugging Face, perhaps
+            data = name_classes(data, Path(opened.path).parent)
+        return replace(opened.table(hashed.result().hexdigest()), data=data)
+
+    return made
+
+
+def _read_parquet(file: Any) -> Any:
     import pyarrow.parquet
 
+    with pyarrow.parquet.ParquetFile(file) as opened:
+        return opened.read()
+
+
+def _read_arrow(file: Any) -> Any:
+    whole = file.read_bytes() if isinstance(file, Path) else file.getvalue()
     try:
-        if kind == "parquet":
-            with pyarrow.parquet.ParquetFile(file) as opened:
-                data = opened.read()
-        else:
-            whole = file.read_bytes() if isinstance(file, Path) else file.getvalue()
-            try:
-                data = pa.ipc.open_file(pa.py_buffer(whole)).read_all()
-            except pa.ArrowInvalid:
-                data = pa.ipc.open_stream(pa.py_buffer(whole)).read_all()
-        names = [cells.printable(name) for name in data.column_names]
-    except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
-        said = cells.printable(str(error).partition("\n")[0]) or type(error).__name__
-        raise TableError(
-            f"{source} cannot be read as {kind.capitalize()}: {said.rstrip('.')}. Write the file "
-            "again."
-        ) from error
-    for name, column in zip(names, data.columns, strict=True):
-        _check_column(f"{source}, column '{name}'", column)
-    return data
+        return pa.ipc.open_file(pa.py_buffer(whole)).read_all()
+    except pa.ArrowInvalid:
+        return pa.ipc.open_stream(pa.py_buffer(whole)).read_all()
 
 
 def _check_column(where: str, column: Any) -> None:
@@ -594,13 +635,44 @@ def _check_column(where: str, column: Any) -> None:
         raise TableError(f"{where}{said}. Write the file again.") from error
 
 
-def _read_csv(table: Table, text: str, delimiter: str | None, header: str) -> Table:
+def _read_csv(opened: Opened) -> Table:
+    """Read separated cells: with pyarrow if the file is regular, else row by row."""
+    table, text = opened.decode()
+    delimiter, header = opened.options.get("delimiter"), opened.options["header"]
     newline = "\n" if "\n" in text else "\r"  # of an old Macintosh
     if delimiter is None:
         delimiter = _find_delimiter(text, newline)
     elif len(delimiter := delimiter.replace("\\t", "\t")) != 1:
         raise TableError(f"the delimiter {delimiter!r} is not one character.")
-    source, titles, line = table.source, list[str](), 1
+    found = read_quickly(text.encode(errors="surrogatepass"), delimiter, titled=header == "first")
+    late = list[str]()
+    if found is None:
+        found, late = _read_carefully(table.source, text, newline, delimiter, header)
+    titles = found.first if header == "first" else [str(j) for j in range(len(found.first))]
+    titles = [restore(title) for title in titles]
+    columns = []
+    for title, column in zip(titles, found.columns, strict=True):
+        if pc.any(pc.starts_with(column, pattern="'")).as_py():
+            column = pa.array([restore(cell) for cell in column.to_pylist()], pa.string())
+        blank = not title.strip() and not pc.any(pc.not_equal(column, "")).as_py()
+        columns.append(pa.nulls(len(column)) if blank else column)
+    notes = table.notes
+    if late:
+        notes = (*notes, f"rows end before the last columns, which are empty: {name_some(late)}.")
+    if delimiter != "," and Path(table.path or "").suffix.lower() not in (".tsv", ".tab"):
+        notes = (f"cells are parted by {delimiter!r}.", *notes)
+    data = pa.Table.from_arrays(columns, names=titles)
+    return replace(table, data=data, delimiter=delimiter, notes=notes, lines=found.lines)
+
+
+def _read_carefully(
+    source: str, text: str, newline: str, delimiter: str, header: str
+) -> tuple[Cells, list[str]]:
+    """Read cells row by row, and the last titles for which rows have no cells.
+
+    Raises an error that names the line of whatever is wrong.
+    """
+    titles, line = list[str](), 1
     reader = csv.reader(io.StringIO(text, newline), delimiter=delimiter, strict=True)
     rows: list[list[str]] = []
     blocks: list[list[Any]] = []
@@ -609,7 +681,7 @@ def _read_csv(table: Table, text: str, delimiter: str | None, header: str) -> Ta
     try:
         for row in reader:
             if not titles and row:
-                titles = row if header == "first" else [str(j) for j in range(len(row))]
+                titles = row
                 if header == "first":
                     line = reader.line_num + 1
                     continue
@@ -639,22 +711,10 @@ def _read_csv(table: Table, text: str, delimiter: str | None, header: str) -> Ta
         raise _ragged(source, line, width, len(titles), delimiter, header)
     if rows:
         blocks.append([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
-    titles = [restore(title) for title in titles]
-    columns = []
-    for j, title in enumerate(titles):
-        column = pa.chunked_array([block[j] for block in blocks], pa.string())
-        if pc.any(pc.starts_with(column, pattern="'")).as_py():
-            column = pa.array([restore(cell) for cell in column.to_pylist()], pa.string())
-        blank = not title.strip() and not pc.any(pc.not_equal(column, "")).as_py()
-        columns.append(pa.nulls(len(column)) if blank else column)
-    notes = table.notes
-    if late:
-        notes = (*notes, f"rows end before the last columns, which are empty: {name_some(late)}.")
-    if delimiter != "," and Path(table.path or "").suffix.lower() not in (".tsv", ".tab"):
-        notes = (f"cells are parted by {delimiter!r}.", *notes)
-    data = pa.Table.from_arrays(columns, names=titles)
-    begun = np.array(lines, dtype=np.intp)
-    return replace(table, data=data, delimiter=delimiter, notes=notes, lines=begun)
+    columns = [
+        pa.chunked_array([block[j] for block in blocks], pa.string()) for j in range(len(titles))
+    ]
+    return Cells(titles, columns, np.array(lines, dtype=np.intp)), late
 
 
 def _ragged(
@@ -705,8 +765,10 @@ def _find_delimiter(text: str, newline: str) -> str:
     return found
 
 
-def _read_json(table: Table, text: str, question: str | None) -> Table:
-    """Read one array of objects, one object as pandas writes it, or one object a line."""
+def _read_json(opened: Opened) -> Table:
+    """Read one array of objects, one object as pandas writes it, or one object per line."""
+    table, text = opened.decode()
+    question = opened.options.get("question")
     source, whole, begun = table.source, None, None
     if text.lstrip().startswith("["):
         records = _parse(source, text, 0)
@@ -883,7 +945,9 @@ def _refuse_arrays(where: str, values: Sequence[Any]) -> None:
         )
 
 
-def _read_excel(table: Table, content: bytes, sheet: str | int | None, header: str) -> Table:
+def _read_excel(opened: Opened) -> Table:
+    table, content = opened.table(), opened.content
+    sheet, header = opened.options.get("sheet"), opened.options["header"]
     try:
         import python_calamine
     except ImportError as error:
@@ -895,8 +959,8 @@ def _read_excel(table: Table, content: bytes, sheet: str | int | None, header: s
         if name not in names:
             raise TableError(f"{table.source} has no sheet {name!r}. It has {name_some(names)}.")
         odd = look_through(content, name, table.source)
-        opened = book.get_sheet_by_name(name)
-        first, rows = (opened.start or (0, 0))[0] + 1, opened.to_python()
+        page = book.get_sheet_by_name(name)
+        first, rows = (page.start or (0, 0))[0] + 1, page.to_python()
     except (python_calamine.CalamineError, IndexError, OSError) as error:
         raise TableError(
             f"{table.source} cannot be read as a spreadsheet: {str(error) or 'no such sheet'}. "
@@ -964,3 +1028,50 @@ def _read_frame(source: Any) -> Table:
             "a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
         ) from error
     return Table("the table", data, "frame", native=source)
+
+
+# -- the formats ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file that holds a table.
+
+    Attributes
+    ----------
+    name : str
+        What `Table.kind` says.
+    endings : tuple of str
+        Endings of the names of such files.
+    starts : tuple of bytes
+        How such files begin; empty for a text, which may begin with anything.
+    read : callable
+        Reads an `Opened` file and returns a `Table`. `_read_columns` makes one of a function that
+        reads a pyarrow.Table.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    starts: tuple[bytes, ...]
+    read: Callable[[Opened], Table]
+
+
+#: All formats. If a folder holds files of several formats, the first of them counts.
+FORMATS = [
+    Format("parquet", (".parquet", ".pq"), (b"PAR1",), _read_columns(_read_parquet)),
+    Format(
+        "arrow",
+        (".arrow", ".feather"),
+        (b"ARROW1", b"\xff\xff\xff\xff"),
+        _read_columns(_read_arrow),
+    ),
+    Format("csv", (".csv", ".tsv", ".tab", ".txt"), (), _read_csv),
+    Format("json", (".jsonl", ".ndjson", ".json"), (), _read_json),
+    Format(
+        "excel",
+        (".xlsx", ".xls", ".xlsb", ".ods"),
+        (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"),
+        _read_excel,
+    ),
+]
+_FORMATS = {each.name: each for each in FORMATS}

@@ -10,24 +10,31 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from itertools import chain, combinations, groupby, permutations
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from appellate._added import ADDED, FORMERLY_ADDED, OUTCOMES
+from appellate._added import (
+    ADDED,
+    ALWAYS,
+    FORMER_PREFIX,
+    FORMERLY_ADDED,
+    ONLY_OURS,
+    OUTCOMES,
+    PREFIX,
+)
+from appellate._table_options import ColumnOptions, check_options, takes_options
 from appellate.tables import cells, titles
 from appellate.tables.cells import Labels, TableError, coded, name_some, read_labels, together
 from appellate.tables.commands import in_python, options_of
 from appellate.tables.probabilities import classes_by_column
 from appellate.tables.reading import Table
 
-Columns = str | int | Sequence[str | int]
-
 _FORMER = (*ADDED, *FORMERLY_ADDED)
-_OWN = ("runner_up", "runner_up_confidence", "suspicion")  # titles that only a run gives
-_RESULT = ("label", "confidence", "outcome")  # and what every run gives
+_TAKEN = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})(\D+)\d*")  # the name was taken in the table
 _PICTURE = re.compile(r"(?i)\S.*\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(\?.*)?|data:image/.*")
 _FILE = re.compile(r"(?i)([\w.~-]*[/\\])+[^/\\]+|[^/\\\s]+\.[a-z][a-z0-9]{1,4}")
 _HASH = re.compile(r"(?i)(0x)?[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -198,23 +205,8 @@ class Readings:
         return one[len(self.roles) > 1]
 
 
-def find_roles(
-    table: Table,
-    *,
-    candidates: Columns | None = None,
-    annotators: Columns | None = None,
-    long: Columns | None = None,
-    counts: Columns | None = None,
-    id: str | int | bool | None = None,
-    truth: str | int | bool | None = None,
-    image: str | int | bool | None = None,
-    text: Columns | bool | None = None,
-    features: Columns | None = None,
-    model_probabilities: str | None = None,
-    ignore: Columns | None = None,
-    separator: str | None = None,
-    missing: str | Sequence[Any] = (),
-) -> Roles:
+@takes_options(ColumnOptions)
+def find_roles(table: Table, **options: Unpack[ColumnOptions]) -> Roles:
     r"""Say what every column of a table is; what is not given is guessed from the cells.
 
     Labels are guessed only if titles say so, or cells leave no doubt: sets such as ``cat|dog``
@@ -225,25 +217,8 @@ def find_roles(
     ----------
     table : Table
         See `read_table`.
-    candidates, annotators, long, counts : str, int or sequence of these, default=None
-        Columns of the labels, in one of four ways, see `Roles`. Names, patterns such as
-        ``"w*"``, or lists such as ``"ann,ben"``. Guessed if none is given.
-    id, truth, image : str or int, default=None
-        Columns of names of the rows, of true labels, of pictures; False if there is none.
-    text : str or sequence of str, default=None
-        Columns of prose; False if there is none to learn from.
-    features : str or sequence of str, default=None
-        Columns to learn from; by default all that can be, but for ids, postcodes, addresses and
-        whatever describes an answer or an annotator.
-    model_probabilities : str, default=None
-        Pattern of the columns of class probabilities of a model, with one ``*`` for the name of
-        the class, such as ``"p_*"``.
-    ignore : str or sequence of str, default=None
-        Columns to leave out.
-    separator : str, default=None
-        What separates the labels in a cell, ``""`` if nothing does.
-    missing : str or sequence, default=()
-        What stands for no label, beside an empty cell.
+    **options
+        The columns that are known.
 
     Returns
     -------
@@ -264,20 +239,18 @@ def find_roles(
     maybe  candidates  several labels in a cell, parted by '|'
     w      feature     numbers
     """
-    given = {name: value for name, value in locals().items() if name != "table"}
-    found = find_readings(table, **given)
+    found = find_readings(table, **options)
     if found.doubt:
         raise UnclearTableError(found)
     return found.roles[0]
 
 
-def find_readings(table: Table, **given: Any) -> Readings:
+def find_readings(table: Table, **options: Unpack[ColumnOptions]) -> Readings:
     """Find every way in which a table may be read; the parameters are those of `find_roles`."""
-    features, separator = given.pop("features", None), given.pop("separator", None)
-    missing = given.pop("missing", ())
-    unknown = given.keys() - {*_NAMED}
-    if unknown:
-        raise TypeError(f"find_roles() has no parameter {name_some(sorted(unknown))}.")
+    check_options("find_roles", ColumnOptions, options)
+    given: dict[str, Any] = dict(options)
+    features, separator = given.get("features"), given.get("separator")
+    missing = given.get("missing") or ()
     named = {role: listed(given.get(role)) for role in _NAMED}
     if table.export is not None and not any(named[role] for role in _LAYOUTS):
         if not table.export.roles:
@@ -328,6 +301,24 @@ def listed(columns: Any) -> list[Any]:
     return [columns] if one else list(columns)
 
 
+def _many_fractions(table: Table, name: str, some: Any) -> NDArray[np.float64] | None:
+    """Return the numbers of a column of many fractions, whose texts are not worth counting.
+
+    `some` are its first cells. None if the column holds anything else.
+    """
+    data, many = table.data.column(name), 0.3 * len(some) + 20
+    if len(some.drop_null().unique()) <= many:
+        return None
+    if pa.types.is_floating(data.type):
+        return np.asarray(data.to_numpy(), dtype=np.float64)
+    few = cells.numbers(some, table.style(name)) if cells.is_text(data.type) else None
+    if few is None:
+        return None
+    filled = few[~np.isnan(few)]
+    whole = np.all(filled == np.trunc(filled))
+    return None if whole or len(np.unique(filled)) <= many else table.numbers(name)
+
+
 class _Column:
     """What a column looks like, by one pass over its cells.
 
@@ -341,41 +332,54 @@ class _Column:
         self.words = {*titles.split(name)}
         self.title = "".join(titles.split(name))
         self.data = data = table.data.column(name)
-        kind, some, nested = data.type, data.slice(0, _SAMPLE), pa.types.is_nested(data.type)
         self.values: dict[str, int] | None = None
         self.filled, self.distinct = len(data) - data.null_count, len(data)
-        many = 0.3 * len(some) + 20
-        if not nested and not (
-            pa.types.is_floating(kind) and len(some.drop_null().unique()) > many
-        ):
+        nested = pa.types.is_nested(data.type)
+        fractions = None if nested else _many_fractions(table, name, data.slice(0, _SAMPLE))
+        if fractions is not None:
+            self.filled = np.count_nonzero(~np.isnan(fractions))
+        elif not nested:
             counted = table.texts(name).drop_null().value_counts()
             self.values = dict(zip(*(each.to_pylist() for each in counted.flatten()), strict=True))
             self.filled, self.distinct = sum(self.values.values()), len(self.values)
-        numbers = None
-        if not self.filled:
-            self.kind = "empty"
-        elif nested:
-            inner = getattr(kind, "value_type", None)
-            plain = "list" if inner in cells.TEXTS else "vector"
-            self.kind = "nested" if inner is None else plain
-        elif pa.types.is_temporal(kind):
-            self.kind = "date"
-        else:
-            few = cells.numbers(some, table.style(name)) if pa.types.is_primitive(kind) else None
-            known = few is not None and not np.isnan(few).all()
-            numbers = few if known else table.numbers(name)
-            is_date = numbers is None and cells.date_format(data) is not None
-            self.kind = "date" if is_date else "text" if numbers is None else "number"
+        self.kind, numbers = self._find_kind(fractions)
         self.start = np.empty(0) if numbers is None else numbers[:_SAMPLE]
         filled = np.empty(0) if numbers is None else numbers[~np.isnan(numbers)][:_SAMPLE]
         self.is_whole = bool(len(filled) and np.all(filled == np.trunc(filled)))
-        self.is_prose, most = False, self.distinct > 0.5 * self.filled
-        if self.kind == "text" and (most or self.distinct > 20):
-            lengths = [(len(cell.split()), len(cell)) for cell in list(self.values or ())[:5000]]
-            words, letters = np.mean(lengths, axis=0)
-            is_long = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
-            self.is_prose = is_long and not self.mostly(_VECTOR) and not self._recurs()
+        self.is_prose = self._find_prose()
         self.is_code = self.is_whole or (self.kind == "text" and not self.is_prose)
+
+    def _find_kind(
+        self, fractions: NDArray[np.float64] | None
+    ) -> tuple[str, NDArray[np.float64] | None]:
+        """Return the kind of the column, and its numbers if it has some."""
+        data, kind = self.data, self.data.type
+        if not self.filled:
+            return "empty", None
+        if pa.types.is_nested(kind):
+            inner = getattr(kind, "value_type", None)
+            of_values = "list" if inner in cells.TEXTS else "vector"
+            return "nested" if inner is None else of_values, None
+        if pa.types.is_temporal(kind):
+            return "date", None
+        style, some = self.table.style(self.name), data.slice(0, _SAMPLE)
+        few = cells.numbers(some, style) if pa.types.is_primitive(kind) else None
+        known = few is not None and not np.isnan(few).all()
+        numbers = few if known else fractions
+        numbers = self.table.numbers(self.name) if numbers is None else numbers
+        if numbers is not None:
+            return "number", numbers
+        return "text" if cells.date_format(data) is None else "date", None
+
+    def _find_prose(self) -> bool:
+        """Tell whether cells are texts of several words, most of them different."""
+        most = self.distinct > 0.5 * self.filled
+        if self.kind != "text" or not (most or self.distinct > 20):
+            return False
+        lengths = [(len(cell.split()), len(cell)) for cell in list(self.values or ())[:5000]]
+        words, letters = np.mean(lengths, axis=0)
+        is_long = bool(words >= (4 if most else 6) or (letters >= 40 and words >= 3))
+        return is_long and not self.mostly(_VECTOR) and not self._recurs()
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
         """Tell whether texts have a form."""
@@ -513,13 +517,14 @@ class _Guess:
 
     def take_results(self) -> None:
         """Set aside what an earlier run added to the table."""
-        stems = {t: re.sub(r"^appeal_(\D+)\d*$", r"\1", t) for t in self.table.names}
+        matches = {t: _TAKEN.fullmatch(t) for t in self.table.names}
+        stems = {t: match[1] if match else t for t, match in matches.items()}
         taken = (*self.reasons, *(self.features or ()))
         added = {t: stem for t, stem in stems.items() if stem in _FORMER and t not in taken}
         held = [{*(self.look(t).values or ("",))} for t in added if added[t] == "outcome"]
-        whole = {*_RESULT} <= {*added.values()} and all(found <= OUTCOMES for found in held)
-        if not whole and not {*_OWN[:2]} <= {*added.values()}:
-            added = {t: stem for t, stem in added.items() if stem in _OWN}
+        whole = {*ALWAYS} <= {*added.values()} and all(found <= OUTCOMES for found in held)
+        if not whole and not {*ONLY_OURS[:2]} <= {*added.values()}:
+            added = {t: stem for t, stem in added.items() if stem in ONLY_OURS}
         self.take("ignore", list(added), "the result of an earlier run")
 
     def propose(self) -> tuple[list[_Proposal], str]:
@@ -657,38 +662,16 @@ class _Guess:
         two answers do. Without the title of a person, all of it is in doubt.
         """
         free = [c for c in self._open() if c.is_code]
-        full = [c for c in free if c.filled == len(c.data) and c.distinct > 1]
-        people = [c for c in full if titles.is_person(c.name) and c.distinct <= 0.7 * c.filled]
-        items = [c for c in full if c not in people and titles.is_item(c.name)]
-        items = [c for c in items if c.distinct <= (0.95 if people else 0.7) * c.filled]
-        keys = [c for c in full if c.distinct <= 0.7 * c.filled]
-        others = [c for c in keys if c not in (*people, *items)]
-        texts, three = [c for c in others if c.kind == "text"], len(self.table.names) == 3
-        pairs = [(i, p) for p in people for i in items]
-        pairs += [(i, p) for i, p in permutations(items, 2) if not people]
-        titled = len(pairs)
-        pairs += [(i, p) for p in people for i in (others if three else texts)]
-        if three:
-            pairs += [(i, p) for i in items for p in others]
-            pairs += [(i, p) for i, p in permutations(texts, 2) if not people and not items]
-        for k, (item, person) in enumerate(pairs):
-            named = person in people
+        for item, person, titled in self._long_pairs(free):
+            named = titles.is_person(person.name)
             if not named and item.distinct <= person.distinct:
                 continue
-            once = _ONCE if named and item in items else 0.95
+            once = _ONCE if named and titles.is_item(item.name) else 0.95
             if self._pairs(item, person) < once * len(self.table):
                 continue
-            fitting = [c for c in free if c not in (item, person) and c.is_label]
-            fitting = [c for c in fitting if not titles.is_id(c.name)]
-            fitting = [c for c in fitting if c.distinct < max(item.distinct, 3)]
-            fitting = [c for c in fitting if self._pairs(item, c) > item.distinct]
-            fitting = [
-                c
-                for c in fitting
-                if self._pairs(person, c) > person.distinct or (named and titles.is_label(c.name))
-            ]
-            fitting = [c for c in fitting if c.title not in titles.TRUTH_TITLES]
-            fitting = [c for c in fitting if k < titled or self._agree(item, c)]
+            others = [c for c in free if c not in (item, person)]
+            fitting = [c for c in others if self._answers(c, item, person)]
+            fitting = [c for c in fitting if titled or self._agree(item, c)]
             fitting.sort(key=lambda c: not self._agree(item, c))
             fitting.sort(key=lambda c: not titles.is_label(c.name))
             if fitting:
@@ -705,6 +688,28 @@ class _Guess:
                 )
                 return [_Proposal("long", reasons, "" if named else doubt)]
         return []
+
+    def _long_pairs(self, free: Sequence[_Column]) -> list[tuple[_Column, _Column, bool]]:
+        """Return the columns that may be item and annotator, and whether titles name both."""
+        people, items, others = _split_keys(free)
+        texts, three = [c for c in others if c.kind == "text"], len(self.table.names) == 3
+        titled = [(i, p) for p in people for i in items] if people else permutations(items, 2)
+        pairs = [(i, p) for p in people for i in (others if three else texts)]
+        if three:
+            pairs += [(i, p) for i in items for p in others]
+            pairs += list(permutations(texts, 2)) if not people and not items else []
+        return [(*each, True) for each in titled] + [(*each, False) for each in pairs]
+
+    def _answers(self, column: _Column, item: _Column, person: _Column) -> bool:
+        """Tell whether a column may hold the answers of annotators to items."""
+        if not column.is_label or titles.is_id(column.name):
+            return False
+        if column.distinct >= max(item.distinct, 3) or column.title in titles.TRUTH_TITLES:
+            return False
+        if self._pairs(item, column) <= item.distinct:
+            return False
+        titled = titles.is_person(person.name) and titles.is_label(column.name)
+        return titled or self._pairs(person, column) > person.distinct
 
     def _agree(self, item: _Column, label: _Column) -> bool:
         """Tell whether answers to one item agree more often than by chance."""
@@ -770,6 +775,10 @@ class _Guess:
             agreed, compared, _ = _agreement(family) if named else (1.0, 0, 0.0)
             odd = compared >= _FEW and agreed < _AGREED
             return [_Proposal("annotators", reasons, doubt if odd else "")]
+        return self._alike()
+
+    def _alike(self) -> list[_Proposal]:
+        """Find annotators without titles: columns of the same labels that mostly agree."""
         free = [c for c in self._open() if c.is_code and not titles.JOINT_WORDS & c.words]
         free = [c for c in free if c.distinct <= _LABELS and c.title not in titles.TRUTH_TITLES]
         free = [c for c in free if not titles.is_id(c.name)]
@@ -888,17 +897,25 @@ class _Guess:
                     f"{name_some(found[:1])} is read as the true labels: it is among the "
                     "candidates of nearly every row. It only scores the result."
                 )
-        if features is not None:
-            for name in features:
-                if name in self.reasons and name not in self.found["text"]:
-                    raise TableError(
-                        f"column {name_some([name])} is no feature: it is given as "
-                        f"{self.role_of(name)}."
-                    )
-            self.take("features", [name for name in features if name not in self.found["text"]])
-            self.reasons |= dict.fromkeys(features, "given")
-            self.take("ignore", [c.name for c in self.free()], "not among the features given")
-            return
+        if features is None:
+            self._find_features(read)
+        else:
+            self._take_features(features)
+
+    def _take_features(self, features: Sequence[str]) -> None:
+        """Take the features that the user named, and ignore all other columns."""
+        for name in features:
+            if name in self.reasons and name not in self.found["text"]:
+                raise TableError(
+                    f"column {name_some([name])} is no feature: it is given as "
+                    f"{self.role_of(name)}."
+                )
+        self.take("features", [name for name in features if name not in self.found["text"]])
+        self.reasons |= dict.fromkeys(features, "given")
+        self.take("ignore", [c.name for c in self.free()], "not among the features given")
+
+    def _find_features(self, read: Labels) -> None:
+        """Take all columns as features that can be; say which ones were left out, and why."""
         for column in self.free():
             reason = self._no_feature(column, read)
             unasked = None if reason else self._not_unasked(column)
@@ -967,6 +984,18 @@ class _Guess:
             return "lists or objects; spread them over columns of their own"
         if column.distinct == 1 and column.filled == len(column.data):
             return "the same in all rows"
+        reason = self._holds_labels(column, read)
+        if reason:
+            return reason
+        values = self.table.numbers(column.name) if column.is_whole else None
+        if values is not None and read.n_rows >= _FEW:
+            values = values[read.first]  # whole numbers without a gap, in any order; none is NaN
+            if values.max() - values.min() + 1 == len(values) == len(np.unique(values)):
+                return "counts the rows"
+        return _looks_like_an_id(column)
+
+    def _holds_labels(self, column: _Column, read: Labels) -> str | None:
+        """Say why a column follows from the labels of the table; None if it does not."""
         if column.distinct <= 1.2 * len(read.class_names) + 1:
             known, classes, own, chance = _match(column, read)
             # Numbers, and words of two classes, may be class names by chance: they must fit.
@@ -980,26 +1009,36 @@ class _Guess:
                 return "the number of votes"
             if _is_majority(column, read):
                 return "follows from the votes; if it is the true label, give truth="
-        values = self.table.numbers(column.name) if column.is_whole else None
-        if values is not None and read.n_rows >= _FEW:
-            values = values[read.first]  # whole numbers without a gap, in any order; none is NaN
-            if values.max() - values.min() + 1 == len(values) == len(np.unique(values)):
-                return "counts the rows"
-        near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
-        hinted = bool(titles.ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
-        id_like = near or bool(titles.HASH_WORDS & column.words)
-        if column.kind == "number":
-            huge = near and column.is_whole and np.nanmax(np.abs(column.start)) > 2**53
-            return "an id or a hash" if huge or (column.is_whole and hinted and id_like) else None
-        if column.kind == "text" and not column.is_prose:
-            if column.mostly(_HASH) or (hinted and id_like):
-                return "an id or a hash"
-            if column.mostly(_VECTOR):
-                return "lists of numbers, as texts; give them with embeddings="
-            if near:
-                files = column.mostly(_FILE)
-                return "names of files" if files else "another text in nearly every row"
         return None
+
+
+def _looks_like_an_id(column: _Column) -> str | None:
+    """Say why a column tells rows apart rather than kinds of rows; None if it does not."""
+    near = column.distinct >= 0.9 * column.filled and column.filled >= _FEW
+    hinted = bool(titles.ID_WORDS & column.words) or column.title.endswith(("id", "hash"))
+    id_like = near or bool(titles.HASH_WORDS & column.words)
+    if column.kind == "number":
+        huge = near and column.is_whole and np.nanmax(np.abs(column.start)) > 2**53
+        return "an id or a hash" if huge or (column.is_whole and hinted and id_like) else None
+    if column.kind == "text" and not column.is_prose:
+        if column.mostly(_HASH) or (hinted and id_like):
+            return "an id or a hash"
+        if column.mostly(_VECTOR):
+            return "lists of numbers, as texts; give them with embeddings="
+        if near:
+            files = column.mostly(_FILE)
+            return "names of files" if files else "another text in nearly every row"
+    return None
+
+
+def _split_keys(free: Sequence[_Column]) -> tuple[list[_Column], list[_Column], list[_Column]]:
+    """Return columns that recur and are titled like annotators, like items, and all others."""
+    full = [c for c in free if c.filled == len(c.data) and c.distinct > 1]
+    keys = [c for c in full if c.distinct <= 0.7 * c.filled]
+    people = [c for c in keys if titles.is_person(c.name)]
+    items = [c for c in full if c not in people and titles.is_item(c.name)]
+    items = [c for c in items if c.distinct <= (0.95 if people else 0.7) * c.filled]
+    return people, items, [c for c in keys if c not in (*people, *items)]
 
 
 def _names_rows(column: _Column) -> bool:

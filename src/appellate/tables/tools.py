@@ -182,7 +182,20 @@ def open_export(
         items.setdefault(key, record)
         who = None if person is None else str(person)
         rows.setdefault(key, []).extend((label, who) for label in labels if asks == chosen)
-    shown = {key: _shown(tool, record) for key, record in items.items()}
+    columns, roles = _lay_out(rows, {key: _shown(tool, each) for key, each in items.items()})
+    if not asked:
+        notes.append("nobody chose a label of a whole item there.")
+        del columns[roles["long"][1] if "long" in roles else roles["candidates"]]
+    return Export(tool, columns, roles if asked else {}, items, chosen, tuple(notes), records)
+
+
+def _lay_out(
+    rows: Mapping[str, Sequence[tuple[str | None, str | None]]], shown: Mapping[str, Any]
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return answers as columns, and what these are; `shown` are further cells of each item.
+
+    One row per answer if annotators are known, else one row per item with its candidates.
+    """
     titles = dict.fromkeys(name for cells in shown.values() for name in cells)
     long = [f"_{name}" if name in titles else name for name in ("task", "label", "worker")]
     task, label, _ = long
@@ -197,10 +210,7 @@ def open_export(
         roles = {"candidates": label, "id": task}
     for name in titles:
         columns[name] = [shown[key].get(name) for key in columns[task]]
-    if not asked:
-        notes.append("nobody chose a label of a whole item there.")
-        del columns[label]
-    return Export(tool, columns, roles if asked else {}, items, chosen, tuple(notes), records)
+    return columns, roles
 
 
 def _shown(tool: str, record: Mapping[str, Any]) -> dict[str, Any]:

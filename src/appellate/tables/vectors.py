@@ -1,6 +1,6 @@
-"""Vectors of texts and pictures from a user's model, computed once and kept on disk.
+"""Vectors of texts and images from a user's model, computed once and kept on disk.
 
-Pictures without a model are told apart by colours and edges alone.
+Without a model, images are compared by colours and edges alone.
 """
 
 from __future__ import annotations
@@ -306,12 +306,10 @@ def embed_pictures(
         Names of files, or pictures in ``data:image/...`` themselves. Addresses on the web are
         not opened.
     model : str, path or callable, default=None
-        A function of a list of pictures (of Pillow, in RGB, at most 512 pixels a side) that
-        returns one vector each; a file of TorchScript (``.pt``) or ONNX (``.onnx``), which gets
-        224 x 224 pixels (or what it asks for) normalised as for ImageNet; ``"timm/NAME"`` or
-        ``"torchvision/NAME"`` where the library and the weights are on this machine
-        (``"download:timm/NAME"`` fetches weights). By default histograms of colours and of
-        edges, which tell little.
+        A function of a list of images (of Pillow, in RGB, at most 512 pixels per side) that
+        returns one vector each; or an ONNX file (``.onnx``), which gets 224 x 224 pixels (or the
+        size that it asks for), normalised as for ImageNet. By default histograms of colours and
+        of edges, which contain little information.
     home : path, default=""
         The folder that names of files are relative to.
     step : callable, default=no-op
@@ -480,27 +478,14 @@ def picture_model(model: Any) -> Model:
     if callable(model):
         return model
     name = os.fspath(model)
-    library, slash, plain = name.removeprefix(DOWNLOAD).partition("/")
-    if slash and library in _LIBRARIES and not Path(name).exists():
-        return _network(*_LIBRARIES[library](plain, name.startswith(DOWNLOAD)))
-    if not Path(name).is_file():
+    if not name.lower().endswith(".onnx"):
         raise TableError(
-            f"image_model: there is no file {name!r}. Name a file of TorchScript (.pt) or ONNX "
-            "(.onnx), 'timm/NAME', 'torchvision/NAME' or 'histograms'."
+            f"image_model={name!r} is not an ONNX file. Give a file that ends with .onnx, "
+            "'histograms', or in Python a function of a list of images."
         )
-    try:
-        if name.lower().endswith(".onnx"):
-            return _onnx(name)
-        torch = import_extra("torch", "image_model of TorchScript", "deep")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # TorchScript calls itself old
-            return _network(torch.jit.load(name, map_location="cpu"), (224, 224))
-    except (RuntimeError, OSError, ValueError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TableError(
-            f"image_model: {name!r} cannot be opened as "
-            f"{'ONNX' if name.lower().endswith('.onnx') else 'TorchScript'} ({said})."
-        ) from error
+    if not Path(name).is_file():
+        raise TableError(f"image_model: there is no file {name!r}. Check the path.")
+    return _onnx(name)
 
 
 def _batch(pictures: Sequence[Any], size: tuple[int, int]) -> NDArray[np.float32]:
@@ -511,21 +496,6 @@ def _batch(pictures: Sequence[Any], size: tuple[int, int]) -> NDArray[np.float32
     return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2), dtype=np.float32)
 
 
-def _network(network: Any, size: tuple[int, int]) -> Model:
-    """Return a network of torch as a function of pictures, on a graphics card if there is one."""
-    torch = import_extra("torch", "image_model", "deep")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = network.to(device).eval()
-
-    def run(pictures: list[Any]) -> Any:
-        with torch.inference_mode():
-            found = network(torch.from_numpy(_batch(pictures, size)).to(device))
-            found = found[0] if isinstance(found, (tuple, list)) else found
-            return found.flatten(1).float().cpu().numpy()
-
-    return run
-
-
 def _onnx(name: str) -> Model:
     runtime = import_extra("onnxruntime", "image_model of ONNX", "image")
     wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
@@ -533,52 +503,14 @@ def _onnx(name: str) -> Model:
     try:
         session = runtime.InferenceSession(name, providers=providers)
     except Exception as error:  # of types of its own
-        raise ValueError(str(error)) from error
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TableError(
+            f"image_model: {name!r} cannot be opened as ONNX ({said}). Export the model again."
+        ) from error
     first = session.get_inputs()[0]
     sides = [side for side in first.shape[2:4] if isinstance(side, int)]
     size = (sides[0], sides[1]) if len(sides) == 2 else (224, 224)
     return lambda pictures: session.run(None, {first.name: _batch(pictures, size)})[0]
-
-
-def _timm(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
-    timm = import_extra("timm", f"image_model='timm/{name}'")
-    if not fetch:
-        hub = import_extra("huggingface_hub", f"image_model='timm/{name}'")
-        setting = timm.get_pretrained_cfg(name)
-        file = None if setting is None else hub.try_to_load_from_cache(
-            setting.hf_hub_id or f"timm/{name}", "model.safetensors"
-        )  # fmt: skip
-        if not isinstance(file, str):
-            raise _absent("timm", name)
-    network = timm.create_model(name, pretrained=True, num_classes=0)
-    return network, tuple(timm.data.resolve_model_data_config(network)["input_size"][1:])
-
-
-def _torchvision(name: str, fetch: bool) -> tuple[Any, tuple[int, int]]:
-    models = import_extra("torchvision", f"image_model='torchvision/{name}'").models
-    torch = import_extra("torch", f"image_model='torchvision/{name}'", "deep")
-    if name not in models.list_models(models):
-        raise TableError(f"image_model: torchvision has no model {name!r}.")
-    weights = models.get_model_weights(name).DEFAULT
-    file = Path(torch.hub.get_dir()) / "checkpoints" / weights.url.rpartition("/")[2]
-    if not fetch and not file.exists():
-        raise _absent("torchvision", name)
-    network = models.get_model(name, weights=weights)
-    for head in ("fc", "classifier", "head", "heads"):  # the classes of ImageNet are not ours
-        if hasattr(network, head):
-            setattr(network, head, torch.nn.Identity())
-            break
-    return network, (224, 224)
-
-
-def _absent(library: str, name: str) -> TableError:
-    return TableError(
-        f"image_model: the weights of {library}/{name} are not on this machine. Write "
-        f"'{DOWNLOAD}{library}/{name}' to fetch them."
-    )
-
-
-_LIBRARIES = {"timm": _timm, "torchvision": _torchvision}
 
 
 def name_problems(problems: dict[int, str], cells: Sequence[str | None]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 
+from appellate._added import PREFIX
 from appellate._files import whole_file
 from appellate._text import defuse
 from appellate.tables.cells import TableError, as_text, neutralize
@@ -31,7 +32,7 @@ def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
     table : Table
         The user's.
     added : mapping of str to sequence
-        Further columns; one whose name is taken becomes ``appeal_NAME``.
+        Further columns; one whose name is taken becomes ``appellate_NAME``.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
     >>> import pyarrow as pa
     >>> table = read_table(pa.table({"label": ["a|b", "b"]}))
     >>> join(table, {"label": ["a", "b"], "confidence": [0.9, 1.0]}).column_names
-    ['label', 'appeal_label', 'confidence']
+    ['label', 'appellate_label', 'confidence']
     """
     if table.native is not None and not isinstance(table.native, (list, Mapping)):
         frame = nw.from_native(table.native)
@@ -67,7 +68,8 @@ def free_names(taken: Iterable[str], names: Iterable[str]) -> list[str]:
     """Return names for further columns, none of which is taken."""
     used, free = {*taken}, []
     for name in names:
-        spellings = (name, f"appeal_{name}", *(f"appeal_{name}{i}" for i in range(2, 1000)))
+        ours = f"{PREFIX}{name}"
+        spellings = (name, ours, *(f"{ours}{i}" for i in range(2, 1000)))
         free.append(next(each for each in spellings if each not in used))
         used.add(free[-1])
     return free

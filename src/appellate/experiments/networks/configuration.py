@@ -14,8 +14,8 @@ A file names a method and a data set, and has the parameters of the classifier::
     paper = [89.12, 0.12]        # the paper's mean and deviation, in per cent
     learning_rate = 0.02         # parameters that differ from those above
 
-``extends = "other"`` takes over a configuration, by name or as a file beside this one: its
-parameters stand where the file has none, but the flips and the paper's figures are the file's
+``extends = "other"`` inherits from a configuration, by name or as a file in the same folder: its
+parameters apply if the file has none, but the flips and the paper's figures are the file's
 own. ``"none"`` is Python's None, for `partner` and `blur`. Reading a file does not load torch.
 """
 
@@ -110,7 +110,7 @@ class Configuration:
         return merge(self.settings, self._known(flip, dataset).settings)
 
     def paper(self, flip: float | None, dataset: str) -> tuple[float, float] | None:
-        """Return the paper's mean and deviation in per cent, where it has them."""
+        """Return the paper's mean and deviation in per cent, if it has them."""
         return self._known(flip, dataset).paper
 
     def _known(self, flip: float | None, dataset: str) -> Flip:
@@ -245,7 +245,7 @@ def all_settings(
     classifier : PRODENClassifier, PiCOClassifier or RivalClassifier
         Not fitted.
     shape : tuple of int
-        Of the rows: what ``"auto"`` means depends on it.
+        Shape of the rows: what ``"auto"`` means depends on it.
     """
     settled = classifier._settled(shape)
     settled.selection.validation_fraction = settled.selection.fraction
@@ -265,7 +265,7 @@ def _nested(classifier: DeepClassifier) -> dict[str, str]:
 
 
 def try_out(classifier: DeepClassifier, X: NDArray[Any], n_classes: int) -> None:
-    """Make what a fit would make first, so that a mistake is told before anything is written.
+    """Make what a fit makes first, so that a mistake is reported before anything is written.
 
     Parameters
     ----------

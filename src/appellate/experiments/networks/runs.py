@@ -37,12 +37,14 @@ from appellate.deep.settings import SCORES, Record
 from appellate.deep.streams import Streams
 from appellate.experiments.networks import configuration as configurations
 from appellate.experiments.networks.configuration import Configuration
-from appellate.experiments.networks.sources import RunData, load, needs_flips
+from appellate.experiments.networks.sources import RunData, load_run_data, needs_flips
 from appellate.io import load_model, save_model
 from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
 FORMAT, FORMAT_VERSION = "appellate-deep-run", 2
-RECORD, MODEL, DOCKET = "run.json", "model", "docket.csv"
+RECORD = "run.json"
+MODEL = "model"
+DOCKET = "docket.csv"
 _LARGEST = 64 << 20  # bytes of a record or a log
 _NUMBER = (int, float)
 _SCORES: Record = {"rows": int, "accuracy": {"*": _NUMBER}}
@@ -115,7 +117,7 @@ def settle(
     Parameters
     ----------
     configuration : Configuration
-        Of `appellate.experiments.networks.configuration.read_configuration`.
+        From `appellate.experiments.networks.configuration.read_configuration`.
     source : str
         Name or NPZ file of the data.
     flip : float, default=None
@@ -183,7 +185,9 @@ def make_record(
 def make_model(record: Record, **run: Any) -> DeepClassifier:
     """Make the classifier of a run; the rest are parameters of its `Run`."""
     run = {"device": record["device"], **run}
-    method, settings, seed = record["method"], record["settings"], record["seed"]
+    method = record["method"]
+    settings = record["settings"]
+    seed = record["seed"]
     return configurations.make_classifier(method, settings, random_state=seed, **run)
 
 
@@ -191,7 +195,7 @@ def load_data(record: Record, home: Path | None = None) -> RunData:
     """Load the data of a run: the same rows and candidate sets every time."""
     told = record["data"]
     recorded = Path(told["home"])
-    data = load(told["source"], home or (recorded if recorded.is_dir() else None))
+    data = load_run_data(told["source"], home or (recorded if recorded.is_dir() else None))
     streams = Streams(record["seed"])
     if needs_flips(told["source"]):
         data = data.with_sets(streams.seed("candidates"), told["flip"], told["bag_size"])
@@ -248,7 +252,7 @@ def read_record(folder: Path) -> Record:
 
 
 def read_run(folder: Path) -> Record:
-    """Read the record of a run to go on with it; one that lacks something is refused."""
+    """Read the record of a run to continue it; an incomplete one is refused."""
     record = read_record(folder)
     if wrong := _find_wrong(record, _SHAPE):
         raise RunError(
@@ -292,7 +296,7 @@ def write_record(record: Record, folder: Path) -> None:
 
 
 def resume_command(folder: Path) -> str:
-    """Return what to type to go on with a run."""
+    """Return the command that continues a run."""
     return f"appellate deep resume {shlex.quote(str(folder))}"
 
 
@@ -313,14 +317,14 @@ def train(record: Record, data: RunData, folder: str | Path, **run: Any) -> Deep
     Parameters
     ----------
     record : dict
-        Of `make_record` or `read_run`.
+        From `make_record` or `read_run`.
     data : RunData
         Its data.
     folder : path
         Where record, checkpoint and log are kept.
     **run
-        Parameters of `appellate.deep.Run`: another device than the record's, `resume` to go on
-        from the checkpoint, and who hears of every epoch, `verbose`.
+        Parameters of `appellate.deep.Run`: another device than the record's, `resume` to continue
+        from the checkpoint, and `verbose`.
 
     Returns
     -------
@@ -380,9 +384,9 @@ def finish(record: Record, model: DeepClassifier, data: RunData, folder: str | P
 
 
 def evaluate(folder: Path, home: Path | None = None) -> Record:
-    """Score a finished run anew; return its record with the results.
+    """Score a finished run again; return its record with the results.
 
-    The model is that of the last epoch, or of the one that was selected without the truth;
+    The model is that of the last epoch, or of the one that was selected without true labels;
     never of the best test epoch.
     """
     record = read_run(folder)
@@ -406,9 +410,9 @@ def evaluate(folder: Path, home: Path | None = None) -> Record:
 
 
 def measure(model: DeepClassifier, data: RunData, folder: Path) -> Record:
-    """Score a fitted model: test rows by every head, training rows, appeals.
+    """Score a fitted model: test rows by every head, training rows, corrections.
 
-    Where an epoch was selected without the truth, the last one is scored too. No epoch is ever
+    If an epoch was selected without true labels, the last one is scored too. No epoch is ever
     chosen by the test rows.
     """
     plan, selection = model._fitted.plan, model._settled().selection.selection

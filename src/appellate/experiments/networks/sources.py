@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from appellate.candidates import name_rows
 from appellate.datasets.generators import summarize_matrix
-from appellate.datasets.matfiles import check_features, read_sets
+from appellate.datasets.matfiles import check_feature_matrix, read_set_matrix
 from appellate.experiments.networks.configuration import ConfigurationError, check_word
 
 NAMES = ("cifar10", "cifar100", "fashion-mnist", "cifar10n")
@@ -30,7 +30,7 @@ class RunData:
     X : ndarray
         Vectors or images, the rows first.
     candidates : ndarray of bool, shape (n, l), or None
-        Their candidate sets; None where they are still to be made from the truth.
+        Their candidate sets; None if they are still to be made from the true labels.
     class_names : ndarray, shape (l,)
         Names of the labels.
     truth : ndarray of int, shape (n,), or None
@@ -72,7 +72,7 @@ class RunData:
         return replace(self, **kept)
 
     def describe_candidates(self) -> dict[str, Any]:
-        """Return mean size, share of sets of one, coverage of the truth, and a hash."""
+        """Return mean size, share of sets of one, coverage of the true labels, and a hash."""
         assert self.candidates is not None
         summary = summarize_matrix(self.candidates, self.truth).to_dict()
         digest = hashlib.sha256(np.packbits(self.candidates, axis=1).tobytes())
@@ -96,7 +96,7 @@ def resolve_source(source: str) -> str:
     return source
 
 
-def load(source: str, home: Path | None = None) -> RunData:
+def load_run_data(source: str, home: Path | None = None) -> RunData:
     """Load a data set by name or an NPZ file."""
     try:
         return _load_images(source, home) if source in NAMES else _load_npz(Path(source))
@@ -111,7 +111,9 @@ def _load_images(source: str, home: Path | None) -> RunData:
     labelled = getattr(datasets, f"load_{name}")
     train: Any = (datasets.load_cifar10n if source == "cifar10n" else labelled)(data_home=home)
     test = labelled(subset="test", data_home=home)
-    rows, sets, names = train.images, train.get("candidates"), train.class_names
+    rows = train.images
+    sets = train.get("candidates")
+    names = train.class_names
     return RunData(rows, sets, names, train.y_true, test.images, test.y_true)
 
 
@@ -140,7 +142,7 @@ def _load_npz(path: Path) -> RunData:
 
 
 def _check_arrays(arrays: dict[str, NDArray[Any]]) -> RunData:
-    X, sets = _check_rows(arrays, "X"), read_sets(arrays["candidates"], "'candidates'")
+    X, sets = _check_rows(arrays, "X"), read_set_matrix(arrays["candidates"], "'candidates'")
     n, l = sets.matrix.shape
     if len(X) != n:
         raise ValueError(f"X has {len(X)} rows, but candidates {n}.")
@@ -174,7 +176,7 @@ def _check_rows(arrays: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
         )
     if X.dtype == np.uint8:
         return X
-    checked = check_features(X.reshape(len(X), -1), name)
+    checked = check_feature_matrix(X.reshape(len(X), -1), name)
     return checked.reshape(X.shape).astype(np.float32, copy=False)
 
 

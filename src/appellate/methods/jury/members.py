@@ -1,22 +1,25 @@
-"""Members of a jury: classifiers that judge rows whose label they did not see.
+"""Members of a jury: what each kind learns from, and what it returns.
 
-A jury keeps K + 1 *replicas* of its targets: replica 0 has all rows, replica k all but fold k.
-What a member says is an (n, K + 1, l) array: entry ``[i, k]`` is its output on row i after
-learning from replica k, row i's own target left out: by leave-one-out or out of bag where
-the replica has the row, and because the row was never there where it has not. The output on
-fold k by replica k is honest: no round ever saw the row.
+A jury keeps K + 1 *replicas* of its targets: replica 0 has all rows, replica k has all rows but
+those of fold k. A member that takes part in the rounds (kernel, forest) returns an
+(n, K + 1, l) array: entry ``[i, k]`` is its output on row i after it learned from replica k. The
+target of row i itself is left out: by leave-one-out or out of bag if the replica has the row, and
+because the row is in fold k otherwise. The output on fold k by replica k is *held out*: the row
+was in no round of that replica.
+
+Networks and classifiers with ``fit(X, candidates, supervision=)`` are fitted once, after the
+rounds, on every replica that lacks a fold. They judge held-out rows and new rows only.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
@@ -25,54 +28,75 @@ from sklearn.utils.validation import has_fit_parameter
 
 from appellate.core.base import PartialLabelClassifier
 from appellate.core.foreign import seeded
-from appellate.core.results import ProbabilityModel
+from appellate.core.results import Model, ProbabilityModel
 from appellate.evidence.groups import Groups
 from appellate.evidence.likelihood import Evidence
+from appellate.evidence.scales import Scale
 from appellate.numerics.entries import Values
-from appellate.numerics.smoothers import KernelSmoother, Regressor
+from appellate.numerics.kernels import GaussianKernel, LaplacianKernel, RadialKernel
 
-Scores = NDArray[np.float64]
-MakeModels = Callable[[], list[Any]]
-_DOUBLE_ROWS = 2_000  # up to here a member keeps its inverse in double precision
+Doubles = NDArray[np.float64]
+#: Fits a model to rows, their evidence, (n, l) targets and a seed; it scores rows by `predict`.
+FitModel = Callable[[NDArray[Any], Evidence, Doubles, int], Any]
+#: Name of a member that is fitted once, its held-out scores (n, l), and its models for new rows.
+LateMember = tuple[str, Doubles, list[Any]]
+
+#: Kernel, with its width in mean distances, and ridge of every kernel member.
+KERNELS: tuple[tuple[RadialKernel, float], ...] = (
+    (GaussianKernel(0.5), 0.05),
+    (GaussianKernel(1.0), 0.05),
+    (GaussianKernel(1.0), 0.5),
+    (GaussianKernel(0.5, root=True), 0.05),
+    (LaplacianKernel(1.0), 0.05),
+    (LaplacianKernel(1.0, root=True), 0.05),
+)
 _LEAST_SHARE = 1e-3  # of a label in the output of a forest, before its logarithm
+
+
+def name_kernel(kernel: RadialKernel, ridge: float) -> str:
+    """Return the name of a kernel member.
+
+    Examples
+    --------
+    >>> name_kernel(*KERNELS[3])
+    'Gaussian of square roots, width 0.5, ridge 0.05'
+    """
+    kind = type(kernel).__name__.removesuffix("Kernel")
+    roots = " of square roots" if kernel.root else ""
+    return f"{kind}{roots}, width {kernel.bandwidth:g}, ridge {ridge:g}"
+
+
+# -- replicas ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """Which rows each replica has, and the evidence of these.
+    """Which rows each replica has, and the evidence of its rows.
 
     Attributes
     ----------
     evidence : Evidence
         Of all n rows.
     fold : ndarray of int, shape (n,)
-        Replica that never sees the row, from 1 to K; 0 if there is one row only.
+        Number of the replica that lacks the row, from 1 to K; 0 if there is one row only.
     rows : list of ndarray of int
         Rows of every replica.
-    own : list of Evidence
-        Evidence of these rows.
-    covering : list of Groups, or list of None
-        Groups that lie wholly in each replica, if they are to be covered.
+    parts : list of Evidence
+        Evidence of the rows of every replica.
     """
 
     evidence: Evidence
     fold: NDArray[np.intp]
     rows: list[NDArray[np.intp]]
-    own: list[Evidence]
-    covering: Sequence[Groups | None]
+    parts: list[Evidence]
 
     @classmethod
-    def split(cls, evidence: Evidence, fold: NDArray[np.intp], groups: Any = None) -> Replicas:
-        """Make the replicas of a division into folds; `groups`, if given, are to be covered."""
+    def split(cls, evidence: Evidence, fold: NDArray[np.intp]) -> Replicas:
+        """Make the replicas of a division into folds."""
         rows = [np.flatnonzero(fold != k) for k in range(int(fold.max()) + 1)]
         rows[0] = np.arange(len(fold))
-        own = [evidence, *(evidence.take(each) for each in rows[1:])]
-        covering: list[Groups | None] = [None] * len(rows)
-        if groups is not None:
-            names = np.asarray(groups)
-            pairs = zip(rows, own, strict=True)
-            covering = [Groups(names[some], said.entries) for some, said in pairs]
-        return cls(evidence, fold, rows, own, covering)
+        parts = [evidence, *(evidence.take(each) for each in rows[1:])]
+        return cls(evidence, fold, rows, parts)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -80,33 +104,44 @@ class Replicas:
         n, l = self.evidence.shape
         return n, len(self.rows), l
 
-    def held_out(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield every replica but the first, its rows and the rows of its fold."""
+    def folds(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield the number of every replica but the first, its rows and the rows of its fold."""
         for k, rest in enumerate(self.rows[1:], 1):
             yield k, rest, np.flatnonzero(self.fold == k)
 
-    def scatter(self, targets: Sequence[Values]) -> Scores:
-        """Targets of every replica, as candidate entries, in one array, (n, K + 1, l)."""
+    def cover(self, groups: NDArray[Any]) -> list[Groups | None]:
+        """Return the groups of every replica's rows, whose labels are to be covered."""
+        pairs = zip(self.rows, self.parts, strict=True)
+        return [Groups(groups[rows], part.entries) for rows, part in pairs]
+
+    def divide(self, start: Doubles) -> list[Values]:
+        """Return an (n, l) confidence as targets of every replica, as candidate entries."""
+        pairs = zip(self.rows, self.parts, strict=True)
+        return [part.normalize(part.entries.gather(start[rows])) for rows, part in pairs]
+
+    def scatter(self, targets: Sequence[Values]) -> Doubles:
+        """Write the targets of every replica, candidate entries, into an (n, K + 1, l) array."""
         out = np.zeros(self.shape)
-        for k, (rows, own, values) in enumerate(zip(self.rows, self.own, targets, strict=True)):
-            out[rows[own.entries.rows], k, own.entries.labels] = values
+        for k, (rows, part, values) in enumerate(zip(self.rows, self.parts, targets, strict=True)):
+            out[rows[part.entries.rows], k, part.entries.labels] = values
         return out
 
-    def honest(self, outputs: Scores) -> Scores:
-        """What is said of every row by the replica that never saw it, (n, l)."""
-        return np.asarray(outputs[np.arange(len(self.fold)), self.fold])
+    def held_out(self, output: Doubles) -> Doubles:
+        """Read every row's output by the replica that lacks it, (n, l)."""
+        return np.asarray(output[np.arange(len(self.fold)), self.fold])
 
 
-def make_folds(n: int, n_folds: int, groups: Any, rng: np.random.RandomState) -> NDArray[np.intp]:
-    """Draw the fold of every row, from 1 on, groups whole; all 0 for a single row.
+def draw_folds(n: int, n_folds: int, groups: Any, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Draw the fold of every row, from 1 on. Groups stay whole; a single row has fold 0.
 
     Examples
     --------
     >>> import numpy as np
-    >>> np.bincount(make_folds(7, 3, None, np.random.RandomState(0)))
+    >>> np.bincount(draw_folds(7, 3, None, np.random.RandomState(0)))
     array([0, 3, 2, 2])
     """
-    order, seed = rng.permutation(n), rng.randint(np.iinfo(np.int32).max)
+    order = rng.permutation(n)
+    seed = rng.randint(np.iinfo(np.int32).max)
     n_folds = min(n_folds, n)
     if n < 2:
         return np.zeros(n, dtype=np.intp)
@@ -120,180 +155,167 @@ def make_folds(n: int, n_folds: int, groups: Any, rng: np.random.RandomState) ->
     return fold
 
 
-class KernelJuror:
-    """Kernel ridge regression whose replicas all come from one inverse.
+# -- members that a user names -------------------------------------------------------------
 
-    With B of `appellate.numerics.smoothers.KernelSmoother` (smoother ``S = I - ridge B``), a
-    fold f and the rest a, the regression on a alone has the output ``H = -B_ff^-1 B_fa Q_a``
-    on the fold, and ``B_aa - B_af B_ff^-1 B_fa`` in the place of B; leave-one-out is
-    ``Q - B Q / diag(B)``. With the fold's targets set to H both are read off one product. A
-    replica of one row says nothing of it.
 
-    Beyond 2,000 rows the inverse is kept in single precision, which changes outputs by some
-    1e-6 (measured) and halves the time of a round.
+def sort_members(
+    members: Iterable[Any],
+) -> tuple[list[tuple[str, Any]], list[tuple[str, FitModel]]]:
+    """Return name and forest of the forests; name and fit of the members that are fitted once.
 
-    Cost: K + 1 products of n^2 l multiply-adds a round, after n^3 / 2K once. Memory: n^2 / 2
-    for the inverse, n^2 / K for the folds.
+    Raises
+    ------
+    TypeError
+        If a member cannot learn from soft targets.
+    """
+    forests: list[tuple[str, Any]] = []
+    late: list[tuple[str, FitModel]] = []
+    for member in members:
+        if member == "network":  # by name: `appellate.deep` imports this module, and needs torch
+            late.append((member, import_module("appellate.deep").fit_network))
+        elif isinstance(member, type) or not callable(getattr(member, "fit", None)):
+            raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
+        elif has_fit_parameter(member, "supervision"):
+            late.append((type(member).__name__, partial(fit_supervised, member)))
+        elif isinstance(member, RandomForestRegressor | ExtraTreesRegressor) and member.bootstrap:
+            forests.append((type(member).__name__, member))
+        else:
+            raise TypeError(
+                f"{member!r} cannot be a member of a jury: give a forest of regression trees with "
+                "bootstrap=True, the word 'network', or a classifier with fit(X, candidates, "
+                "supervision=). SoftLabelClassifier makes one of a classifier or regressor of "
+                "scikit-learn."
+            )
+    return forests, late
+
+
+def fit_supervised(
+    estimator: Any, X: NDArray[Any], evidence: Evidence, targets: Doubles, seed: int
+) -> ModelScores:
+    """Fit a classifier of candidate sets that takes soft targets as supervision."""
+    candidates = evidence.entries.scatter(np.ones(len(evidence.entries), dtype=bool))
+    return ModelScores(seeded(estimator, seed).fit(X, candidates, supervision=targets))
+
+
+def fit_held_out(
+    name: str,
+    fit: FitModel,
+    targets: Sequence[Values],
+    seed: int,
+    *,
+    X: NDArray[Any],
+    replicas: Replicas,
+    n_jobs: int | None,
+) -> LateMember:
+    """Fit a model to every replica that lacks a fold; every model scores the fold it lacks.
 
     Parameters
     ----------
     name : str
-        What it is called.
-    smoother : KernelSmoother
-        Of all rows.
-    replicas : Replicas
-        Which rows each replica has.
-    """
-
-    def __init__(self, name: str, smoother: KernelSmoother, replicas: Replicas) -> None:
-        self.name = name
-        self.replicas = replicas
-        self.function = smoother.function
-        self.rows = smoother.rows
-        self.weights = smoother.weights
-        matrix = smoother.matrix
-        self.matrix = matrix if len(matrix) <= _DOUBLE_ROWS else matrix.astype(np.float32)
-        own = np.diag(matrix) if len(matrix) > 1 else np.array([np.inf])
-        self.room = np.repeat(own[:, np.newaxis], replicas.shape[1], axis=1)
-        self.factors: list[Scores] = []
-        for k, rest, fold in replicas.held_out():
-            lines = matrix[fold]
-            factor = la.cholesky(lines[:, fold], lower=True)  # L L' = B_ff
-            across = la.solve_triangular(factor, lines[:, rest], lower=True, check_finite=False)
-            self.room[rest, k] -= np.einsum("fa,fa->a", across, across)
-            if len(rest) < 2:  # nothing is left without it
-                self.room[rest, k] = np.inf
-            self.factors.append(factor)
-
-    def learn(self, targets: Scores, seed: int = 0) -> tuple[Scores, MakeModels]:
-        """Learn from the targets of every replica, (n, K + 1, l), which are 0 on its fold.
-
-        Returns the output on all rows, (n, K + 1, l), and what makes models of new rows.
-        """
-        filled = targets.copy()
-        for (k, _, fold), factor in zip(self.replicas.held_out(), self.factors, strict=True):
-            passed = self._times(targets[:, k], fold)  # B_fa Q_a
-            filled[fold, k] = -la.cho_solve((factor, True), passed, check_finite=False)
-        product = self._times(filled.reshape(len(filled), -1))
-        filled -= product.reshape(filled.shape) / self.room[:, :, np.newaxis]
-        filled[np.isinf(self.room)] = 0
-        return filled, lambda: [self._regressor(targets[:, 0])]
-
-    def _times(self, values: Scores, lines: Any = slice(None)) -> Scores:
-        """``B values``, or some lines of it, in the precision of B."""
-        matrix = self.matrix[lines]
-        return np.asarray(matrix @ values.astype(matrix.dtype), dtype=np.float64)
-
-    def _regressor(self, targets: Scores) -> Regressor:
-        return Regressor(self.function, self.rows, self._times(targets), self.weights @ targets)
-
-
-# -- members that a user names ------------------------------------------------------------------
-
-
-class Expert:
-    """A member that is fitted once, at the end: it can judge the rows of held-out folds only.
-
-    Parameters
-    ----------
-    model : estimator or str
-        What learns from soft targets.
+        Name of the member.
+    fit : callable
+        Fits one model.
+    targets : sequence of ndarray
+        Targets of every replica, as candidate entries.
+    seed : int
+        Replica k is fitted with ``seed + k``.
     X : ndarray, shape (n, q)
         All rows.
     replicas : Replicas
         Which rows each replica has.
     n_jobs : int or None
         Fits at a time.
+
+    Returns
+    -------
+    name : str
+        The same.
+    scores : ndarray, shape (n, l)
+        Of every row, by the model that did not see it.
+    models : list
+        Objects with ``predict(X)``.
     """
-
-    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
-        self.name, self.model = model if isinstance(model, str) else type(model).__name__, model
-        self.X, self.replicas, self.n_jobs = X, replicas, n_jobs
-
-    @abstractmethod
-    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Any:
-        """Return an object with `predict`, scores of new rows, trained on (n, l) targets."""
-
-    def learn(self, targets: Sequence[Values], seed: int) -> tuple[list[Any], Scores]:
-        """Return models of every replica that lacks a fold, and their scores of it, (n, l)."""
-        own, said = self.replicas.own, np.empty(self.replicas.evidence.shape)
-        jobs = (
-            delayed(self.fit)(self.X[rest], own[k], own[k].entries.scatter(targets[k]), seed + k)
-            for k, rest, _ in self.replicas.held_out()
-        )
-        models = Parallel(self.n_jobs)(jobs)
-        for model, (_, _, fold) in zip(models, self.replicas.held_out(), strict=True):
-            said[fold] = model.predict(self.X[fold])
-        return models, said
+    jobs = []
+    for k, rest, _ in replicas.folds():
+        part = replicas.parts[k]
+        jobs.append(delayed(fit)(X[rest], part, part.entries.scatter(targets[k]), seed + k))
+    models = Parallel(n_jobs)(jobs)
+    scores = np.empty(replicas.evidence.shape)
+    for model, (_, _, fold) in zip(models, replicas.folds(), strict=True):
+        scores[fold] = model.predict(X[fold])
+    return name, scores, models
 
 
-@dataclass(frozen=True)
-class LogShares:
-    """A regressor of label shares whose scores are their logarithms."""
+def fit_forest(
+    forest: Any,
+    targets: Doubles,
+    seed: int,
+    *,
+    X: NDArray[Any],
+    replicas: Replicas,
+    n_jobs: int | None,
+) -> tuple[Doubles, Trees]:
+    """Fit a forest with ``bootstrap=True`` to every replica; it judges its own rows out of bag.
 
-    regressor: Any
+    Cost: K + 1 fits.
 
-    def predict(self, X: NDArray[Any]) -> Scores:
-        """Score new rows, (m, l)."""
-        return log_shares(self.regressor.predict(X.astype(np.float32, copy=False)), len(X))
+    Parameters
+    ----------
+    forest : RandomForestRegressor or ExtraTreesRegressor
+        Not fitted.
+    targets : ndarray, shape (n, K + 1, l)
+        Targets of every replica.
+    seed : int
+        Replica k is fitted with ``seed + k``.
+    X : ndarray, shape (n, q)
+        All rows.
+    replicas : Replicas
+        Which rows each replica has.
+    n_jobs : int or None
+        Fits at a time.
+
+    Returns
+    -------
+    output : ndarray, shape (n, K + 1, l)
+        Logarithms of label shares; row i's own target is left out.
+    model : Trees
+        The forest of all rows.
+    """
+    single = X.astype(np.float32)
+    jobs = (
+        delayed(_fit_out_of_bag)(seeded(forest, seed + k), single, rows, targets[:, k])
+        for k, rows in enumerate(replicas.rows)
+    )
+    forests, outputs = zip(*Parallel(n_jobs)(jobs), strict=True)
+    return np.stack(outputs, axis=1), Trees.of(forests[0])
 
 
-def log_shares(output: NDArray[Any], n: int) -> Scores:
+def _fit_out_of_bag(
+    forest: Any, X: NDArray[np.float32], rows: NDArray[np.intp], targets: Doubles
+) -> tuple[Any, Doubles]:
+    """Fit a forest to some rows; return it, and its output on all rows, (n, l)."""
+    n, l = targets.shape
+    forest.fit(X[rows], targets[rows])
+    total = np.zeros((n, l))
+    votes = np.zeros(n)
+    others = np.setdiff1d(np.arange(n), rows)
+    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        judged = np.concatenate([np.delete(rows, np.unique(drawn)), others])
+        total[judged] += tree.tree_.predict(X[judged]).reshape(len(judged), l)
+        votes[judged] += 1
+    unknown = votes == 0
+    total[unknown] = 1
+    votes[unknown] = l
+    return forest, log_shares(total / votes[:, np.newaxis], n)
+
+
+def log_shares(output: NDArray[Any], n: int) -> Doubles:
     """``log rownorm(output + .001)`` of n rows."""
     shares = np.maximum(output.reshape(n, -1), 0) + _LEAST_SHARE
     return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)))
 
 
-class ForestJuror:
-    """A forest of scikit-learn with ``bootstrap=True``, which judges its own rows out of bag.
-
-    Cost: K + 1 fits a round.
-
-    Parameters
-    ----------
-    model : RandomForestRegressor or ExtraTreesRegressor
-        The forest, not fitted.
-    X : ndarray, shape (n, q)
-        All rows.
-    replicas : Replicas
-        Which rows each replica has.
-    n_jobs : int or None
-        Fits at a time.
-    """
-
-    def __init__(self, model: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> None:
-        self.name = type(model).__name__
-        self.model = model
-        self.X = X.astype(np.float32)
-        self.replicas = replicas
-        self.n_jobs = n_jobs
-
-    def learn(self, targets: Scores, seed: int) -> tuple[Scores, MakeModels]:
-        """Learn from the targets of every replica, (n, K + 1, l).
-
-        Returns the output on all rows, (n, K + 1, l), and what makes models of new rows.
-        """
-        numbers = range(len(self.replicas.rows))
-        jobs = (delayed(self._fit)(targets[:, k], k, seed) for k in numbers)
-        forests, outputs = zip(*Parallel(self.n_jobs)(jobs), strict=True)
-        return np.stack(outputs, axis=1), lambda: [forests[0]]
-
-    def _fit(self, targets: Scores, k: int, seed: int) -> tuple[LogShares, Scores]:
-        """Learn from replica k; return the forest, and its output on all rows, (n, l)."""
-        n, l = targets.shape
-        rows = self.replicas.rows[k]
-        forest = seeded(self.model, seed + k).fit(self.X[rows], targets[rows])
-        total = np.zeros((n, l))
-        votes = np.zeros(n)
-        strangers = np.setdiff1d(np.arange(n), rows)
-        for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-            judged = np.concatenate([np.delete(rows, np.unique(drawn)), strangers])
-            total[judged] += tree.tree_.predict(self.X[judged]).reshape(len(judged), l)
-            votes[judged] += 1
-        unknown = votes == 0
-        total[unknown] = 1
-        votes[unknown] = l
-        return LogShares(Trees.of(forest)), log_shares(total / votes[:, np.newaxis], n)
+# -- models for new rows -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -305,7 +327,7 @@ class Trees:
     roots : ndarray of int, shape (T,)
         First node of every tree.
     left, right, feature : ndarray of int, shape (nodes,)
-        Children, a leaf being its own, and the column that is compared.
+        Children (a leaf is its own child), and the column that is compared.
     threshold : ndarray, shape (nodes,)
         Rows at most as large go left.
     value : ndarray, shape (nodes, l)
@@ -329,17 +351,28 @@ class Trees:
             np.concatenate([getattr(tree, name) for tree in trees])
             for name in ("children_left", "children_right", "feature", "threshold", "value")
         )
-        own, first = np.arange(len(left)), np.repeat(roots, sizes)
-        left, right = (np.where(child < 0, own, child + first) for child in (left, right))
-        feature, value = np.maximum(feature, 0), value[:, :, 0].astype(np.float32)
-        return cls(roots, left, right, feature, threshold, value)
+        own = np.arange(len(left))
+        first = np.repeat(roots, sizes)
+        return cls(
+            roots,
+            np.where(left < 0, own, left + first),
+            np.where(right < 0, own, right + first),
+            np.maximum(feature, 0),
+            threshold,
+            value[:, :, 0].astype(np.float32),
+        )
 
-    def predict(self, X: NDArray[Any]) -> Scores:
-        """Mean output of all trees, (m, l)."""
+    def predict(self, X: NDArray[Any]) -> Doubles:
+        """Return logarithms of the label shares of new rows, (m, l)."""
+        return log_shares(self.average(X.astype(np.float32, copy=False)), len(X))
+
+    def average(self, X: NDArray[np.float32]) -> Doubles:
+        """Return the mean output of all trees, (m, l)."""
         out = np.zeros((len(X), self.value.shape[1]))
         rows = np.arange(len(X))
         for root in self.roots:
-            nodes, before = np.full(len(X), root), None
+            nodes = np.full(len(X), root)
+            before = None
             while before is None or (nodes != before).any():
                 before = nodes
                 small = X[rows, self.feature[nodes]] <= self.threshold[nodes]
@@ -349,83 +382,80 @@ class Trees:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A fitted classifier of candidate sets, by its scores, or logarithms of probabilities."""
+class ModelScores:
+    """Doubles of a fitted classifier or `Model`; logarithms if it gives probabilities.
+
+    Attributes
+    ----------
+    model : Model, or classifier of candidate sets
+        What is fitted.
+    """
 
     model: Any
 
-    def predict(self, X: NDArray[Any]) -> Scores:
-        """Score new rows, (m, l), also where there are two labels."""
-        ours = isinstance(self.model, PartialLabelClassifier)
-        shares = ours and isinstance(self.model._head(), ProbabilityModel)
-        if shares or not hasattr(self.model, "decision_function"):
-            return log_shares(np.asarray(self.model.predict_proba(X)), len(X))
-        if ours:  # whatever wrong labels cost: that is for the jury to weigh
-            return np.asarray(self.model._scores(X), dtype=np.float64)
-        scores = np.asarray(self.model.decision_function(X), dtype=np.float64)
+    def predict(self, X: NDArray[Any]) -> Doubles:
+        """Score new rows, (m, l), also if there are two labels.
+
+        A classifier of this library gives its scores, whatever `cost` it has: the jury weighs
+        labels by a cost of its own.
+        """
+        model = self.model
+        if isinstance(model, Model):
+            scores = np.asarray(model.decision(X), dtype=np.float64)
+            return log_shares(scores, len(X)) if isinstance(model, ProbabilityModel) else scores
+        ours = isinstance(model, PartialLabelClassifier)
+        shares = ours and isinstance(model._head(), ProbabilityModel)
+        if shares or not hasattr(model, "decision_function"):
+            return log_shares(np.asarray(model.predict_proba(X)), len(X))
+        scores = np.asarray(
+            model._scores(X) if ours else model.decision_function(X), dtype=np.float64
+        )
         return scores if scores.ndim == 2 else np.column_stack([-scores / 2, scores / 2])
 
 
-class SupervisedExpert(Expert):
-    """A classifier of candidate sets without an honest output of its own rows.
+@dataclass(frozen=True, eq=False)
+class FittedMember:
+    """A member of a fitted jury.
 
-    Any with ``fit(X, candidates, supervision=)``.
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    weight : float
+        Its part in the mixture.
+    scale : Scale
+        Makes probabilities of its scores.
+    models : list
+        Objects with ``predict(X)``, scores of new rows; their probabilities are averaged.
+    smooth : ndarray, shape (l, l), or None
+        Shares the scores between neighbouring labels (`appellate.evidence.order`).
     """
 
-    def fit(self, X: NDArray[Any], own: Evidence, targets: Scores, seed: int) -> Decision:  # noqa: D102
-        candidates = own.entries.scatter(np.ones(len(own.entries), dtype=bool))
-        return Decision(seeded(self.model, seed).fit(X, candidates, supervision=targets))
+    name: str
+    weight: float
+    scale: Scale
+    models: list[Any]
+    smooth: Doubles | None = None
+
+    def probabilities(self, X: NDArray[Any]) -> Doubles:
+        """Return probabilities of new rows, (m, l)."""
+        total: Any = 0
+        for model in self.models:
+            scores = model.predict(X)
+            if self.smooth is not None:
+                scores = np.asarray(scores @ self.smooth)
+            total = total + self.scale.soften(scores)
+        return np.asarray(total / len(self.models))
 
 
 @dataclass(frozen=True)
-class Layers:
-    """A trained network as arrays: standardised features, ReLU between linear layers."""
+class JuryModel(ProbabilityModel):
+    """The members that predict, mixed by their weights."""
 
-    centre: NDArray[Any]
-    scale: NDArray[Any]
-    layers: list[tuple[NDArray[Any], NDArray[Any]]]
+    members: list[FittedMember]
 
-    def predict(self, X: NDArray[Any]) -> Scores:
-        """Score new rows, (m, l)."""
-        out = (X - self.centre) / self.scale
-        for i, (matrix, shift) in enumerate(self.layers):
-            out = (np.maximum(out, 0) if i else out) @ matrix + shift
-        return np.asarray(out)
-
-
-@dataclass(frozen=True)
-class Smoothed:
-    """A model whose scores are shared between neighbouring labels (`appellate.evidence.order`)."""
-
-    model: Any
-    matrix: Scores
-
-    def predict(self, X: NDArray[Any]) -> Scores:
-        """Score new rows, (m, l)."""
-        return np.asarray(self.model.predict(X) @ self.matrix)
-
-
-def seat(member: Any, X: NDArray[Any], replicas: Replicas, n_jobs: Any) -> ForestJuror | Expert:
-    """Find out how a member judges rows that it did not see: out of bag, or by folds only.
-
-    Raises
-    ------
-    TypeError
-        If it cannot learn from soft targets.
-    """
-    if member == "network":  # by name: it lies above, and needs torch
-        kind: Any = import_module("appellate.deep").NetworkExpert
-    elif isinstance(member, type) or not callable(getattr(member, "fit", None)):
-        raise TypeError(f"{member!r} cannot be a member of a jury: give a fresh estimator.")
-    elif has_fit_parameter(member, "supervision"):
-        kind = SupervisedExpert
-    elif isinstance(member, RandomForestRegressor | ExtraTreesRegressor) and member.bootstrap:
-        kind = ForestJuror
-    else:
-        raise TypeError(
-            f"{member!r} cannot be a member of a jury: give a forest of regression trees with "
-            "bootstrap=True, the word 'network', or a classifier with fit(X, candidates, "
-            "supervision=). SoftLabelClassifier makes one of a classifier or regressor of "
-            "scikit-learn."
-        )
-    return kind(member, X, replicas, n_jobs)
+    def decision(self, X: Any) -> NDArray[Any]:
+        """Mix the members' probabilities of new rows, (m, l)."""
+        total = sum(each.weight for each in self.members)
+        parts = (each.weight / total * each.probabilities(X) for each in self.members)
+        return np.asarray(sum(parts), dtype=X.dtype)

@@ -1,17 +1,21 @@
 """The kernel members of a jury on many rows: Nystroem features, read in blocks.
 
-In the features Z of `appellate.numerics.smoothers` a ridge regression has r coefficients a label,
-and a replica that lacks fold f is a correction of the small system,
+In the features Z of `appellate.numerics.smoothers` a ridge regression has r coefficients per
+label, and a replica that lacks fold f is a correction of the small system,
 
     (I - Z_f'Z_f - m m'/n_a + ridge diag(1/s)) c = Z_a'Q_a - m mean(Q_a)',   m = Z_a'1,
 
 so that nothing grows faster than the number of rows. Temperatures, weights and the criterion are
 found on a sample of 20,000 rows.
+
+`exact` has the same two functions, `prepare` and `fit_outputs`, for the whole kernel matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,10 +23,14 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from appellate.core.problem import Problem
+from appellate.evidence.likelihood import Evidence
 from appellate.evidence.scales import Scale
-from appellate.methods.jury.members import Replicas, Scores, Smoothed
+from appellate.methods.jury.members import Doubles, FittedMember, Replicas
+from appellate.methods.jury.rounds import FitKernels, NamedKernel
+from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import Values
-from appellate.numerics.smoothers import Basis, NystroemSmoother
+from appellate.numerics.smoothers import NystroemSmoother
 
 _SAMPLE = 20_000
 _PIECE = 2**21  # outputs of all replicas that are under way in a block
@@ -31,47 +39,49 @@ _Singles = NDArray[np.float32]
 _Part = tuple[Any, ...]
 
 
-class Features:
-    """Features of one kernel, and what is left of their moments without each fold."""
+def prepare(problem: Problem, kernels: Sequence[NamedKernel], replicas: Replicas) -> FitKernels:
+    """Make the features; return the function that fits the members to targets."""
+    n = problem.n_rows
+    sample = np.arange(n)
+    evidence = replicas.evidence
+    if n > _SAMPLE:
+        sample = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
+        evidence = evidence.take(sample)
+    laid_out: dict[int, Any] = {}  # once for all members of a kernel
+    members = []
+    for name, kernel, ridge in kernels:
+        basis = problem.basis(kernel)
+        if id(basis) not in laid_out:
+            laid_out[id(basis)] = _lay_out(basis.features, replicas)
+        spans, placed, grams, totals = laid_out[id(basis)]
+        systems = []
+        for gram, total, rows in zip(grams, totals, replicas.rows, strict=True):
+            matrix = -gram - np.outer(total, total / len(rows))
+            matrix[np.diag_indices(len(matrix))] += 1 + ridge / basis.strengths
+            systems.append(la.cho_factor(matrix))
+        smoother = NystroemSmoother(basis, ridge, np.dtype(np.float64))
+        diagonal = np.clip(smoother.diagonal, 1 / n, 1 - 1e-6)
+        members.append(NystroemMember(name, smoother, diagonal, spans, placed, totals, systems))
+    return partial(fit_outputs, members, replicas, sample, evidence)
 
-    def __init__(self, basis: Basis, replicas: Replicas) -> None:
-        self.features, self.strengths, self.replicas = basis.features, basis.strengths, replicas
-        entries, slices = replicas.evidence.entries, self.features.slices
-        self.spots = [slice(entries.indptr[s.start], entries.indptr[s.stop]) for s in slices]
-        parts = [
-            (
-                (entries.rows[spots] - rows.start).astype(np.int32),
-                entries.labels[spots].astype(np.int32),
-                replicas.fold[rows].astype(np.int32),
-            )
-            for rows, spots in zip(slices, self.spots, strict=True)
-        ]
-        folds = [(fold, replicas.shape[1]) for _, _, fold in parts]
-        self.grams, self.totals = self.features.fold(_fold_moments, folds)
-        self.placed = self.features.place(parts)
 
-    def systems(self, ridge: float) -> list[Any]:
-        """Cholesky factors of every replica's small system."""
-        out = []
-        for k, rows in enumerate(self.replicas.rows):
-            matrix = -self.grams[k] - np.outer(self.totals[k], self.totals[k] / len(rows))
-            matrix[np.diag_indices(len(matrix))] += 1 + ridge / self.strengths
-            out.append(la.cho_factor(matrix))
-        return out
-
-    def gather(self, told: _Singles) -> Scores:
-        """``Q'Z`` of every replica, (K + 1, l, r), of its targets at the candidates."""
-        _, n_replicas, l = self.replicas.shape
-        total = np.zeros((n_replicas * l, self.features.shape[1]))
-        parts = ((own, told[s]) for own, s in zip(self.placed, self.spots, strict=True))
-        for part in self.features.map(_gather_block, parts, l):
-            total += part
-        return total.reshape(n_replicas, l, -1)
+def _lay_out(features: Blocks, replicas: Replicas) -> _Part:
+    """Return candidate entries of every block, here and placed, and the moments of the folds."""
+    entries = replicas.evidence.entries
+    spans = [slice(entries.indptr[s.start], entries.indptr[s.stop]) for s in features.slices]
+    parts = []
+    for rows, span in zip(features.slices, spans, strict=True):
+        fold = replicas.fold[rows].astype(np.int32)
+        within = (entries.rows[span] - rows.start).astype(np.int32)
+        parts.append((within, entries.labels[span].astype(np.int32), fold))
+    folds = [(fold, replicas.shape[1]) for _, _, fold in parts]
+    grams, totals = features.fold(_fold_moments, folds)
+    return spans, features.place(parts), grams, totals
 
 
 def _fold_moments(
     block: NDArray[Any], fold: NDArray[np.int32], n_replicas: int, so_far: Any
-) -> tuple[Scores, Scores]:
+) -> tuple[Doubles, Doubles]:
     """Add ``Z_f'Z_f``, (K + 1, r, r), and ``-Z_f'1``, (K + 1, r), of every fold; replica 0: 0."""
     r = block.shape[1]
     grams, totals = so_far or (np.zeros((n_replicas, r, r)), np.zeros((n_replicas, r)))
@@ -82,33 +92,277 @@ def _fold_moments(
     return grams, totals
 
 
+@dataclass(frozen=True, eq=False)
+class NystroemMember:
+    """Ridge regression on Nystroem features, and what its replicas need.
+
+    The features are where their rows are: in memory, in a file, or with the workers of a
+    cluster. Workers get targets at the candidates and coefficients, and return the same.
+
+    A replica's own rows are left out one by one by the diagonal of the smoother of all rows. Its
+    odds are raised by the share of rows that the replica lacks; this is exact for the replica of
+    all rows.
+
+    Cost: n r^2 multiply-adds once per kernel; a round 2 n r (K + 1) l per member. Memory: the
+    features, and some candidate entries.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    smoother : NystroemSmoother
+        Regression on all rows; it has the features Z, (n, r), in blocks.
+    diagonal : ndarray, shape (n,)
+        Share of every row's own target in its output.
+    spans : list of slice
+        Candidate entries of every block.
+    placed : sequence of tuple
+        Rows and labels of these entries and the fold of every row, where the block is.
+    totals : ndarray, shape (K + 1, r)
+        ``Z_a'1`` of the rows of every replica.
+    systems : list of tuple
+        Cholesky factor of every replica's small system.
+    """
+
+    name: str
+    smoother: NystroemSmoother
+    diagonal: Values
+    spans: list[slice]
+    placed: Sequence[_Part]
+    totals: Doubles
+    systems: list[Any]
+
+    @property
+    def features(self) -> Blocks:
+        """Z."""
+        return self.smoother.features
+
+    def gather(self, targets: _Singles, shape: tuple[int, int]) -> Doubles:
+        """``Q'Z`` of every replica, (K + 1, l, r); `shape` is (K + 1, l)."""
+        total = np.zeros((shape[0] * shape[1], self.features.shape[1]))
+        parts = ((own, targets[s]) for own, s in zip(self.placed, self.spans, strict=True))
+        for part in self.features.map(_gather_block, parts, shape[1]):
+            total += part
+        return total.reshape(*shape, -1)
+
+
+def fit_outputs(
+    members: Sequence[NystroemMember],
+    replicas: Replicas,
+    sample: NDArray[np.intp],
+    evidence: Evidence,
+    targets: list[Values],
+    smooth: Doubles | None = None,
+) -> NystroemOutputs:
+    """Let all members learn from the targets of every replica.
+
+    Parameters
+    ----------
+    members : sequence of NystroemMember
+        The members.
+    replicas : Replicas
+        Which rows each replica has.
+    sample : ndarray of int, shape (s,)
+        Rows on which scales and weights are found.
+    evidence : Evidence
+        Evidence of the sample.
+    targets : list of ndarray
+        Targets of every replica, as candidate entries.
+    smooth : ndarray, shape (l, l), default=None
+        Shares the scores between neighbouring labels (`appellate.evidence.order`).
+    """
+    _, n_replicas, l = replicas.shape
+    joined = _align(targets, replicas)
+    lengths = [len(rows) for rows in replicas.rows]
+    means = np.empty((n_replicas, l))
+    for k, (part, values) in enumerate(zip(replicas.parts, targets, strict=True)):
+        means[k] = np.bincount(part.entries.labels, weights=values, minlength=l) / lengths[k]
+    gathered: dict[int, Doubles] = {}  # once for all members of a kernel
+    coefficients = []
+    shifts = []
+    for member in members:
+        key = id(member.features)
+        if key not in gathered:
+            gathered[key] = member.gather(joined, (n_replicas, l))
+        found = np.empty((n_replicas, l, member.features.shape[1]))
+        shift = np.empty((n_replicas, l))
+        for k, system in enumerate(member.systems):
+            total = member.totals[k]
+            right = gathered[key][k] - np.outer(means[k], total)
+            found[k] = la.cho_solve(system, right.T).T
+            shift[k] = means[k] - found[k] @ total / lengths[k]
+        coefficients.append(found.astype(np.float32))
+        shifts.append(shift.astype(np.float32))
+    held_out = [
+        _score_sample(member.features, sample, replicas.fold, found, shift, _single(smooth))
+        for member, found, shift in zip(members, coefficients, shifts, strict=True)
+    ]
+    return NystroemOutputs(
+        targets,
+        sample,
+        evidence,
+        held_out,
+        members,
+        replicas,
+        joined,
+        coefficients,
+        shifts,
+        smooth,
+    )
+
+
+def _single(matrix: Doubles | None) -> _Singles | None:
+    return None if matrix is None else matrix.astype(np.float32)
+
+
+def _align(targets: Sequence[Values], replicas: Replicas) -> _Singles:
+    """Targets of every replica at the candidates of all rows, (nnz, K + 1); 0 if it lacks them."""
+    out = np.zeros((len(replicas.evidence.entries), len(targets)), dtype=np.float32)
+    for k, values in enumerate(targets):
+        out[_kept(replicas, k), k] = values
+    return out
+
+
+def _kept(replicas: Replicas, k: int) -> Any:
+    """Candidate entries that a replica has."""
+    return slice(None) if k == 0 else (replicas.fold != k)[replicas.evidence.entries.rows]
+
+
+def _score_sample(
+    features: Blocks,
+    sample: NDArray[np.intp],
+    fold: NDArray[np.intp],
+    coefficients: _Singles,
+    shifts: _Singles,
+    smooth: _Singles | None,
+) -> Doubles:
+    """Doubles of the sample's rows by the replica that lacks them, (s, l)."""
+    parts = []
+    for rows in features.slices:
+        chosen = sample[slice(*np.searchsorted(sample, (rows.start, rows.stop)))]
+        parts.append((chosen - rows.start, fold[chosen]))
+    found = features.map(_held_out_block, parts, coefficients, shifts, smooth)
+    return np.concatenate(list(found))
+
+
+@dataclass(frozen=True, eq=False)
+class NystroemOutputs:
+    """Outputs of the members, as coefficients of the features; see `rounds.Outputs`.
+
+    Attributes
+    ----------
+    targets : list of ndarray
+        What the members learned from.
+    rows : ndarray of int, shape (s,)
+        The sample.
+    evidence : Evidence
+        Evidence of the sample.
+    held_out : list of ndarray, shape (s, l)
+        Every member's scores of the sample, by the replica that lacks the row.
+    members : sequence of NystroemMember
+        The members.
+    replicas : Replicas
+        Which rows each replica has.
+    joined : ndarray, shape (nnz, K + 1)
+        The targets of every replica at the candidates of all rows.
+    coefficients, shifts : list of ndarray, shape (K + 1, l, r) and (K + 1, l)
+        Every member's regressions.
+    smooth : ndarray, shape (l, l), or None
+        Shares the scores between neighbouring labels.
+    """
+
+    targets: list[Values]
+    rows: NDArray[np.intp]
+    evidence: Evidence
+    held_out: list[Doubles]
+    members: Sequence[NystroemMember]
+    replicas: Replicas
+    joined: _Singles
+    coefficients: list[_Singles]
+    shifts: list[_Singles]
+    smooth: Doubles | None
+
+    def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
+        """Mixture of the members at the candidates of every replica's own rows."""
+        mixed = np.zeros_like(self.joined)
+        for weight, _, span, part in self._soften(_at_candidates, scales, weights):
+            mixed[span] += weight * part
+        return [mixed[_kept(self.replicas, k), k] for k in range(mixed.shape[1])]
+
+    def everywhere(
+        self, scales: Sequence[Scale], weights: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mixtures on all rows, (n, l): held out, and with only the own target left out."""
+        n, _, l = self.replicas.shape
+        mixed = np.zeros((n, 2, l), dtype=np.float32)
+        for weight, rows, _, part in self._soften(_of_all_labels, scales, weights):
+            mixed[rows] += weight * part
+        return mixed[:, 0], mixed[:, 1]
+
+    def fitted(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[FittedMember]:
+        """Return the members as they judge new rows."""
+        found = []
+        for member, weight, scale in zip(self.members, weights.tolist(), scales, strict=True):
+            model = member.smoother.regress(self.replicas.evidence.entries, self.targets[0])[1]
+            found.append(FittedMember(member.name, weight, scale, [model], self.smooth))
+        return found
+
+    def _soften(
+        self, function: Callable[..., Any], scales: Sequence[Scale], weights: NDArray[Any]
+    ) -> Iterator[tuple[np.float32, slice, slice, Any]]:
+        """Yield weight, rows, entries and a function of the probabilities, block by block."""
+        sizes = [len(rows) for rows in self.replicas.rows]
+        growth = sizes[0] / np.array(sizes)
+        for m in np.flatnonzero(weights > _FAINT).tolist():
+            member = self.members[m]
+            blocks = list(zip(member.features.slices, member.spans, member.placed, strict=True))
+            parts = (
+                (placed, self.joined[span], member.diagonal[rows]) for rows, span, placed in blocks
+            )
+            found = member.features.map(
+                _soften_block,
+                parts,
+                function,
+                growth,
+                self.coefficients[m],
+                self.shifts[m],
+                scales[m],
+                _single(self.smooth),
+            )
+            for (rows, span, _), part in zip(blocks, found, strict=True):
+                yield np.float32(weights[m]), rows, span, part
+
+
+# -- work on one block, where its rows are ---------------------------------------------------
+
+
 def _pieces(
-    block: NDArray[Any], placed: _Part, told: _Singles, n_labels: int
+    block: NDArray[Any], placed: _Part, targets: _Singles, n_labels: int
 ) -> Iterator[tuple[slice, _Singles, tuple[Any, Any, Any]]]:
     """Rows of a block, their targets in every replica, (b, K + 1, l), and the candidates."""
     rows, labels, _ = placed
-    size = max(1, _PIECE // (told.shape[1] * n_labels))
+    size = max(1, _PIECE // (targets.shape[1] * n_labels))
     for start, stop in pairwise([*range(0, len(block), size), len(block)]):
-        spots = slice(*np.searchsorted(rows, (start, stop)))
-        here = rows[spots] - start, labels[spots], spots
-        out = np.zeros((stop - start, told.shape[1], n_labels), dtype=np.float32)
-        out[here[0], :, here[1]] = told[spots]
+        span = slice(*np.searchsorted(rows, (start, stop)))
+        here = rows[span] - start, labels[span], span
+        out = np.zeros((stop - start, targets.shape[1], n_labels), dtype=np.float32)
+        out[here[0], :, here[1]] = targets[span]
         yield slice(start, stop), out, here
 
 
 def _gather_block(
-    block: NDArray[Any], placed: _Part, told: _Singles, n_labels: int
+    block: NDArray[Any], placed: _Part, targets: _Singles, n_labels: int
 ) -> NDArray[Any]:
-    total = np.zeros((told.shape[1] * n_labels, block.shape[1]))
-    for rows, targets, _ in _pieces(block, placed, told, n_labels):
-        total += targets.reshape(len(targets), -1).T @ block[rows]
+    total = np.zeros((targets.shape[1] * n_labels, block.shape[1]))
+    for rows, dense, _ in _pieces(block, placed, targets, n_labels):
+        total += dense.reshape(len(dense), -1).T @ block[rows]
     return total
 
 
-def _softened(
+def _soften_block(
     block: NDArray[Any],
     placed: _Part,
-    told: _Singles,
+    targets: _Singles,
     diagonal: Values,
     function: Callable[..., Any],
     growth: Values,
@@ -117,41 +371,44 @@ def _softened(
     scale: Scale,
     smooth: _Singles | None,
 ) -> NDArray[Any]:
-    """Apply a function to a member's output on the rows, their own targets left out.
+    """Apply a function to a member's probabilities of the rows, their own targets left out.
 
-    A row has some share in its own output, the diagonal of the smoother; its odds grow as the
-    replica has fewer rows, and it has none in a replica that lacks it.
+    A row has some share in its own output, the diagonal of the smoother. The odds of this share
+    grow as the replica has fewer rows; the share is 0 in a replica that lacks the row.
     """
     odds = (diagonal / (1 - diagonal))[:, np.newaxis] * growth
     shares = (odds / (1 + odds)).astype(np.float32)
-    held = np.flatnonzero(placed[2])
-    shares[held, placed[2][held]] = 0
-    flat, out = coefficients.reshape(shifts.size, -1), []
-    for rows, targets, here in _pieces(block, placed, told, shifts.shape[1]):
+    fold = placed[2]
+    held = np.flatnonzero(fold)
+    shares[held, fold[held]] = 0
+    flat = coefficients.reshape(shifts.size, -1)
+    out = []
+    for rows, dense, here in _pieces(block, placed, targets, shifts.shape[1]):
         own = shares[rows, :, np.newaxis]
-        said = (block[rows] @ flat.T).reshape(targets.shape)
-        said += shifts
-        said -= own * targets
-        said /= 1 - own
+        scores = (block[rows] @ flat.T).reshape(dense.shape)
+        scores += shifts
+        scores -= own * dense
+        scores /= 1 - own
         if smooth is not None:
-            said = said @ smooth
-        said += np.float32(scale.shift)
-        said /= np.float32(scale.temperature)
-        said -= said.max(axis=2, keepdims=True)
-        np.exp(said, out=said)
-        said /= said.sum(axis=2, keepdims=True)
-        out.append(function(said, placed[2][rows], here))
+            scores = scores @ smooth
+        scores += np.float32(scale.shift)
+        scores /= np.float32(scale.temperature)
+        scores -= scores.max(axis=2, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=2, keepdims=True)
+        out.append(function(scores, fold[rows], here))
     return np.concatenate(out)
 
 
-def _at_candidates(said: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
+def _at_candidates(probabilities: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
     """Of every replica at the candidates, (nnz, K + 1)."""
-    return said[here[0], :, here[1]]
+    return probabilities[here[0], :, here[1]]
 
 
-def _of_all_labels(said: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
-    """Honest, and without the own target only, (b, 2, l)."""
-    return np.stack([said[np.arange(len(said)), fold], said[:, 0]], axis=1)
+def _of_all_labels(probabilities: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
+    """Held out, and with only the own target left out, (b, 2, l)."""
+    held_out = probabilities[np.arange(len(probabilities)), fold]
+    return np.stack([held_out, probabilities[:, 0]], axis=1)
 
 
 def _held_out_block(
@@ -162,164 +419,10 @@ def _held_out_block(
     shifts: _Singles,
     smooth: _Singles | None,
 ) -> NDArray[Any]:
-    """Scores of some rows by the replica that lacks them, (s, l)."""
-    out, part = np.empty((len(chosen), shifts.shape[1])), block[chosen]
+    """Doubles of some rows by the replica that lacks them, (s, l)."""
+    out = np.empty((len(chosen), shifts.shape[1]))
+    part = block[chosen]
     for k in np.unique(fold):
-        spots = np.flatnonzero(fold == k)
-        out[spots] = part[spots] @ coefficients[k].T + shifts[k]
+        places = np.flatnonzero(fold == k)
+        out[places] = part[places] @ coefficients[k].T + shifts[k]
     return out if smooth is None else out @ smooth
-
-
-class LandmarkBench:
-    """Kernel members on Nystroem features, which learn together.
-
-    A replica's own rows are left out one by one by the diagonal of the smoother of all rows,
-    its odds raised by the share of rows that the replica lacks; exact for the replica of all.
-    The features are where their rows are: in memory, in a file, or with the workers of a
-    cluster, who get targets at the candidates and coefficients, and give back the same.
-
-    Cost: n r^2 multiply-adds once for every kernel; a round 2 n r (K + 1) l for every member.
-    Memory: the features, and some candidate entries.
-
-    Parameters
-    ----------
-    members : sequence of (str, Basis, float)
-        Name, features of all rows and ridge of every member.
-    replicas : Replicas
-        Which rows each replica has.
-    """
-
-    def __init__(self, members: Sequence[tuple[str, Basis, float]], replicas: Replicas) -> None:
-        self.replicas = replicas
-        self.names = [name for name, _, _ in members]
-        n = len(replicas.fold)
-        self.sample = np.arange(n)
-        if n > _SAMPLE:
-            self.sample = np.sort(np.random.RandomState(0).permutation(n)[:_SAMPLE])
-        self.evidence = replicas.evidence.take(self.sample) if n > _SAMPLE else replicas.evidence
-        made: dict[int, Features] = {}
-        for _, basis, _ in members:
-            if id(basis) not in made:
-                made[id(basis)] = Features(basis, replicas)
-        self.features = [made[id(basis)] for _, basis, _ in members]
-        self.systems = [made[id(basis)].systems(ridge) for _, basis, ridge in members]
-        self.smoothers = [
-            NystroemSmoother(basis, ridge, np.dtype(np.float64)) for _, basis, ridge in members
-        ]
-        self.diagonals = [np.clip(each.diagonal, 1 / n, 1 - 1e-6) for each in self.smoothers]
-
-    def learn(
-        self, targets: Sequence[Values], seed: int = 0, smooth: Scores | None = None
-    ) -> LandmarkOutputs:
-        """Let all members learn from the targets of every replica.
-
-        `smooth` shares their scores between neighbouring labels (`appellate.evidence.order`).
-        """
-        told = self.join(targets)
-        _, n_replicas, l = self.replicas.shape
-        lengths = [len(rows) for rows in self.replicas.rows]
-        means = np.array(
-            [
-                np.bincount(own.entries.labels, weights=values, minlength=l) / length
-                for own, values, length in zip(self.replicas.own, targets, lengths, strict=True)
-            ]
-        )  # (K + 1, l)
-        gathered = {each: each.gather(told) for each in dict.fromkeys(self.features)}
-        coefficients, shifts = [], []
-        for features, systems in zip(self.features, self.systems, strict=True):
-            found = np.empty((n_replicas, l, features.features.shape[1]))
-            shift = np.empty((n_replicas, l))
-            for k, system in enumerate(systems):
-                total, sums = features.totals[k], gathered[features][k]
-                found[k] = la.cho_solve(system, (sums - np.outer(means[k], total)).T).T
-                shift[k] = means[k] - found[k] @ total / lengths[k]
-            coefficients.append(found.astype(np.float32))
-            shifts.append(shift.astype(np.float32))
-        return LandmarkOutputs(self, targets[0], coefficients, shifts, told, smooth)
-
-    def join(self, targets: Sequence[Values]) -> _Singles:
-        """Targets of every replica at the candidates of all rows, (nnz, K + 1); 0 if it has no."""
-        entries = self.replicas.evidence.entries
-        out = np.zeros((len(entries), len(targets)), dtype=np.float32)
-        for k, values in enumerate(targets):
-            out[self.kept(k), k] = values
-        return out
-
-    def kept(self, k: int) -> Any:
-        """Candidate entries that a replica has."""
-        entries = self.replicas.evidence.entries
-        return slice(None) if k == 0 else (self.replicas.fold != k)[entries.rows]
-
-
-class LandmarkOutputs:
-    """Outputs of the members, as coefficients of the features."""
-
-    def __init__(
-        self,
-        bench: LandmarkBench,
-        targets: Values,
-        coefficients: list[_Singles],
-        shifts: list[_Singles],
-        told: _Singles,
-        smooth: Scores | None,
-    ) -> None:
-        self.bench = bench
-        self.names = bench.names
-        self.evidence = bench.evidence
-        self.targets = targets
-        self.told = told
-        self.smooth = smooth
-        self._single = None if smooth is None else smooth.astype(np.float32)
-        self.coefficients = coefficients
-        self.shifts = shifts
-        self.held_out = [self._held_out(m) for m in range(len(coefficients))]
-
-    def models(self) -> list[list[Any]]:
-        """Return what scores new rows, for every member."""
-        entries = self.bench.replicas.evidence.entries
-        found = [each.regress(entries, self.targets)[1] for each in self.bench.smoothers]
-        smooth = self.smooth
-        return [[each if smooth is None else Smoothed(each, smooth)] for each in found]
-
-    def _held_out(self, m: int) -> Scores:
-        """Scores of the sample's rows by the replica that lacks them, (s, l)."""
-        bench, features = self.bench, self.bench.features[m].features
-        parts = []
-        for rows in features.slices:
-            chosen = bench.sample[slice(*np.searchsorted(bench.sample, (rows.start, rows.stop)))]
-            parts.append((chosen - rows.start, bench.replicas.fold[chosen]))
-        member = self.coefficients[m], self.shifts[m], self._single
-        said = features.map(_held_out_block, parts, *member)
-        return np.concatenate(list(said))
-
-    def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
-        """Mixture of all members at the candidates of every replica's own rows."""
-        mixed = np.zeros_like(self.told)
-        for weight, _, spots, said in self._said(_at_candidates, scales, weights):
-            mixed[spots] += weight * said
-        return [mixed[self.bench.kept(k), k] for k in range(mixed.shape[1])]
-
-    def everywhere(
-        self, scales: Sequence[Scale], weights: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Mixtures on all rows, (n, l): honest, and each without its own target only."""
-        n, _, l = self.bench.replicas.shape
-        mixed = np.zeros((n, 2, l), dtype=np.float32)
-        for weight, rows, _, said in self._said(_of_all_labels, scales, weights):
-            mixed[rows] += weight * said
-        return mixed[:, 0], mixed[:, 1]
-
-    def _said(
-        self, function: Callable[..., Any], scales: Sequence[Scale], weights: NDArray[Any]
-    ) -> Iterator[tuple[np.float32, slice, slice, Any]]:
-        """Weight of every member that counts; rows, entries and what it says, block by block."""
-        sizes = [len(rows) for rows in self.bench.replicas.rows]
-        for m in np.flatnonzero(weights > _FAINT).tolist():
-            own, diagonal = self.bench.features[m], self.bench.diagonals[m]
-            blocks = list(zip(own.features.slices, own.spots, own.placed, strict=True))
-            parts = ((placed, self.told[spots], diagonal[rows]) for rows, spots, placed in blocks)
-            member = self.coefficients[m], self.shifts[m], scales[m], self._single
-            common = function, sizes[0] / np.array(sizes), *member
-            made = own.features.map(_softened, parts, *common)
-            for (rows, spots, _), said in zip(blocks, made, strict=True):
-                yield np.float32(weights[m]), rows, spots, said

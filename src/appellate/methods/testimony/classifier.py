@@ -14,9 +14,10 @@ from scipy.special import softmax
 from appellate._compat import StrOptions, fit_context
 from appellate._parameters import share_docs
 from appellate.candidates import Answers, as_answers, check_length
+from appellate.candidates.alignment import ravel_column
 from appellate.candidates.containers import row_index
 from appellate.candidates.names import encode, name_array, place_columns, scalars
-from appellate.core.base import POSITIVE, AppealClassifier, ravel_column
+from appellate.core.base import POSITIVE, AppealClassifier
 from appellate.core.problem import Kernel
 from appellate.core.results import Model
 from appellate.docket import Docket, find_runner_up, frame_backend, free_separator

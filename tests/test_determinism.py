@@ -1,0 +1,60 @@
+"""The same call gives the same result: whatever the hash seed, n_jobs and number of threads."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from inspect import isclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import ClassifierMixin
+
+import appellate
+from tests.determinism_script import estimators
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(n_jobs=1, threads=1, hash_seed=0):
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
+    env = os.environ | dict.fromkeys(names, str(threads)) | {"PYTHONHASHSEED": str(hash_seed)}
+    command = [sys.executable, "-W", "ignore", "-m", "tests.determinism_script", str(n_jobs)]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return run()
+
+
+def test_every_public_estimator_is_tried():
+    public = (getattr(appellate, name) for name in appellate.__all__)
+    classes = {each for each in public if isclass(each) and issubclass(each, ClassifierMixin)}
+    assert classes == {type(each) for each in estimators(1).values()}
+
+
+@pytest.mark.parametrize("change", [{"hash_seed": 1}, {"n_jobs": 2}], ids=["hash seed", "n_jobs"])
+def test_results_are_equal_to_the_bit(usual, change):
+    assert run(**change) == usual
+
+
+def test_results_agree_when_the_number_of_threads_changes(usual):
+    """Threads add in another order, so that the last digits differ.
+
+    A last digit can move a split of a forest, so that only its labels are compared.
+    """
+    other = run(threads=2)
+    assert other.keys() == usual.keys()
+    assert other.pop("rectify")["label"] == usual["rectify"]["label"]
+    for name, told in other.items():
+        expected = usual[name]
+        assert np.mean(np.array(told["labels"]) == expected["labels"]) > 0.98, name
+        if "forest" not in name:
+            for key in ("probabilities", "confidence"):
+                np.testing.assert_allclose(told[key], expected[key], atol=1e-3, err_msg=name)
