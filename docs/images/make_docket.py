@@ -69,8 +69,8 @@ def show_page() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         run(["demo", "--out", folder])
         with Path(folder, "docket.csv").open(encoding="utf-8", newline="") as file:
-            rows = [r for r in csv.DictReader(file) if r["outcome"] == "overturned"]
-        row = next(r["id"] for r in rows if r["appeal"] == r["truth"])
+            rows = [r for r in csv.DictReader(file) if r["outcome"] == "changed"]
+        row = next(r["id"] for r in rows if r["label"] == r["truth"])
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name, size, scheme, view in (
             ("light", (1280, 800), "light", "overview"),

@@ -158,8 +158,7 @@ def test_exported_labels_equal_the_rectified_table(name, saved, visit, tmp_path)
     assert {row["name"] for row in rectified} == exported.keys()
     for row in rectified:
         other = exported[row["name"]]
-        outcome = RENAMED_OUTCOMES.get(other["outcome"], other["outcome"])
-        assert (other["label"], outcome) == (row["label"], row["outcome"])
+        assert (other["label"], other["outcome"]) == (row["label"], row["outcome"])
         if row["confidence"]:
             assert float(other["confidence"]) == pytest.approx(float(row["confidence"]), abs=6e-5)
         if row.get("suspicion"):

@@ -495,6 +495,8 @@ def test_views_filters_and_rows_are_in_the_address(rich, visit):
     assert shown_row(other) == row, "an address can be sent"
     other.keyboard.press("j")
     other.keyboard.press("j")
+    last = shown_row(other).replace(" ", "%20")
+    other.wait_for_url(re.compile(f"row={last}$"))
     other.go_back()
     assert other.url == "about:blank", "steps from row to row are not kept"
 
