@@ -25,7 +25,7 @@ UNIT := tests/methods tests/candidates tests/metrics tests/model_selection tests
 	tests/test_out_of_core.py, $(wildcard tests/test_*.py))
 
 # What needs no data and some minutes each. All else in benchmarks/ is a study of accuracy.
-BENCHMARKS := costs partner bases scale evidence features deep
+BENCHMARKS := goals peers costs partner bases scale evidence features deep
 
 .PHONY: help demo check test test-slow test-real fuzz crash data-home coverage lint bench docs dist clean
 .DEFAULT_GOAL := help
@@ -74,7 +74,7 @@ lint: $(VENV)/.stamp-dev ## style, types and import contracts
 	$(LINT)
 	$(BIN)/mypy
 
-bench: $(VENV)/.stamp-dev ## speed and memory as ratios, in ten minutes; studies are in CONTRIBUTING.md
+bench: $(VENV)/.stamp-dev ## speed and memory as ratios, in a quarter of an hour; studies are in CONTRIBUTING.md
 	@set -e; for name in $(BENCHMARKS); do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py; \
 	done

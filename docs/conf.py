@@ -25,6 +25,7 @@ version = release = installed_version("appellate")
 copyright = f"{author}; this is version {version}"
 
 extensions = [
+    "demo_page",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",

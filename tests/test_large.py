@@ -94,7 +94,7 @@ def test_auto_says_what_it_chose(caplog, monkeypatch):
     assert first.levelname == "WARNING"
     assert first.getMessage().startswith("Nystroem features of 300 landmarks: the exact kernel")
     assert second.levelname == "INFO"
-    assert second.getMessage().startswith("exact kernel matrix: 300 rows, ")
+    assert second.getMessage().startswith("exact kernel matrix: 300 rows; takes")
 
 
 def test_the_partner_takes_the_kernel_of_the_base(caplog):

@@ -385,6 +385,17 @@ def test_a_loaded_run_says_what_its_folder_does_not_hold(plain, tmp_path):
         loaded.decide(exclude("i0"))
 
 
+def test_saving_tells_what_is_written(plain, tmp_path):
+    told = []
+    plain[0].save(tmp_path / "run", step=lambda text, **more: told.append((text, more)))
+    assert [text for text, _ in told] == [
+        "finding out what each column contributes",
+        "storing the model",
+        "the review page",
+    ]
+    assert all(more == {"within": True} for _, more in told)
+
+
 @pytest.mark.parametrize(("options", "total"), [({}, 12), ({"base": "knn"}, 5)])
 def test_step_is_told_every_round_of_a_fit(options, total, plain):
     told, within = [], []
@@ -403,14 +414,10 @@ def test_the_time_left_is_told_from_the_third_round_on(monkeypatch):
     tell_round = tell_rounds(lambda text, **more: told.append((text, more)))
     for number in range(1, 6):
         tell_round(number, 5)
-    assert [text for text, _ in told] == [
-        "round 1 of at most 5",
-        "round 2 of at most 5",
-        "round 3 of at most 5, about 70 seconds left",  # two rounds of 35 seconds
-        "round 4 of at most 5, about 33 seconds left",
-        "round 5 of at most 5",
-    ]
-    assert all(more == {"within": True} for _, more in told)
+    assert [text for text, _ in told] == [f"round {n} of at most 5" for n in range(1, 6)]
+    assert all(more["within"] for _, more in told)
+    left = [more.get("seconds") for _, more in told]
+    assert left == [None, None, 70.0, pytest.approx(100 / 3), None]  # two rounds of 35 seconds
 
 
 def test_all_rows_may_be_reviewed(plain, tmp_path):

@@ -1,5 +1,6 @@
 """Walk through one fit: which functions of the library it visits, in which files.
 
+python tools/walk.py sure       # SUREClassifier().fit on a small problem
 python tools/walk.py fit        # PLCPClassifier(AGGDClassifier()).fit on a small problem
 python tools/walk.py jury       # JuryClassifier("kernel").fit on the same problem
 python tools/walk.py full-jury  # JuryClassifier().fit, with a forest and a network
@@ -25,6 +26,12 @@ def fit() -> Callable[[], Any]:
     from appellate import AGGDClassifier, PLCPClassifier
 
     return fit_twice(lambda: PLCPClassifier(AGGDClassifier()))
+
+
+def sure() -> Callable[[], Any]:
+    from appellate import SUREClassifier
+
+    return fit_twice(SUREClassifier)
 
 
 def jury() -> Callable[[], Any]:
@@ -58,7 +65,7 @@ def rectify() -> Callable[[], Any]:
     return lambda: run([*words, str(folder / "second")])
 
 
-WALKS = {"fit": fit, "jury": jury, "full-jury": full_jury, "rectify": rectify}
+WALKS = {"sure": sure, "fit": fit, "jury": jury, "full-jury": full_jury, "rectify": rectify}
 # What stands between a user and a method.
 ROOMS = {"rectify": ("cli", "rectification", "tables", "review", "io", "docket", "_files")}
 

@@ -314,7 +314,7 @@ def check_rejects_bad_labels(estimator: Any) -> None:
     X, candidates, _ = make_clusters()
     empty, broken = candidates.copy(), initial_confidence(candidates)
     empty[[3, 7]], broken[5] = False, np.nan
-    for said, sets, supervision in (
+    for expected, sets, supervision in (
         ("3, 7", empty, None),
         ("60", candidates[:-1], None),
         ("5", candidates, broken),
@@ -325,7 +325,7 @@ def check_rejects_bad_labels(estimator: Any) -> None:
             clone(estimator).fit(X, sets, supervision=supervision)
         except ValueError as error:
             message = str(error)
-        assert said in message, f"{message} does not say {said!r}"
+        assert expected in message, f"{message} does not say {expected!r}"
 
 
 def _checks_between(first: Check, last: Check | None = None) -> tuple[Check, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import importlib.util
 import json
 import os
 import re
@@ -9,6 +11,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,3 +118,23 @@ def test_pictures_are_what_they_were(tmp_path):
     (tmp_path / "p.png").write_bytes(_png(grey))
     with Image.open(tmp_path / "p.png") as picture:
         assert np.array_equal(np.asarray(picture), np.round(255 * grey))
+
+
+def test_the_site_gets_the_review_page_as_one_file(ran, tmp_path):
+    pytest.importorskip("jinja2")
+    from appellate.review.page import read_page
+
+    docs = Path(__file__).parents[2] / "docs"
+    spec = importlib.util.spec_from_file_location("demo_page", docs / "_ext" / "demo_page.py")
+    demo_page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(demo_page)
+    before = read_page(ran.folder / "docket.html")
+    after = read_page(demo_page.inline_images(ran.folder, tmp_path / demo_page.PAGE))
+    head, *rest = (image.partition(",") for image in after["images"])
+    assert len(rest) + 1 == len(before["images"])
+    assert head[0] == "data:image/png;base64"
+    assert base64.b64decode(head[2]) == (ran.folder / before["images"][0]).read_bytes()
+    assert {name: value for name, value in after.items() if name != "images"} == {
+        name: value for name, value in before.items() if name != "images"
+    }
+    assert f"{{button-link}} {demo_page.PAGE}" in (docs / "index.md").read_text(encoding="utf-8")

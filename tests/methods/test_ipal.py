@@ -77,17 +77,3 @@ def test_equal_neighbours_share_their_weight():
     rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     weights = rebuilding_weights(np.array([[3.0, 1.0]]), rows, np.array([[0, 1, 2]]))
     np.testing.assert_allclose(weights, [[1.5, 1.5, 0.0]], atol=1e-6)
-
-
-def test_the_coupled_jury_hears_the_neighbours_not_the_row(data):
-    """A row's own candidates do not reach its honest scores in one step."""
-    X, candidates, _ = data
-    other = candidates.copy()
-    other[7] = ~candidates[7]
-    one, two = (
-        IPALClassifier(max_iter=1, inertia=0.0).fit(X, sets)._model.honest[7]
-        for sets in (candidates, other)
-    )
-    masses = [(sets / sets.sum(axis=1, keepdims=True)).sum(axis=0) for sets in (candidates, other)]
-    assert not np.allclose(*masses)
-    np.testing.assert_allclose(one, two, atol=1e-12)

@@ -239,11 +239,3 @@ def test_rows_in_single_precision_are_not_copied(monkeypatch):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.5 * X.nbytes
-
-
-def test_landmarks_leave_no_steps_of_own_rows(data):
-    """The coefficients of landmarks are no steps of rows, even where all rows are landmarks."""
-    X, candidates, _ = data
-    kernel = GaussianKernel(approximation="nystroem", n_landmarks=len(X))
-    model = PLSVMClassifier(kernel=kernel, random_state=0).fit(X, candidates)
-    np.testing.assert_array_equal(model._model.honest, model.training_output_)

@@ -286,8 +286,9 @@ def test_leave_one_out_finds_the_classifier_inside(data):
 
 def test_leave_one_out_keeps_no_square_matrix(data):
     model = SUREClassifier().fit(data[0], data[1])
-    assert model._model.honest.shape == model.training_output_.shape
-    assert model._model.honest.base is None
+    assert model._model.targets.shape == model.training_output_.shape
+    assert model._model.diagonal.shape == (len(data[0]),)
+    assert model._model.diagonal.base is None
 
 
 # -- in scikit-learn ----------------------------------------------------------------------

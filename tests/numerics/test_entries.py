@@ -26,6 +26,10 @@ def test_row_operations(mask, seed):
     np.testing.assert_array_equal(entries.row_max(values), hidden.max(axis=1))
     np.testing.assert_array_equal(entries.argmax(values), hidden.argmax(axis=1))
     np.testing.assert_allclose(entries.row_sum(entries.uniform()), 1)
+    best = (hidden == hidden.max(axis=1, keepdims=True)).sum(axis=1)
+    labels, n_ties = entries.decide(values)
+    np.testing.assert_array_equal(labels, hidden.argmax(axis=1))
+    assert n_ties == (best > 1).sum()
 
 
 @given(masks)

@@ -43,7 +43,7 @@ def choose_rows(n: int, rows: Any) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
-    """Who said what of which row.
+    """Who gave which answer about which row.
 
     An answer is a row, a person and a label, as three whole numbers; one after the other they
     are sorted by row. A model is one more person (`add`). Rows may be without an answer.
@@ -152,18 +152,18 @@ class Answers:
         out[self.rows, self.people] = self.labels
         return out
 
-    def add(self, person: Any, said: Any) -> Answers:
+    def add(self, person: Any, answers: Any) -> Answers:
         """Return the answers with those of one more person, for instance a model.
 
         Parameters
         ----------
         person : hashable
             Who it is.
-        said : array-like
-            One label a row, missing where there is none; or an (n, l) matrix of
+        answers : array-like
+            One label per row, missing where there is none; or an (n, l) matrix of
             probabilities of the classes, which become weights.
         """
-        table = np.asarray(said) if not hasattr(said, "columns") else said.to_numpy()
+        table = answers.to_numpy() if hasattr(answers, "columns") else np.asarray(answers)
         layout = "counts" if table.ndim == 2 else "labels"
         more = read_answers(table, layout, self.class_names, None, None, None)
         if len(more) != self.n_rows:
@@ -275,14 +275,14 @@ def read_answers(
     lines, codes = lines[given], codes[given]
     row, person, label = (part.astype(np.int32) for part in (rows[lines], who[lines], codes))
     weights = None if weights is None else weights[lines]
-    said = _join(Answers(row, person, label, n, names, people, weights, ids=ids), lines)
-    return replace(said, person_names=None) if layout == "labels" else said
+    answers = _join(Answers(row, person, label, n, names, people, weights, ids=ids), lines)
+    return replace(answers, person_names=None) if layout == "labels" else answers
 
 
 def _abstains(cells: NDArray[Any], classes: Names) -> bool:
     """Tell whether -1 is an abstention: a label matrix of Snorkel has whole numbers from -1 on.
 
-    It is a label if it is among the classes, or if -1 and 1 are all that was said.
+    It is a label if it is among the classes, or if -1 and 1 are the only answers.
     """
     if cells.dtype == object and all(type(cell) is int for cell in cells.tolist()):
         cells = np.array(cells.tolist())
@@ -363,22 +363,22 @@ def _find_roles(columns: list[NDArray[Any]], titles: list[Any] | None) -> dict[s
     return roles
 
 
-def _join(said: Answers, lines: NDArray[np.intp]) -> Answers:
+def _join(answers: Answers, lines: NDArray[np.intp]) -> Answers:
     """Sort answers by row and join repeated ones; `lines` are the cells that they stand in.
 
     A person who repeats an answer gave it once; answers of unknown people add up.
     """
     several = len(np.unique(lines)) < len(lines)  # labels in a cell
-    who: NDArray[Any] = said.people
-    known = said.person_names is not None
-    n_people = said.n_people
-    weights = said.weights
+    who: NDArray[Any] = answers.people
+    known = answers.person_names is not None
+    n_people = answers.n_people
+    weights = answers.weights
     if several and not known:  # every line is somebody else's set
         who = lines
         n_people = int(lines.max()) + 1
         known = True
-    shape = (said.n_rows, n_people, len(said.class_names))
-    key = np.ravel_multi_index((said.rows, who, said.labels), shape)
+    shape = (answers.n_rows, n_people, len(answers.class_names))
+    key = np.ravel_multi_index((answers.rows, who, answers.labels), shape)
     distinct, first, place, times = np.unique(
         key, return_index=True, return_inverse=True, return_counts=True
     )
@@ -387,10 +387,10 @@ def _join(said: Answers, lines: NDArray[np.intp]) -> Answers:
     elif not known and (times > 1).any():
         weights = times.astype(float)
     sizes = None
-    if several:  # all that a person said of a row
+    if several:  # all that a person named for a row
         _, place, times = np.unique(distinct // shape[2], return_inverse=True, return_counts=True)
         sizes = times.astype(np.int32)[place]
-    return replace(said._take(first), weights=weights, sizes=sizes)
+    return replace(answers._take(first), weights=weights, sizes=sizes)
 
 
 def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: Names) -> Answers:
@@ -444,7 +444,9 @@ def refuse_empty(matrix: NDArray[np.bool_], votes: str = "", items: Names = None
     where = naming("row", empty)
     if items is not None:
         where = naming("item", map(repr, scalars(items[empty])))
-    said = ". Every row needs at least one; drop the rows or give them all classes."
+    advice = ". Every row needs at least one; drop the rows or give them all classes."
     if votes:
-        said = f", as no label has {votes} votes. Lower k, use the rule 'union', or drop the rows."
-    raise ValueError(f"{where}: no candidate{said}")
+        advice = (
+            f", as no label has {votes} votes. Lower k, use the rule 'union', or drop the rows."
+        )
+    raise ValueError(f"{where}: no candidate{advice}")

@@ -161,7 +161,7 @@ def as_answers(
     missing: Any = None,
     items: Sequence[Any] | NDArray[Any] | None = None,
 ) -> Answers:
-    """Read who said what of which row; rows without any answer are allowed.
+    """Read who gave which answer about which row; rows without any answer are allowed.
 
     Parameters
     ----------

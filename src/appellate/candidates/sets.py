@@ -27,7 +27,7 @@ class CandidateSets:
     ids : ndarray of shape (n,) or None
         What the rows are called, if they have names of their own.
     answers : Answers or None
-        Who said what, where the sets were made of answers.
+        Who gave which answer, if the sets were made of answers.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def check_length(sets: CandidateSets | Answers, n_samples: int) -> None:
     Parameters
     ----------
     sets : CandidateSets or Answers
-        What was said of the rows.
+        Candidate sets or answers of the rows.
     n_samples : int
         Rows of X.
 

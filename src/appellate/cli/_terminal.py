@@ -5,6 +5,10 @@ Progress goes to the standard error: a bar on a terminal, plain lines elsewhere;
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,11 +31,88 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _LINES = 20  # plain lines in all, about
 _SECONDS = 30.0  # between plain lines, at most
 _WITHIN = 5.0  # between plain lines on one step, at least
+_NARROW = 24  # columns of a terminal below which nothing is wrapped
+_COLUMNS = re.compile(r"(?: *\S+(?: \S+)*? {2,})+(?=\S)|(?: *- | *note: )")
+_COMMAND = re.compile(r" {2,}(?:appellate|pip|python) ")
+_TRAILING = re.compile(r"(?<=: )(?:appellate|pip install) \S.*$")
+_OPTION = re.compile(r"--[a-z-]+")
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print text whose lines hold names from a table; escape sequences are made visible."""
-    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
+def say(text: str, *, err: bool = False, bold: bool = False) -> None:
+    """Print text whose lines hold names from a table; escape sequences are made visible.
+
+    On a terminal, lines are wrapped at its width (`wrap_line`), and the text may be bold.
+    Elsewhere every line stays whole, so that other programs can read it.
+    """
+    lines = list(map(printable, text.split("\n")))
+    stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        width = shutil.get_terminal_size().columns
+        lines = [part for line in lines for part in wrap_line(line, width)]
+        if bold and os.environ.get("TERM") != "dumb":
+            lines = [click.style(line, bold=True) for line in lines]
+    click.echo("\n".join(lines), err=err)
+
+
+def wrap_line(line: str, width: int) -> list[str]:
+    """Wrap a line at spaces, with a hanging indent.
+
+    Further lines begin below the text after the first column: two spaces or more end a column. A
+    command at the end of the line, or on an indented line of its own, and an option with its
+    value are never broken: they can be copied, even if they are wider than the terminal.
+
+    Parameters
+    ----------
+    line : str
+        One line of text.
+    width : int
+        Columns of the terminal; below 24 nothing is wrapped.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> for part in wrap_line("written     'birds': docket.csv, docket.html, model", 34):
+    ...     print(part)
+    written     'birds': docket.csv,
+                docket.html, model
+    """
+    from rich.cells import cell_len
+
+    if width < _NARROW or cell_len(line) <= width or _COMMAND.match(line):
+        return [line]
+    leading = len(line) - len(line.lstrip(" "))
+    head = _COLUMNS.match(line)
+    start = head.group() if head else line[:leading]
+    hang = cell_len(start)
+    if hang > width // 2:  # too little room is left
+        start, hang = line[:leading], min(leading + 2, width // 2)
+    words = _words(line[len(start) :])
+    out, current = [], start
+    empty = True
+    for word in words:
+        spaced = current + ("" if empty else " ") + word
+        if empty or cell_len(spaced) <= width:
+            current, empty = spaced, False
+        else:
+            out.append(current)
+            current, empty = " " * hang + word, False
+    return [*out, current]
+
+
+def _words(text: str) -> list[str]:
+    """Split a text at spaces; a command at its end, and an option with its value, are one word."""
+    command = _TRAILING.search(text)
+    words: list[str] = []
+    for word in text[: command.start()].split() if command else text.split():
+        option = bool(words) and _OPTION.fullmatch(words[-1]) and not word.startswith("--")
+        if option:
+            words[-1] += f" {word}"
+        else:
+            words.append(word)
+    return [*words, command.group()] if command else words
 
 
 class UserError(click.ClickException):
@@ -42,7 +123,10 @@ class UserError(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Write the message to the standard error."""
         text = "\n".join(map(printable, self.format_message().splitlines()))
-        click.echo(f"appellate: {text}", file=file, err=True)
+        if file is not None:
+            click.echo(f"appellate: {text}", file=file)
+        else:
+            say(f"appellate: {text}", err=True)
 
 
 @contextmanager
@@ -96,6 +180,8 @@ class Progress:
         self.total, self.note = total, ""
         self.found = self.ended = self.failed = 0
         self._begun = 0  # steps
+        self._end: float | None = None  # when this step is expected to end
+        self._since = time.monotonic()  # of this step
         self._start = self._last = time.monotonic()
         self._bar, self._task = bar, None if bar is None else bar.add_task("", total=None)
 
@@ -105,13 +191,19 @@ class Progress:
         self._start = self._last = time.monotonic()
         self._show(f"{total} runs" + (f", {found} of them stored earlier" if found else ""))
 
-    def step(self, text: str, *, within: bool = False) -> None:
-        """Begin the next of the steps, those before it are done; or say how far this one is."""
+    def step(self, text: str, *, within: bool = False, seconds: float | None = None) -> None:
+        """Begin the next of the steps, those before it are done; or say how far this one is.
+
+        `seconds` is how long the step is expected to take from now on, if known: the time left is
+        counted down.
+        """
+        self._end = None if seconds is None else time.monotonic() + seconds
         if within:
             self.note = f"{self.note.partition(', ')[0]}, {text}"
             self._show("")
             return
         self._begun += 1
+        self._since = time.monotonic()
         self.ended, self.note = self._begun - 1, text
         self._show(f"[{self._begun}/{max(self.total, self._begun)}] {text}")
 
@@ -147,15 +239,36 @@ class Progress:
         parts += [f"{self.failed} failed"] if self.failed else []
         return " · ".join([*parts, self.note] if self.note else parts)
 
+    def countdown(self) -> str:
+        """Say how many steps are left after this one, and how much time this one needs."""
+        parts = []
+        left = self.total - self._begun
+        if self._begun and self.total:
+            parts.append(
+                "last step" if left <= 0 else f"{left} more step{'' if left == 1 else 's'}"
+            )
+        if self._end is not None:
+            rest = self._end - time.monotonic()
+            parts.append(f"{clock(rest)} left" if rest >= 1 else "longer than expected")
+        return " · ".join(parts)
+
+    def share(self) -> float:
+        """Steps that are done, with the part of this one that its expected time tells."""
+        if self._end is None:
+            return float(self.found + self.ended)
+        part = (time.monotonic() - self._since) / max(self._end - self._since, 1e-9)
+        return self.found + self.ended + min(part, 0.95)
+
     def _show(self, text: str) -> None:
         """Move the bar; without one, say the text, or at times how far a step is."""
         if self._bar is not None:
-            shown, done = self.note if self._begun else self.line(), self.found + self.ended
-            change = {"total": self.total or None, "completed": done}
+            shown = self.note if self._begun else self.line()
+            change = {"total": self.total or None, "completed": self.share()}
             self._bar.update(self._task, description=printable(shown), **change)
         elif text or time.monotonic() - self._last > _WITHIN:
             self._last = time.monotonic()
-            say(text or self.note, err=True)
+            rest = "" if text or self._end is None else f" ({self.countdown()})"
+            say((text or self.note) + rest, err=True)
 
 
 @contextmanager
@@ -167,12 +280,28 @@ def progress(total: int = 0) -> Iterator[Progress]:
     if not console.is_terminal:
         yield Progress(total)
         return
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Rich
+    from rich.table import Column
+    from rich.text import Text
 
-    columns = (BarColumn(24), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Rich(*columns, console=console, transient=True) as bar:
-        yield Progress(total, bar)
+    made: list[Progress] = []
+
+    class Countdown(ProgressColumn):
+        """What is left; asked at every refresh of the bar."""
+
+        def render(self, task: Any) -> Text:
+            shown = made[0].countdown() if made else ""
+            if made and made[0]._end is not None and task.total:
+                task.completed = made[0].share()
+            return Text(shown, style="dim")
+
+    room = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    text = TextColumn("{task.description}", markup=False, table_column=room)
+    columns = (BarColumn(16), TimeElapsedColumn(), Countdown(), text)
+    with Rich(*columns, console=console, transient=True, expand=True) as bar:
+        made.append(Progress(total, bar))
+        yield made[0]
 
 
 def clock(seconds: float) -> str:

@@ -22,6 +22,7 @@ from appellate.cli._terminal import UserError, progress, say, user_errors
 from appellate.methods.registry import TITLES as BASES
 
 if TYPE_CHECKING:
+    from appellate.rectification.run import Rectification
     from appellate.tables.roles import Readings
 
 _EPILOG = """\b
@@ -122,11 +123,12 @@ def rectify(
             run = label_items(prepared, decisions, shown.step)
             shown.step("writing")
             run.settings["command"] = shlex.join(["appellate", *sys.argv[1:]])
-            run.save(out, tool=tool)
+            run.save(out, tool=tool, step=shown.step)
         if as_json:
             document = {"settings": run.settings, "scores": run.scores}
             click.echo(json.dumps(document, indent=2, allow_nan=False))
             return
+        say(f"result      {_headline(run)}", bold=True)
         say(run.summary())
         worth = run.suggest(5)["id"]
         say(f"look at     {', '.join(map(str, worth))}")
@@ -137,6 +139,20 @@ def rectify(
         say(f"written     '{out}': {', '.join(names)}")
         again = f"appellate serve {shlex.quote(str(out))}"
         say(f"next        open '{out / 'docket.html'}', or: {again}")
+
+
+def _headline(run: Rectification) -> str:
+    """Say in one sentence how good the labels are: by the true labels, else by confidence."""
+    scores = run.scores
+    n = scores["items"] - scores["outcomes"].get("excluded", 0)
+    if scores["accuracy"]:
+        share, known = scores["accuracy"]["rectified"], scores["accuracy"]["items with truth"]
+        which = "" if known == n else " with a known truth"
+        return f"{share:.1%} of {known:,} labels{which} are correct."
+    if "expected_wrong" not in scores:
+        return f"{n:,} rows are labelled."
+    right = n - scores["expected_wrong"]
+    return f"About {right:,.0f} of {n:,} labels are correct."
 
 
 def _commands(data: str, readings: Readings) -> str:

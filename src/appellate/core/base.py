@@ -269,8 +269,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             X,
             sets,
             kernels=self._kernels,
-            n_matrices=self._n_matrices(),
-            n_squares=self._n_squares(),
+            n_matrices=self._n_matrices,
+            n_squares=self._n_squares,
             cost=None if self.cost is None else cost_matrix(self.cost, sets.class_names),
             backend=backend,
             features={name: getattr(self, name) for name in names if hasattr(self, name)},
@@ -299,7 +299,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the fitted attributes."""
-        entries, ranking = problem.entries, result.rank(problem)
+        entries = problem.entries
+        ranking = problem.rank(result)
         self._model = result.model()
         output = self._model.training_output
         if output is None or not np.isfinite(output).all():
@@ -314,9 +315,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.ids_ = problem.ids
         self.cost_ = problem.cost
         self._backend = problem.backend
-        self.transduction_ = self.classes_[entries.argmax(ranking)]
-        is_best = (ranking == entries.spread(entries.row_max(ranking))).astype(np.intp)
-        self.n_ties_ = int(np.count_nonzero(entries.row_sum(is_best) > 1))
+        labels, self.n_ties_ = entries.decide(ranking)
+        self.transduction_ = self.classes_[labels]
         self.n_iter_ = result.n_iter
         self._cost_followed = self.cost  # which `set_params` may change
         for name, value in {**problem.features, **result.details}.items():

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.candidates import CandidateSets
+from appellate.core.results import Result
+from appellate.evidence.costs import candidate_costs
 from appellate.numerics import memory, smoothers
 from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import CandidateEntries, Values
@@ -41,7 +43,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _once(method: Method) -> Method:
-    """Keep what a method of a problem computes for its arguments, unless told ``keep=False``."""
+    """Keep what a method of a problem computes for its arguments, unless ``keep=False``."""
 
     @wraps(method)
     def ask(self: Problem, *args: Any, keep: bool = True) -> Any:
@@ -73,10 +75,9 @@ class Problem:
         Gives the pairs of kernel and ridge that the classifiers are going to ask for: they say
         how much memory kernels take. A ridge of None stands for a method that needs a kernel's
         features all at once.
-    n_matrices : float, default=None
-        Matrices of n x n doubles that exact kernels take, if the kernels alone do not tell.
-    n_squares : float, default=None
-        Matrices of m x m doubles that m landmarks take, if the kernels alone do not tell.
+    n_matrices, n_squares : callable, default=None
+        Return how many n x n matrices of doubles exact kernels take, and how many m x m matrices
+        m landmarks take; None, or a function that returns None, if the kernels tell.
     cost : ndarray, shape (l, l), default=None
         What wrong labels cost.
     backend : {"pandas", "polars"}, default=None
@@ -101,8 +102,8 @@ class Problem:
         sets: CandidateSets,
         *,
         kernels: Callable[[], Sequence[tuple[Kernel, Any]]] = list,
-        n_matrices: float | None = None,
-        n_squares: float | None = None,
+        n_matrices: Callable[[], float | None] | None = None,
+        n_squares: Callable[[], float | None] | None = None,
         cost: NDArray[np.float64] | None = None,
         backend: str | None = None,
         features: Mapping[str, Any] | None = None,
@@ -180,6 +181,12 @@ class Problem:
             if not before:
                 self._forget("distances")
 
+    def rank(self, result: Result) -> Values:
+        """Scores whose largest is the label: as they are, or minus the expected costs."""
+        if self.cost is None:
+            return result.output if result.ranking is None else result.ranking
+        return -candidate_costs(result.distribution(self.entries), self.entries, self.cost)
+
     # -- regressions --------------------------------------------------------------------
 
     @_once
@@ -256,7 +263,7 @@ class Problem:
 
     @_once
     def representation(self, kernel: Kernel) -> memory.Representation:
-        """Whether a kernel is the matrix itself or Nystroem features; decided once, and said.
+        """Whether a kernel is the matrix itself or Nystroem features; decided once, and logged.
 
         The message goes to the logger ``"appellate"``: as a warning where an approximation
         was chosen that nobody asked for, which Python shows by default.
@@ -271,14 +278,15 @@ class Problem:
         n_smoothers = len({(kernel_key(each), ridge) for each, ridge in asked})
         usual = 2 + max(1, n_smoothers) + self.keeps_distances
         doubles = 8 / self.dtype.itemsize
+        n_matrices = None if self._n_matrices is None else self._n_matrices()
         made = memory.represent(
             setting,
             self.X.shape,
             self.entries.shape[1],
             self.dtype,
             local=getattr(self.X, "local", True),
-            n_matrices=usual if self._n_matrices is None else doubles * self._n_matrices,
-            n_squares=self._n_squares,
+            n_matrices=usual if n_matrices is None else doubles * n_matrices,
+            n_squares=None if self._n_squares is None else self._n_squares(),
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
         )

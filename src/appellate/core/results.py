@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
-from appellate.core.problem import Problem
-from appellate.evidence.costs import candidate_costs
 from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.simplex import project_entries, project_rows
 
@@ -24,12 +21,9 @@ class Model:
     ----------
     training_output : ndarray, shape (n, l), or None
         Scores of the training rows.
-    honest : ndarray, shape (n, l), or None
-        The same by what did not see the row's own label, where the method has them.
     """
 
     training_output: NDArray[Any] | None
-    honest: NDArray[Any] | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def decision(self, X: Any) -> NDArray[Any]:
@@ -39,14 +33,10 @@ class Model:
         """Turn scores into probabilities: projected onto the simplex, which keeps their order."""
         return project_rows(scores)
 
-    def honest_scores(self) -> NDArray[Any]:
-        """Scores of the training rows by what did not see the row's own label, where it can."""
-        return np.asarray(self.training_output if self.honest is None else self.honest)
-
     def light(self) -> Self:
         """Return the model, and those that it is made of, without their training rows."""
         parts = {name: p.light() for name, p in vars(self).items() if isinstance(p, Model)}
-        return replace(self, training_output=None, honest=None, **parts)
+        return replace(self, training_output=None, **parts)
 
 
 class ProbabilityModel(Model):
@@ -95,9 +85,3 @@ class Result:
         has a confidence in the same order.
         """
         return project_entries(self.output, entries) if self.ranking is None else self.confidence
-
-    def rank(self, problem: Problem) -> Values:
-        """Scores whose largest is the label: as they are, or minus the expected costs."""
-        if problem.cost is None:
-            return self.output if self.ranking is None else self.ranking
-        return -candidate_costs(self.distribution(problem.entries), problem.entries, problem.cost)

@@ -20,7 +20,7 @@ _OUTSIDE_STEPS = 30
 
 
 def criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> float:
-    """How much honest probabilities prove about the sets; 0 if nothing.
+    """How much out-of-fold probabilities prove about the sets; 0 if nothing.
 
     ``B = mean_i log((1 - e) L_i + e)`` with the odds of `set_odds`; e, the rate at which the
     truth lies outside the set, is found by 30 steps of expectation-maximisation within
@@ -29,7 +29,7 @@ def criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> fl
     Parameters
     ----------
     probabilities : ndarray of shape (n, l)
-        Honest ones: of classifiers that did not see the row's label.
+        Out-of-fold: of classifiers that did not see the row's label.
     evidence : Evidence
         What was observed of the rows.
     tau : float
@@ -57,7 +57,7 @@ def row_criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -
     Parameters
     ----------
     probabilities : ndarray of shape (n, l)
-        Honest ones: of classifiers that did not see the row's label.
+        Out-of-fold: of classifiers that did not see the row's label.
     evidence : Evidence
         What was observed of the rows.
     tau : float
@@ -138,12 +138,12 @@ def choose_round(criteria: Sequence[float]) -> int:
 
 
 def suspicion(probabilities: NDArray[Any], evidence: Evidence) -> Values:
-    """Honest mass outside the possible labels, (n,): an order of rows, not a percentage.
+    """Out-of-fold mass outside the possible labels, (n,): an order of rows, not a percentage.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n, l)
-        Honest ones: of classifiers that did not see the row's label.
+        Out-of-fold: of classifiers that did not see the row's label.
     evidence : Evidence
         What was observed of the rows.
 

@@ -1,6 +1,6 @@
-"""What was said of a row, as likelihoods, and what it proves about a classifier.
+"""What was observed of a row, as likelihoods, and what it proves about a classifier.
 
-A row's label has the posterior ``honest * evidence``: what classifiers that did not see the
+A row's label has the posterior ``held_out * evidence``: what classifiers that did not see the
 row's label say of it, times how likely that which was observed is if the label were true.
 Evidence comes in kinds that multiply: candidate sets, weights of candidates, decisions, and
 any (n, l) matrix of log-likelihoods, such as that of people's answers.
@@ -140,7 +140,7 @@ def set_odds(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> Val
     Parameters
     ----------
     probabilities : ndarray, shape (n, l)
-        Honest ones: of classifiers that saw neither the row nor its set.
+        Held-out: of classifiers that saw neither the row nor its set.
     evidence : Evidence
         Of the same rows.
     tau : float
@@ -177,7 +177,7 @@ def estep(
     Parameters
     ----------
     probabilities : ndarray, shape (n, l) or (nnz,)
-        Honest probabilities, all or at the candidates.
+        Out-of-fold probabilities, all or at the candidates.
     evidence : Evidence
         Of the same rows.
     tau : float
@@ -207,8 +207,46 @@ def estep(
     posterior = evidence.normalize(values.astype(np.float64))
     if tau > 0:
         args = entries.labels, entries.indptr, evidence.shape[1], float(tau), steps
-        posterior = _estep(posterior, evidence.prior, *args)
+        posterior = _estep(posterior, evidence.prior, *args)[0]
     return posterior if groups is None else groups.cover(posterior)
+
+
+def estep_shares(
+    probabilities: NDArray[Any], evidence: Evidence, tau: float, *, steps: int = _ESTEPS
+) -> NDArray[np.float64]:
+    """Return pi of the last step of `estep`: its posterior is ``rownorm(evidence * P * pi^-tau)``.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (n, l) or (nnz,)
+        Out-of-fold probabilities, all or at the candidates.
+    evidence : Evidence
+        Of the same rows.
+    tau : float
+        Ambiguity, above 0.
+    steps : int, default=30
+        Steps.
+
+    Returns
+    -------
+    ndarray, shape (l,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evidence = Evidence.of_sets(np.ones((2, 2), dtype=bool))
+    >>> P = np.array([[0.9, 0.1], [0.6, 0.4]])
+    >>> shares = estep_shares(P, evidence, 1.0)
+    >>> found = P / shares
+    >>> found /= found.sum(axis=1, keepdims=True)
+    >>> bool(np.allclose(found, evidence.entries.scatter(estep(P, evidence, 1.0))))
+    True
+    """
+    entries = evidence.entries
+    values = entries.gather(probabilities) if probabilities.ndim == 2 else probabilities
+    posterior = evidence.normalize(values.astype(np.float64))
+    args = entries.labels, entries.indptr, evidence.shape[1], float(tau), steps
+    return np.asarray(_estep(posterior, evidence.prior, *args)[1])
 
 
 @nb.njit(cache=True)
@@ -218,7 +256,9 @@ def _estep(start, prior, labels, indptr, n_labels, tau, steps):  # type: ignore[
     for e in range(labels.size):
         shares[labels[e]] += start[e] / n
     shares += 0.01 / n_labels
+    used = shares.copy()
     for _ in range(steps):
+        used[:] = shares
         factors, fresh = shares**-tau, np.zeros(n_labels)
         for i in range(n):
             total = 0.0
@@ -229,4 +269,4 @@ def _estep(start, prior, labels, indptr, n_labels, tau, steps):  # type: ignore[
                 out[e] = out[e] / total if total > 0 else prior[e]
                 fresh[labels[e]] += out[e] / n
         shares = np.sqrt(shares * (fresh + 0.01 / n_labels))
-    return out
+    return out, used

@@ -55,13 +55,13 @@ def fit_temperature(
 ) -> float:
     """Temperature at which ``softmax(scores / T)`` has the largest criterion.
 
-    Bounded search over log T to one per cent. Honest scores that say nothing get a large
+    Bounded search over log T to one per cent. Out-of-fold scores that say nothing get a large
     temperature.
 
     Parameters
     ----------
     scores : ndarray of shape (n, l)
-        Honest scores.
+        Out-of-fold scores.
     evidence : Evidence
         What was observed of the rows.
     tau : float
@@ -133,7 +133,7 @@ def fit_scale(
     Parameters
     ----------
     scores : ndarray of shape (n, l)
-        Honest scores.
+        Out-of-fold scores.
     evidence : Evidence
         What was observed of the rows.
     tau : float

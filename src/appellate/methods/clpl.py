@@ -114,13 +114,14 @@ class CLPLClassifier(FeatureClassifier):
             )
         model = found.x.reshape(-1, l)
         output = ((1 + rows @ model[:-1] + model[-1]) / 2).astype(problem.dtype)
-        heard, details = entries.gather(output), {"objective_": found.fun * n}
+        scores = entries.gather(output)
+        details = {"objective_": found.fun * n}
 
         def make() -> HalvedModel:
             return HalvedModel(output, features.regressor(model[:-1], model[-1]))
 
-        confidence = project_entries(heard, entries)
-        return Result(initial, confidence, heard, found.nit, make, details=details)
+        confidence = project_entries(scores, entries)
+        return Result(initial, confidence, scores, found.nit, make, details=details)
 
 
 @dataclass(frozen=True)

@@ -122,8 +122,9 @@ class PLECOCClassifier(FeatureClassifier):
         def make() -> CodeModel:
             return CodeModel(winners, features.regressor(coefficients, bias), code, performance)
 
-        confidence, heard = normalize_entries(ranking, entries), entries.gather(winners)
-        return Result(initial, confidence, heard, n_columns, make, ranking, {"code_": code})
+        confidence = normalize_entries(ranking, entries)
+        scores = entries.gather(winners)
+        return Result(initial, confidence, scores, n_columns, make, ranking, {"code_": code})
 
     def _draw_code(self, sets: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Columns that most rows have an answer for, (l, columns)."""

@@ -107,11 +107,8 @@ class IPALClassifier(PartialLabelClassifier):
 
         def make() -> RebuildingModel:
             search = NeighborSearch(self.neighbors, rows, min(self.n_neighbors, problem.n_rows))
-            known = search, entries.argmax(scaled), entries.shape[1]
-            # What a row's neighbours pass on to it, of which it is none itself.
-            heard = (graph @ entries.to_sparse(confidence)).toarray() * scale
-            honest = heard.astype(problem.dtype)
-            return RebuildingModel(entries.scatter(scaled), *known, honest=honest)
+            labels = entries.argmax(scaled)
+            return RebuildingModel(entries.scatter(scaled), search, labels, entries.shape[1])
 
         return Result(initial, scaled, scaled, self.max_iter, make)
 

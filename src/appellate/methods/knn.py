@@ -93,7 +93,7 @@ class PLKNNClassifier(PartialLabelClassifier):
         candidate_votes, winners = entries.gather(votes), one_hot(votes)
         k = min(self.n_neighbors, problem.n_rows)
         search = NeighborSearch(self.neighbors, problem.matrix, k)
-        model = partial(VotesModel, winners, search, votes_for, by_distance, honest=votes)
+        model = partial(VotesModel, winners, search, votes_for, by_distance)
         confidence = normalize_entries(candidate_votes, entries)
         output = entries.gather(winners)
         return Result(initial, confidence, output, 1, model, ranking=candidate_votes)

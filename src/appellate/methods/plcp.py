@@ -250,8 +250,8 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
         for number, last in enumerate(rounds, 1):
             if number == 1:
                 verdict = last.base
-                labels = [entries.argmax(verdict.rank(problem))]
-            labels.append(entries.argmax(last.partner.rank(problem)))
+                labels = [entries.argmax(problem.rank(verdict))]
+            labels.append(entries.argmax(problem.rank(last.partner)))
             changed = float(np.mean(labels[-1] != labels[-2]))
             steps = last.base.n_iter, last.partner.n_iter
             kept = map(entries.scatter, last.confidences) if self.keep_confidences else ()
@@ -332,7 +332,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
             return type(self.estimator).__name__, scores, [whole]
 
         result = jury._solve(problem, start, base=fit_base)
-        first = entries.argmax(verdict.rank(problem))
+        first = entries.argmax(problem.rank(verdict))
         labels = np.array([first, *result.details["label_history_"][1:]])
         changed = np.mean(labels[1:] != labels[:-1], axis=1).tolist()
         history = [

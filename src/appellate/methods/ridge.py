@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg as la
@@ -31,10 +31,16 @@ class RidgeModel(Model):
         Scores new rows.
     complement : bool
         Whether it regresses on one minus the confidence, and so do its scores.
+    targets : ndarray, shape (n, l), or None
+        The final confidence, of which the scores are the regression.
+    diagonal : ndarray, shape (n,), or None
+        How much a training row's own target counts in its score.
     """
 
     regressor: Regressor
     complement: bool
+    targets: NDArray[Any] | None
+    diagonal: NDArray[Any] | None
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Score new rows by the regression, (m, l)."""
@@ -43,9 +49,14 @@ class RidgeModel(Model):
 
     def leave_one_out(self) -> NDArray[Any]:
         """Score every training row by the regression on all the other rows, (n, l)."""
-        if self.honest is None:
+        output = np.asarray(self.training_output)
+        if len(output) < 2:
             raise ValueError("leave-one-out needs two training rows or more; got n_samples = 1.")
-        return self.honest
+        return leave_one_out(output, np.asarray(self.targets), np.asarray(self.diagonal))
+
+    def light(self) -> Self:
+        """Return the model without its training rows."""
+        return replace(super().light(), targets=None, diagonal=None)
 
 
 class KernelClassifier(PartialLabelClassifier):
@@ -68,10 +79,8 @@ class KernelClassifier(PartialLabelClassifier):
         entries = problem.entries
         smoother = problem.smoother(self.kernel, self.regularization)
         scores, regressor = smoother.regress(entries, confidence, complement=self._complement)
-        left_out = None
-        if problem.n_rows > 1:
-            left_out = leave_one_out(scores, entries.scatter(confidence), smoother.diagonal)
-        return RidgeModel(scores, regressor, self._complement, honest=left_out)
+        targets = entries.scatter(confidence)
+        return RidgeModel(scores, regressor, self._complement, targets, smoother.diagonal)
 
 
 @dataclass(frozen=True)

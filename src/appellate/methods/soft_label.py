@@ -24,7 +24,6 @@ from appellate.evidence.confidence import normalize_entries
 from appellate.numerics.entries import Values, order_of_appearance
 
 _LARGEST_SEED = np.iinfo(np.int32).max
-_LEAST = 1e-6  # probability whose logarithm is taken
 
 
 @share_docs
@@ -229,10 +228,6 @@ class SoftLabelModel(ProbabilityModel):
                 f"{type(self.estimator).__name__}.predict_proba returned NaN or infinity."
             )
         return out
-
-    def honest_scores(self) -> NDArray[Any]:
-        """Logarithms of the probabilities, out of fold by default."""
-        return np.log(np.maximum(np.asarray(self.training_output), _LEAST))
 
 
 def _check_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:

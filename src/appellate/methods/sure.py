@@ -12,7 +12,7 @@ from appellate.core.base import NOT_NEGATIVE
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Result
 from appellate.methods.ridge import KernelClassifier
-from appellate.numerics.entries import Values
+from appellate.numerics.entries import Values, first_max
 from appellate.numerics.simplex import project_entries
 
 
@@ -78,7 +78,7 @@ class SUREClassifier(KernelClassifier):
         output, n_iter = smooth(confidence), 0
         while n_iter < self.max_iter:
             pulled = output.copy()
-            pulled[entries.first_max(output)] += self.maximization / 2
+            pulled[first_max(output, entries.indptr)] += self.maximization / 2
             previous, confidence = confidence, project_entries(pulled, entries)
             output = smooth(confidence)
             n_iter += 1

@@ -112,13 +112,12 @@ class PLSVMClassifier(FeatureClassifier):
         exact = self._kernels() and problem.representation(self.kernel).kind == "exact"
         train = self._train_on_kernel if exact else self._train_on_features
         regressor, margins = train(problem, candidates)
-        # Without what a row's own steps add, k(x, x) = 1 each, where steps are kept by row.
-        honest = margins - regressor.coefficients if exact else margins
         output = margins if self.output == "margin" else one_hot(margins)
-        ranking, heard = entries.gather(margins), entries.gather(output)
+        ranking = entries.gather(margins)
         confidence = project_entries(ranking, entries)
-        model = partial(MarginModel, output, regressor, honest=honest)
-        return Result(initial, confidence, heard, self.n_epochs, model, ranking=ranking)
+        model = partial(MarginModel, output, regressor)
+        scores = entries.gather(output)
+        return Result(initial, confidence, scores, self.n_epochs, model, ranking=ranking)
 
     def _train_on_kernel(
         self, problem: Problem, candidates: NDArray[np.bool_]

@@ -19,8 +19,8 @@ def paired(**named: ArrayLike) -> list[NDArray[Any]]:
     *first, last = arrays
     who, shapes = f"{', '.join(first)} and {last}", {array.shape for array in arrays.values()}
     if len(shapes) > 1 or arrays[last].ndim != 1:
-        said = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise ValueError(f"{who} need one label a sample each; got shapes {said}.")
+        shown = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"{who} need one label a sample each; got shapes {shown}.")
     if not arrays[last].size:
         raise ValueError(f"{who} are empty.")
     _check_kinds(arrays)
@@ -31,8 +31,8 @@ def _check_kinds(arrays: dict[str, NDArray[Any]]) -> None:
     """Refuse to compare names with numbers: they never agree, as if the classifier were bad."""
     kinds = {name: _kind(array) for name, array in arrays.items()}
     if {"text", "numbers"} <= set(kinds.values()):
-        said = ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())
-        raise TypeError(f"{said}: compare names with names, or class numbers with class numbers.")
+        shown = ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())
+        raise TypeError(f"{shown}: compare names with names, or class numbers with class numbers.")
 
 
 def _kind(array: NDArray[Any]) -> str:

@@ -203,9 +203,9 @@ def read_scores(**named: ArrayLike) -> list[NDArray[np.float64]]:
     arrays = {name: np.asarray(values, dtype=float) for name, values in named.items()}
     shapes = {array.shape for array in arrays.values()}
     if len(shapes) > 1 or any(len(shape) != 1 or not shape[0] for shape in shapes):
-        said = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        shown = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise ValueError(
-            f"both methods need one score for each of the same runs; got shapes {said}."
+            f"both methods need one score for each of the same runs; got shapes {shown}."
         )
     for name, array in arrays.items():
         broken = np.flatnonzero(~np.isfinite(array))

@@ -71,7 +71,7 @@ class CandidateEntries:
 
     def uniform(self, dtype: Any = np.float64) -> Values:
         """Equal confidence for every candidate of a sample (the paper's P at the start)."""
-        return self.spread(1.0 / self.counts.astype(dtype))
+        return np.repeat(1.0 / self.counts.astype(dtype), self.counts)
 
     def spread(self, per_row: NDArray[Any]) -> NDArray[Any]:
         """Repeat one number per sample over the sample's entries."""
@@ -85,13 +85,19 @@ class CandidateEntries:
         """Take the largest entry of every sample, (n,)."""
         return np.maximum.reduceat(values, self.indptr[:-1])
 
-    def first_max(self, values: Values) -> NDArray[np.intp]:
-        """Position, in the entries, of every sample's largest entry; ties go to the first."""
-        return _first_max(values, self.indptr)
-
     def argmax(self, values: Values) -> NDArray[np.intp]:
         """Label of every sample's largest entry, (n,); ties go to the first label."""
-        return self.labels[_first_max(values, self.indptr)]
+        return self.labels[first_max(values, self.indptr)]
+
+    def decide(self, values: Values) -> tuple[NDArray[np.intp], int]:
+        """Return the label of every sample's largest entry, (n,), and how many rows are tied.
+
+        Ties go to the first label.
+        """
+        best = first_max(values, self.indptr)
+        is_best = values == np.repeat(values[best], self.counts)
+        n_best = np.add.reduceat(is_best.astype(np.intp), self.indptr[:-1])
+        return self.labels[best], int(np.count_nonzero(n_best > 1))
 
     @cached_property
     def by_label(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -102,7 +108,8 @@ class CandidateEntries:
 
 
 @nb.njit(cache=True)
-def _first_max(values, indptr):  # type: ignore[no-untyped-def]
+def first_max(values, indptr):  # type: ignore[no-untyped-def]
+    """Find the position of every sample's largest entry; ties go to the first."""
     out = np.empty(indptr.size - 1, np.intp)
     for i in range(out.size):
         best = indptr[i]

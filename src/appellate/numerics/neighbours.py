@@ -14,7 +14,7 @@ EXACT_ROWS = 12_000  # up to here the exact search takes less than half a second
 _COMPONENTS = 32  # more features are reduced to so many, which is what an index can use
 _TREES = 6
 _LEAF = 24  # rows that are compared with each other in a leaf
-_KEPT = 10  # neighbours that the search goes on from, at least
+_KEPT = 8  # neighbours that the search goes on from, at least
 _ROUNDS = 8
 _STILL = 0.1  # share of the neighbours whose change is worth another round
 
@@ -25,8 +25,8 @@ def nearest_rows(rows: NDArray[Any], n_neighbors: int) -> NDArray[np.intp]:
     Exact up to 12,000 rows. Beyond, rows of more than 32 features are reduced to 32 principal
     components. Random trees then give first neighbours, and neighbours of neighbours better ones
     (NN-descent [1]_), in about n log n. ``benchmarks/goals.py neighbours`` measures recall and
-    time at 100,000 rows of 20 features: it finds 99 % of the five nearest if the features depend
-    on six factors, and 55 % if they are independent, where nearest rows are hardly nearer than
+    time at 100,000 rows of 20 features: it finds 97 % of the five nearest if the features depend
+    on six factors, and 39 % if they are independent, where nearest rows are hardly nearer than
     others.
 
     Parameters

@@ -37,8 +37,8 @@ _WEAK = (
 )
 
 
-def nobody(text: str, *, within: bool = False) -> None:
-    """Ignore what begins, or with `within` how far it is."""
+def nobody(text: str, *, within: bool = False, seconds: float | None = None) -> None:
+    """Ignore what begins, or with `within` how far it is and how many seconds are left."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,27 +48,13 @@ def tell_rounds(step: Step) -> Callable[[int, int], None]:
 
     def tell_round(number: int, total: int) -> None:
         ends.append(time.monotonic())
-        text = f"round {number} of at most {total}"
+        left = None
         if len(ends) > _MEASURED:
             left = (ends[-1] - ends[0]) / (len(ends) - 1) * (total - number)
-            if left >= _LONG:
-                text += f", about {spell_time(left)} left"
-        step(text, within=True)
+        told = {"seconds": left} if left is not None and left >= _LONG else {}
+        step(f"round {number} of at most {total}", within=True, **told)
 
     return tell_round
-
-
-def spell_time(seconds: float) -> str:
-    """Write a time in one unit.
-
-    Examples
-    --------
-    >>> spell_time(44.0), spell_time(200.0), spell_time(9000.0)
-    ('44 seconds', '3 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 # -- labels of all items ------------------------------------------------------------------

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from appellate.rectification.decisions import confidence_of
+from appellate.rectification.explanation import page_why
 from appellate.rectification.features import is_file
 from appellate.rectification.fitting import FittedLabels
 from appellate.rectification.scoring import FIRST, SUGGESTED, suggest
@@ -65,7 +67,17 @@ def collect_page(
         ]
     if prepared.has_answers:
         options |= _page_people(fitted)
-    return page_data(docket, **options)
+    data = page_data(docket, **options)
+    explained = page_why(
+        fitted.classifier,
+        fitted.columns["outcome"],
+        fitted.columns["label"],
+        confidence_of(docket),
+        docket.class_names.tolist(),
+        rows,
+        features=fitted.rows is not None,
+    )
+    return data | {"why": explained} if explained else data
 
 
 def _with_decisions(command: str) -> str:

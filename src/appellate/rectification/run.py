@@ -25,9 +25,11 @@ from sklearn.pipeline import Pipeline
 from appellate._added import RENAMED, RENAMED_OUTCOMES
 from appellate._files import check_members, check_writable, finish_folder, whole_folder, write_file
 from appellate._table_options import ReadingOptions, TableOptions, takes_options
+from appellate.core.explanation import Explanation
 from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import NoteWarning, tell
+from appellate.plotting import inline_figures
 from appellate.rectification.acceptance import (
     ENOUGH,
     Acceptance,
@@ -38,6 +40,7 @@ from appellate.rectification.acceptance import (
     steps,
 )
 from appellate.rectification.decisions import Review, decisions_csv, take_decisions
+from appellate.rectification.explanation import find_item, fitted_items
 from appellate.rectification.features import Features, Step, nobody
 from appellate.rectification.fitting import FittedLabels, fit_labels
 from appellate.rectification.pages import collect_page
@@ -482,6 +485,67 @@ class Rectification:
         frame = nw.from_dict(table, backend=backend)
         return frame.filter(accepted.tolist()).to_native()
 
+    def explain(self, item: Any) -> Explanation:
+        """Say why an item has its label: the score of every label as a sum, printed as a table.
+
+        Parameters
+        ----------
+        item : str or int
+            Name of the item, as in the column ``id`` of the docket, or its number from 0 on if
+            no item has this name.
+
+        Returns
+        -------
+        Explanation
+            The parts of the sum, the confidence and the most similar items; see
+            `TestimonyClassifier.explain` and `JuryClassifier.explain`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such item, a review excluded it, or the method is PLCP, whose labels
+            do not come from a sum.
+
+        Examples
+        --------
+        >>> import appellate
+        >>> table = {
+        ...     "size": [1.0, 1.1, 5.0, 5.1] * 5,
+        ...     "weight": [3, 4, 20, 21] * 5,
+        ...     "names": ["cat|dog", "cat", "dog", "dog"] * 5,
+        ... }
+        >>> run = appellate.rectify(table, candidates="names")
+        >>> run.explain(0).label
+        'cat'
+        """
+        classifier = self.model[-1] if self.model is not None else None
+        if self._fitted is not None:
+            classifier = self._fitted.classifier
+        if classifier is None:
+            raise ValueError(
+                "This run was loaded and has no model to explain. Call rectify again, and explain "
+                "then."
+            )
+        if not hasattr(classifier, "explain"):
+            raise ValueError(
+                "Labels of PLCP do not come from a sum, so there is nothing to explain. Use "
+                "method='jury', or method='testimony' if there are annotators."
+            )
+        docket = nw.from_native(self.docket, eager_only=True)
+        names = [str(name) for name in docket["id"].to_list()]
+        outcomes = docket["outcome"].to_list()
+        row = find_item(item, names)
+        if outcomes[row] == "excluded":
+            raise ValueError(f"A review excluded item {names[row]!r}: it has no label to explain.")
+        kept = fitted_items(classifier, outcomes, docket["label"].to_list())
+        if row not in kept:
+            raise ValueError(
+                f"A review gave item {names[row]!r} a label that the table does not have. The "
+                "model did not learn from it."
+            )
+        (why,) = classifier.explain(kept.index(row))
+        return why.named([names[i] for i in kept])
+
     def effort(self) -> Any:
         """Say how many wrong labels are to be expected after a review of the least certain items.
 
@@ -633,7 +697,9 @@ class Rectification:
         text = write_suggestions(tool, prepared.names, labels, sure, classes, **beside)
         return write_file(path, text)
 
-    def save(self, folder: str | os.PathLike[str], *, tool: str | None = None) -> Path:
+    def save(
+        self, folder: str | os.PathLike[str], *, tool: str | None = None, step: Step = nobody
+    ) -> Path:
         """Write everything into a folder, which changes at once or not at all.
 
         Parameters
@@ -643,6 +709,8 @@ class Rectification:
         tool : str, default=None
             Write suggestions for this labelling tool, see `export`; by default for that which
             the table was exported from, if any.
+        step : callable, default=no-op
+            Told what is written next, ``step(text, within=True)``.
 
         Returns
         -------
@@ -668,6 +736,7 @@ class Rectification:
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:
                 self.export(stage / f"suggestions{ENDINGS.get(chosen, '')}", tool=chosen)
+            step("finding out what each column contributes", within=True)
             self.importance()
             for name, columns in tables.items():
                 write_table(None, stage / f"{name}.csv", added=columns, digits=6)
@@ -675,6 +744,7 @@ class Rectification:
             if self.model is not None:  # with what `predict` must know of the columns
                 known = ("roles", "features", "n_embeddings", "method")
                 meta = {name: self.settings[name] for name in known}
+                step("storing the model", within=True)
                 try:
                     save_model(self.model, stage / "model", meta=meta)
                 except ModelFileError as error:
@@ -683,6 +753,7 @@ class Rectification:
                         raise
                     self.settings["notes"].append(f"the model is not saved: {error}")
                     tell(self.settings["notes"][-1:], stacklevel=2)
+            step("the review page", within=True)
             page = render_page(collect_page(fitted, self.settings, self.scores, target))
             (stage / "docket.html").write_text(page, encoding="utf-8", newline="\n")
             document = {"settings": self.settings, "scores": self.scores}
@@ -749,8 +820,9 @@ class Rectification:
         return f"Rectification of {source}\nRead as\n{read}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        """Show the summary and the first rows of the docket in a notebook."""
-        return f"<pre>{escape(repr(self))}</pre>{self.docket.head(10)._repr_html_()}"
+        """Show the summary, two figures and the first rows of the docket in a notebook."""
+        figures = inline_figures(self)
+        return f"<pre>{escape(repr(self))}</pre>{figures}{self.docket.head(10)._repr_html_()}"
 
 
 def _why_none(found: Acceptance, audited: int, max_error: float, level: float) -> str:

@@ -131,11 +131,36 @@ class Roles:
             names = [value] if isinstance(value, str) else list(value or ())
             for reason, group in groupby(names, lambda name: self.reasons.get(name, "")):
                 alike = [cells.printable(name)[:60] for name in group]
-                if len(alike) > 12:
-                    alike = [f"{alike[0]} ... {alike[-1]} ({len(alike)})"]
-                lines += [(name, _SINGULAR.get(role, role), reason) for name in alike]
+                shown = fold_names(alike)
+                lines += [(name, _SINGULAR.get(role, role), reason) for name in shown]
         widths = [max(len(line[j]) for line in lines) for j in (0, 1)]
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in lines)
+
+
+def fold_names(names: Sequence[str], few: int = 3, most: int = 12) -> list[str]:
+    """Fold names that differ in their numbers only, and any that are too many.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of columns that are alike otherwise.
+    few : int, default=3
+        Numbered names, one after the other, that are still listed one by one.
+    most : int, default=12
+        Lines that are still listed one by one.
+
+    Examples
+    --------
+    >>> fold_names(["age", "x0", "x1", "x2", "x3", "y1", "y2"])
+    ['age', 'x0 ... x3 (4)', 'y1', 'y2']
+    """
+    lines: list[str] = []
+    for stem, run in groupby(names, lambda name: re.sub(r"[0-9]+", "0", name)):
+        alike = list(run)
+        if len(alike) > few and re.search(r"[0-9]", stem):
+            alike = [f"{alike[0]} ... {alike[-1]} ({len(alike)})"]
+        lines += alike
+    return lines if len(lines) <= most else [f"{names[0]} ... {names[-1]} ({len(names)})"]
 
 
 _ONE_LABEL = "labels by its title, one a row"

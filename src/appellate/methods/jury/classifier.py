@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._parameters import share_docs
 from appellate.candidates.names import number_groups
 from appellate.core.base import COUNT, SHARE, AppealClassifier
+from appellate.core.explanation import Explanation, read_rows
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Result
 from appellate.evidence.ambiguity import WORDS, read_ambiguity
@@ -26,6 +28,7 @@ from appellate.evidence.groups import Groups
 from appellate.evidence.likelihood import Evidence
 from appellate.evidence.order import label_places
 from appellate.methods.jury import exact, nystroem
+from appellate.methods.jury.explanation import explain_sets, take_account
 from appellate.methods.jury.members import (
     KERNELS,
     JuryModel,
@@ -100,7 +103,7 @@ class JuryClassifier(AppealClassifier):
         - a classifier with ``fit(X, candidates, supervision=)``, such as those of this library;
           `SoftLabelClassifier` makes one of any classifier or regressor of scikit-learn
 
-        If the kernels become Nystroem features (beyond some 20,000 rows), the jury has kernel
+        If the kernels become Nystroem features (beyond 9,000 rows), the jury has kernel
         members only.
     ambiguity : {"auto", "label-first", "set-first"} or float, default="auto"
         How the candidate sets arose: tau from 0 to 1, or found from the data.
@@ -242,6 +245,46 @@ class JuryClassifier(AppealClassifier):
         self._keep(problem, self._solve(problem, start, groups, evidence))
         return self
 
+    def explain(self, rows: Any) -> list[Explanation]:
+        """Say why training rows have their labels: the score of each as a sum.
+
+        Parameters
+        ----------
+        rows : int, array-like of int, or mask
+            Training rows, counted from 0.
+
+        Returns
+        -------
+        list of Explanation
+            One per row. The parts are the candidate set, the logarithm of what the members say
+            together, what neighbouring labels share if the labels are ordered, further evidence,
+            and how frequent the labels are, if the sets came first. The softmax of the sum is
+            the row's ``confidence_``. Next to it: what each member says, and the most similar
+            rows with their weights in the leave-one-out score of the kernel member that counts
+            most. These two are empty if the kernels are Nystroem features.
+
+        Examples
+        --------
+        >>> from appellate import JuryClassifier
+        >>> from appellate.testing import make_clusters
+        >>> X, candidates, truth = make_clusters()
+        >>> (why,) = JuryClassifier("kernel", random_state=0).fit(X, candidates).explain(0)
+        >>> [part.name for part in why.parts][:2]
+        ['candidate set', 'members']
+        """
+        check_is_fitted(self)
+        return explain_sets(
+            self._account,
+            read_rows(rows, len(self.confidence_)),
+            candidates=self.candidates_,
+            classes=self.classes_,
+            output=self.training_output_,
+            confidence=self.confidence_,
+            labels=self.transduction_,
+            tau=self.ambiguity_,
+            covering=self.covering_,
+        )
+
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         """Return kernel and ridge of every kernel member, in the user's representation."""
         settings = read_kernel(self.kernel).get_params()
@@ -302,6 +345,9 @@ class JuryClassifier(AppealClassifier):
         if problem.cost is not None:
             ranks = [-candidate_costs(values, entries, problem.cost) for values in history]
         output = mixed.output.astype(problem.dtype)
+        account = None
+        if base is None:
+            account = take_account(mixed.rounds, evidence, choice.tau, smooth, mixed.output, logs)
         predicting = [each for each in mixed.members if each.weight >= _LEAST_WEIGHT]
         return Result(
             initial=entries.uniform(problem.dtype),
@@ -311,6 +357,7 @@ class JuryClassifier(AppealClassifier):
             model=lambda: JuryModel(output, predicting),
             ranking=history[-1],
             details={
+                "_account": account,
                 "ambiguity_": choice.tau,
                 "covering_": choice.covering[0] is not None,
                 "criterion_": mixed.criteria,

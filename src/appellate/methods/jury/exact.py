@@ -107,6 +107,10 @@ class KernelMember:
         out[np.isinf(self.diagonals)] = 0
         return out
 
+    def leave_one_out(self, targets: Doubles) -> Doubles:
+        """Scores of all rows, (n, l), each without its own target."""
+        return targets - _product(self.matrix, targets) / self.diagonals[:, :1]
+
     def model(self, targets: Doubles) -> Regressor:
         """Return the regression on (n, l) targets of all rows."""
         dual = _product(self.matrix, targets)

@@ -345,6 +345,9 @@ class Mixture:
         Held-out probability outside the candidates, by the kernel members.
     criteria : dict
         Criterion of every round, by tau; under ``"panel"`` those with forests.
+    rounds : list of (JuryRound, Outputs)
+        Rounds whose mixtures are averaged in `output`: the last one, and an earlier one if it was
+        better.
     """
 
     history: list[Values]
@@ -353,6 +356,7 @@ class Mixture:
     members: list[FittedMember]
     suspicion: Values
     criteria: dict[Any, list[float]]
+    rounds: list[tuple[JuryRound, Outputs]]
 
 
 def mix_members(
@@ -425,9 +429,11 @@ def mix_members(
         output = (left_out + own) / (weights[:n_rounds].sum() + weights[-1])
         held_out = held_out if forests or late else unseen + own
 
+    averaged = [(last, outputs)]
     earlier = choice.earlier()
     if earlier is not None:
         before = _outputs_of(earlier, choice, fit, smooth)
+        averaged.append((earlier, before))
         unseen, left_out = before.everywhere(earlier.scales, earlier.used)
         held_out = (held_out + unseen) / 2
         output = (output + left_out) / 2
@@ -437,7 +443,7 @@ def mix_members(
     history = [each.posterior[0] for each in rounds]
     if earlier is not None or base is not None:
         history.append(estep(output, replicas.evidence, tau, groups=choice.covering[0]))
-    return Mixture(history, held_out, output, members, doubt, criteria)
+    return Mixture(history, held_out, output, members, doubt, criteria, averaged)
 
 
 def _outputs_of(

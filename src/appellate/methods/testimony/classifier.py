@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
+from sklearn.utils.validation import check_is_fitted
 
 from appellate._compat import StrOptions, fit_context
 from appellate._parameters import share_docs
@@ -18,10 +19,12 @@ from appellate.candidates.alignment import ravel_column
 from appellate.candidates.containers import row_index
 from appellate.candidates.names import encode, name_array, place_columns, scalars
 from appellate.core.base import POSITIVE, AppealClassifier
+from appellate.core.explanation import Explanation, read_rows
 from appellate.core.problem import Kernel
 from appellate.core.results import Model
 from appellate.docket import Docket, find_runner_up, frame_backend, free_separator
 from appellate.evidence.costs import cost_matrix, expected_costs
+from appellate.methods.testimony.explanation import explain_answers
 from appellate.methods.testimony.features import RIDGES, Regressions
 from appellate.methods.testimony.functions import PASSES, find_functions
 from appellate.methods.testimony.models import ModelAnswers, read_models
@@ -119,7 +122,7 @@ class TestimonyClassifier(AppealClassifier):
     gave, or ``unanswered``. It has the columns of `appellate.docket.Docket`, and ``runner_up``,
     ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
 
-    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 20,000 rows), then
+    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 9,000 rows), then
     nine rounds of A l for A answers (two for labelling functions). `appellate.methods.testimony`
     gives the formulas and the constants, function by function; without features the model is
     that of [1]_ with shrinkage.
@@ -247,6 +250,9 @@ class TestimonyClassifier(AppealClassifier):
         if rows is not None and not known.all():
             scores = self._model.decision(rows[~known])
             self.confidence_[~known] = self._model.probabilities(scores)
+        if hearing.account is not None:
+            parts = (known, self.confidence_, hearing.posterior, decided)
+            self._account = hearing.account.everywhere(*parts)
         self.annotators_ = describe_people(heard, posterior, hearing.confusion)
         self.functions_ = find_functions(heard, self.functions)
         self.trust_, self.feature_gain_, self.n_iter_ = hearing.beta, hearing.gain, ROUNDS + 1
@@ -257,6 +263,40 @@ class TestimonyClassifier(AppealClassifier):
         self._judge_answers(answers, models)
         self._keep_labels(answers, models, decided, X is not None)
         return self
+
+    def explain(self, rows: Any) -> list[Explanation]:
+        """Say why training rows have their labels: the score of each as a sum.
+
+        Parameters
+        ----------
+        rows : int, array-like of int, or mask
+            Training rows, counted from 0.
+
+        Returns
+        -------
+        list of Explanation
+            One per row. The parts are the features (without features, how frequent the labels
+            are), each answer, each model's probabilities, and last that annotators err together:
+            what makes their sum the reported posterior. The softmax of the sum is the row's
+            ``confidence_``.
+
+        Examples
+        --------
+        >>> from appellate import TestimonyClassifier, as_answers
+        >>> answers = as_answers([["cat", "cat", "dog"], ["dog"] * 3, ["cat"] * 3])
+        >>> (why,) = TestimonyClassifier().fit(None, answers).explain(0)
+        >>> [part.name for part in why.parts][1:4]
+        ['0 said cat', '1 said cat', '2 said dog']
+        """
+        check_is_fitted(self)
+        return explain_answers(
+            self._account,
+            self.answers_,
+            read_rows(rows, len(self.confidence_)),
+            self.confidence_,
+            self.transduction_,
+            self.audit_ is not None,
+        )
 
     def _judge_answers(self, answers: Answers, models: list[ModelAnswers]) -> None:
         """Leave what the posterior says of the answers of every row."""

@@ -68,16 +68,20 @@ class Functions:
         The label of each.
     spoke : sparse array, shape (F, n)
         Where each spoke, and how often.
+    members : ndarray of int, shape (F,)
+        Their numbers among all sources.
     """
 
     labels: NDArray[np.intp]
     spoke: sp.csr_array
+    members: NDArray[np.intp]
 
     @classmethod
     def of(cls, answers: Answers, said: sp.csr_array, members: NDArray[np.bool_]) -> Functions:
         """Take the members out of `people.incidence`."""
         labels, l = one_sided_labels(answers)[members], answers.shape[1]
-        return cls(labels, said[np.flatnonzero(members) * l + labels])
+        numbers = np.flatnonzero(members)
+        return cls(labels, said[numbers * l + labels], numbers)
 
     def precisions(self, q: Matrix, shares: Matrix) -> Matrix:
         """What is true where each function speaks, by the posterior q, (F, l).
@@ -96,10 +100,13 @@ class Functions:
         expected[own] = precision
         return np.asarray((N + PRECEDENT * expected) / (count + PRECEDENT)[:, None])
 
-    def evidence(self, q: Matrix, shares: Matrix) -> Matrix:
-        """Sum of ``log max(pi_j, 1e-4) - log P`` over the functions that spoke, (n, l).
+    def weights(self, q: Matrix, shares: Matrix) -> Matrix:
+        """``log max(pi_j, 1e-4) - log P``, (F, l): evidence of each function where it speaks."""
+        return np.asarray(np.log(np.maximum(self.precisions(q, shares), _LEAST)) - np.log(shares))
+
+    def evidence(self, weights: Matrix) -> Matrix:
+        """Sum of the weights of the functions that spoke, (n, l).
 
         A function that abstains says nothing.
         """
-        weight = np.log(np.maximum(self.precisions(q, shares), _LEAST)) - np.log(shares)
-        return np.asarray(self.spoke.T @ weight)
+        return np.asarray(self.spoke.T @ weights)

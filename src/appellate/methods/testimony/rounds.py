@@ -13,6 +13,7 @@ from scipy.special import gammaln, log_softmax, logsumexp, softmax
 
 from appellate.candidates import Answers, as_answers
 from appellate.evidence.confidence import normalize_rows
+from appellate.methods.testimony.explanation import Account
 from appellate.methods.testimony.features import Regressions, choose_ridge, find_beta, scale_of
 from appellate.methods.testimony.functions import PASSES, Functions, find_functions
 from appellate.methods.testimony.models import ModelAnswers
@@ -59,6 +60,8 @@ class Hearing:
         How much of a further answer repeats the errors of the others.
     trusts : dict
         Inverse temperature of every model's probabilities.
+    account : Account or None
+        The parts of the scores.
     """
 
     posterior: Matrix
@@ -68,6 +71,7 @@ class Hearing:
     ridge: float | None
     shared: float
     trusts: dict[Any, float] = field(default_factory=dict)
+    account: Account | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
     """
     people, said = table.people, incidence(table.people)
     q = table.shares(DOUBT if regressions is None else DOUBT_WITH_FEATURES)
-    output, ridge, beta, gain = None, None, 0.0, 0.0
+    output, ridge, beta, gain, weights = None, None, 0.0, 0.0, None
     trusts = {model.name: 1.0 for model in table.models}
     if regressions is not None:
         ridge = choose_ridge(regressions, people, q, ordered=table.ordered)
@@ -170,7 +174,8 @@ def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
         frequency = class_shares(q)
         prior = np.log(frequency)
         if table.functions is not None:
-            told = told + table.functions.evidence(q, frequency)
+            weights = table.functions.weights(q, frequency)
+            told = told + table.functions.evidence(weights)
         if output is not None or table.models:
             opinions = sample_opinions(people, theta, rates)
         if table.models:
@@ -190,7 +195,29 @@ def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
     posterior = softmax(believed + (looks if alone else looks / repeats), axis=1)
     if alone:  # the votes keep a part: the model of the people may be wrong
         posterior = (1 - shared) * posterior + shared * with_chance(table.shares(), share)
-    return Hearing(certain(posterior, table.decided), theta, beta, gain, ridge, shared, trusts)
+    account = _account(table, looks, not alone, theta, rates, weights, trusts)
+    posterior = certain(posterior, table.decided)
+    return Hearing(posterior, theta, beta, gain, ridge, shared, trusts, account)
+
+
+def _account(
+    table: Table,
+    looks: Matrix,
+    informed: bool,
+    theta: Matrix,
+    rates: Matrix,
+    weights: Matrix | None,
+    trusts: dict[Any, float],
+) -> Account:
+    """Keep the parts that the scores of the last round were summed from."""
+    p, (n, l) = table.people.n_people, table.votes.shape
+    members, spoken = np.zeros(p, dtype=bool), np.zeros((p, l))
+    if table.functions is not None and weights is not None:
+        members[table.functions.members] = True
+        spoken[members] = weights
+    models = {each.name: each.evidence(trusts[each.name]) for each in table.models}
+    looks = np.broadcast_to(looks, (n, l))
+    return Account(looks, informed, theta, rates, members, spoken, models)
 
 
 def with_chance(p: Matrix, share: float) -> Matrix:
@@ -238,16 +265,19 @@ def _hear_functions(table: Table, regressions: Regressions | None) -> Hearing:
         gain = float(np.sum(shares * better))
     for _ in range(PASSES):
         frequency = class_shares(q)
-        scores, prior = told + table.functions.evidence(q, frequency), np.log(frequency)
+        weights, prior = table.functions.weights(q, frequency), np.log(frequency)
+        scores, looks = told + table.functions.evidence(weights), prior
         if output is not None:
-            scores, prior = beta * output + scores, np.zeros_like(prior)
+            looks = beta * output
+            scores, prior = looks + scores, np.zeros_like(prior)
         q = certain(softmax(scores + prior, axis=1), table.decided)
     total = table.total + (output is not None)
     posterior = softmax(scores / repeated(total, SHARED_ERRORS) + prior, axis=1)
     nobody = np.empty((0, *2 * q.shape[1:]))
-    return Hearing(
-        certain(posterior, table.decided), nobody, beta, gain, ridge, SHARED_ERRORS, trusts
-    )
+    rates = np.full(table.people.n_people, 0.5)  # nobody named a set
+    account = _account(table, looks, output is not None, nobody, rates, weights, trusts)
+    posterior = certain(posterior, table.decided)
+    return Hearing(posterior, nobody, beta, gain, ridge, SHARED_ERRORS, trusts, account)
 
 
 def class_shares(q: Matrix) -> Matrix:

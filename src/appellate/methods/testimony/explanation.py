@@ -1,0 +1,163 @@
+"""Why a row that annotators answered has its label: features and answers, one by one.
+
+The score of a label is ``beta f + sum of log P(answer | label)``. Every answer is one part of
+it, so that the parts can be read off the fit. What is left to the reported posterior is the last
+part: annotators err together on hard rows, so that many answers say less than their sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate.candidates import Answers
+from appellate.core.explanation import Explanation, Part, log, plain
+from appellate.methods.testimony.people import Matrix, _set_gains, counted, number_opinions
+
+FEATURES, FREQUENCY = "features", "how frequent the labels are"
+TOGETHER, AUDIT, REVIEWED = "annotators err together", "audited rows", "decided in review"
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """What the rows' scores are made of, as the last round left it.
+
+    Attributes
+    ----------
+    looks : ndarray, shape (n, l)
+        What the features say, or how frequent the labels are if there are no features.
+    informed : bool
+        Whether it is the features.
+    theta : ndarray, shape (p, l, l)
+        Confusions of the annotators; of functions they are not used.
+    rates : ndarray, shape (p,)
+        How often the set that an annotator names holds the true label.
+    functions : ndarray of bool, shape (p,)
+        Which of them are labelling functions.
+    weights : ndarray, shape (p, l)
+        Evidence of a function that speaks; 0 for annotators.
+    models : mapping of str to ndarray, shape (n, l)
+        Evidence of every model's probabilities.
+    posterior : ndarray, shape (n, l)
+        What was made of it, before audited rows recalibrated it.
+    decided : ndarray of int, shape (n,)
+        Class of the rows that were reviewed, -1 elsewhere.
+    """
+
+    looks: Matrix
+    informed: bool
+    theta: Matrix
+    rates: Matrix
+    functions: NDArray[np.bool_]
+    weights: Matrix
+    models: Mapping[Any, Matrix] = field(default_factory=dict)
+    posterior: Matrix = field(default_factory=lambda: np.empty((0, 0)))
+    decided: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def everywhere(
+        self,
+        known: NDArray[np.bool_],
+        confidence: Matrix,
+        posterior: Matrix,
+        decided: NDArray[np.intp],
+    ) -> Account:
+        """Return the account of all rows, from that of the rows that something is known of.
+
+        The others have what the model says of new rows, or the mean of all rows.
+        """
+        looks, before = log(confidence), confidence.copy()
+        looks[known], before[known] = self.looks, posterior
+        models = {}
+        for name, evidence in self.models.items():
+            models[name] = np.zeros_like(looks)
+            models[name][known] = evidence
+        parts = (self.theta, self.rates, self.functions, self.weights)
+        return Account(looks, self.informed, *parts, models, before, decided)
+
+
+def explain_answers(
+    account: Account,
+    answers: Answers,
+    rows: Iterable[int],
+    confidence: Matrix,
+    labels: NDArray[Any],
+    audited: bool,
+) -> list[Explanation]:
+    """Split the scores of some rows into their parts.
+
+    Parameters
+    ----------
+    account : Account
+        Of all rows.
+    answers : Answers
+        Who said what.
+    rows : iterable of int
+        The rows.
+    confidence : ndarray, shape (n, l)
+        What is reported.
+    labels : ndarray, shape (n,)
+        Labels of all rows.
+    audited : bool
+        Whether audited rows recalibrated the posterior.
+    """
+    number = number_opinions(answers)
+    starts = np.searchsorted(answers.rows, np.arange(len(answers) + 1))
+    answered = np.diff(starts) > 0
+    for evidence in account.models.values():
+        answered |= evidence.any(axis=1)
+    out = []
+    for i in rows:
+        entries = np.arange(starts[i], starts[i + 1])
+        looks = FEATURES if account.informed else FREQUENCY
+        parts = [Part(looks, account.looks[i]), *_opinions(account, answers, entries, number)]
+        for name, evidence in account.models.items():
+            if evidence[i].any():
+                said = "model" if name == "model" else f"model {name}"
+                parts.append(Part(f"{said} (probabilities)", evidence[i]))
+        total = np.sum([part.values for part in parts], axis=0)
+        decided = int(account.decided[i])
+        if decided >= 0:
+            certain = np.full(len(total), -np.inf)
+            certain[decided] = 0.0
+            parts.append(Part(REVIEWED, certain))
+        else:
+            before = log(account.posterior[i])
+            if answered[i]:
+                parts.append(Part(TOGETHER, before - total))
+            if audited:
+                parts.append(Part(AUDIT, log(confidence[i]) - before))
+        out.append(Explanation(i, answers.class_names, parts, confidence[i], plain(labels[i])))
+    return out
+
+
+def _opinions(
+    account: Account, answers: Answers, entries: NDArray[np.intp], number: NDArray[np.intp]
+) -> list[Part]:
+    """Return one part per answer of a row; a set that an annotator named is one answer."""
+    weights, sizes = counted(answers)
+    gains = np.zeros(len(entries))
+    if answers.sizes is not None:
+        gains = _set_gains(answers._take(entries), account.rates, answers.shape[1])
+    parts = []
+    for opinion in np.unique(number[entries]):
+        own = entries[number[entries] == opinion]
+        who, weight = int(answers.people[own[0]]), float(weights[own[0]])
+        values = np.zeros(answers.shape[1])
+        if account.functions[who]:
+            values += weight * account.weights[who]
+        elif sizes[own[0]] > 1:
+            values[answers.labels[own]] = weight * gains[np.searchsorted(entries, own)]
+        else:
+            values += weight * np.log(account.theta[who, :, answers.labels[own[0]]])
+        said = " or ".join(str(answers.class_names[k]) for k in answers.labels[own])
+        if answers.person_names is None:
+            name = f"{weight:g} annotator{'' if weight == 1 else 's'} said {said}"
+        else:
+            times = "" if weight == 1 else f" ({weight:g} times)"
+            name = f"{answers.person_names[who]} said {said}{times}"
+        parts.append(Part(name, values, None if answers.person_names is None else who))
+    return parts

@@ -1,0 +1,124 @@
+"""Why items of a run have their labels: the items of the model, and what the page shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appellate._text import did_you_mean
+
+ROWS = 400  # items whose explanation is on a page, at most
+BYTES = 160_000  # that their explanations take on it, at most
+
+
+def find_item(item: Any, names: Sequence[str]) -> int:
+    """Return the number of an item by its name, or by this number if no item has the name.
+
+    Examples
+    --------
+    >>> find_item("b", ["a", "b"]), find_item(0, ["a", "b"]), find_item(7, ["7", "8"])
+    (1, 0, 0)
+    """
+    text = str(item)
+    found = [i for i, name in enumerate(names) if name == text]
+    if len(found) > 1:
+        rows = ", ".join(map(str, found[:3]))
+        raise ValueError(f"{len(found)} items are called {text!r}: items {rows}. Give a number.")
+    if found:
+        return found[0]
+    number = isinstance(item, int | np.integer) and not isinstance(item, bool)
+    if number and -len(names) <= item < len(names):
+        return int(item) % len(names)
+    raise ValueError(
+        f"There is no item {text!r}.{did_you_mean(text, names)} Give a name of the docket's "
+        f"column 'id', or a number from 0 to {len(names) - 1}."
+    )
+
+
+def fitted_items(classifier: Any, outcomes: Sequence[str], labels: Sequence[Any]) -> list[int]:
+    """Return the items that a classifier was fitted to.
+
+    Candidate sets are without the items that a review excluded, or gave a label that the table
+    does not have.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Fitted.
+    outcomes, labels : sequence of str
+        Outcome and final label of all items.
+    """
+    if len(classifier.confidence_) == len(outcomes):
+        return list(range(len(outcomes)))
+    known = {str(name) for name in classifier.classes_.tolist()}
+    return [
+        i
+        for i, (outcome, label) in enumerate(zip(outcomes, labels, strict=True))
+        if outcome != "excluded" and (outcome != "reviewed" or str(label) in known)
+    ]
+
+
+def page_why(
+    classifier: Any,
+    outcomes: Sequence[str],
+    labels: Sequence[Any],
+    confidence: NDArray[np.float64],
+    class_names: Sequence[Any],
+    first: Iterable[int] = (),
+    *,
+    features: bool = True,
+) -> dict[str, Any]:
+    """Return why items have their labels, as the review page takes it.
+
+    Those that the page suggests come first, then the items of the least confidence, up to 400
+    items and 160,000 bytes.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Fitted; a classifier without `explain` has nothing to show.
+    outcomes, labels : sequence of str
+        Outcome and final label of every item; reviewed and excluded items are left out.
+    confidence : ndarray, shape (n,)
+        Confidence of every item's label.
+    class_names : sequence
+        Labels of the page.
+    first : iterable of int, default=()
+        Items that the page suggests.
+    features : bool, default=True
+        Whether the items have features; if not, none is similar to another.
+
+    Returns
+    -------
+    dict
+        By the number of the item, as text: ``parts``, a list of ``name`` and ``values`` (one per
+        shown label), ``labels`` (class indices, at most six) and ``neighbours`` (pairs of item
+        and weight, at most six).
+    """
+    if not hasattr(classifier, "explain"):
+        return {}
+    kept = fitted_items(classifier, outcomes, labels)
+    row_of = {item: row for row, item in enumerate(kept)}
+    place = {name: j for j, name in enumerate(class_names)}
+    code = [place[name] for name in classifier.classes_.tolist()]
+    order = dict.fromkeys([*first, *np.argsort(confidence, kind="stable").tolist()])
+    closed = {"reviewed", "excluded"}
+    items = [i for i in order if outcomes[i] not in closed and i in row_of][:ROWS]
+    page: dict[str, Any] = {}
+    size = 0
+    for i, why in zip(items, classifier.explain([row_of[i] for i in items]), strict=True):
+        shown = why.to_page()
+        if len(shown["labels"]) < 2:  # nothing was to decide
+            continue
+        shown["labels"] = [code[j] for j in shown["labels"]]
+        near = shown["neighbours"] if features else []
+        shown["neighbours"] = [[kept[row], weight] for row, weight in near]
+        size += len(json.dumps(shown, separators=(",", ":"), ensure_ascii=False).encode()) + 8
+        if size > BYTES:
+            break
+        page[str(i)] = shown
+    return page
