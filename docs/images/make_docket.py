@@ -9,6 +9,7 @@ three overturned verdicts and the first upheld one of the docket, in its own ord
 
 from __future__ import annotations
 
+import csv
 import shutil
 import tempfile
 from pathlib import Path
@@ -58,24 +59,29 @@ def main() -> None:
 
 
 def show_page() -> None:
-    """Take pictures of the page that the demo leaves, light and dark, and on a phone."""
+    """Take images of the page that the demo leaves: overview, review, and on a phone.
+
+    The row is the first whose label changed and is correct now.
+    """
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         run(["demo", "--out", folder])
+        with Path(folder, "docket.csv").open(encoding="utf-8", newline="") as file:
+            rows = [r for r in csv.DictReader(file) if r["outcome"] == "changed"]
+        row = next(r["id"] for r in rows if r["label"] == r["truth"])
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, size, scheme in (
-            ("light", (1280, 720), "light"),
-            ("dark", (1280, 720), "dark"),
-            ("phone", (390, 844), "light"),
+        for name, size, scheme, view in (
+            ("light", (1280, 800), "light", "overview"),
+            ("dark", (1280, 800), "dark", f"review&show=changed&row={row}"),
+            ("phone", (390, 844), "light", f"review&show=changed&row={row}"),
         ):
             shown = browser.new_page(
                 viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
             )
-            shown.goto(Path(folder, "docket.html").as_uri())
+            shown.goto(Path(folder, "docket.html").as_uri() + f"#{view}")
             shown.wait_for_selector("html[data-ready]")
-            shown.locator("[data-show=overturned]").click()
             shown.screenshot(path=Path(__file__).with_name(f"page-{name}.png"))
         browser.close()
 

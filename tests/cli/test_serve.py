@@ -30,7 +30,10 @@ def test_mistakes(options, message, folder, capsys):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("docket.html", "no docket page of this version"), ("decisions.csv", "no file of decisions")],
+    [
+        ("docket.html", "not a review page of this version"),
+        ("decisions.csv", "no file of decisions"),
+    ],
 )
 def test_files_that_are_not_ours(name, message, folder, capsys):
     (folder / name).write_text("mine")

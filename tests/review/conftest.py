@@ -21,6 +21,7 @@ SIZES = {
     "desktop": (1440, 900),
     "laptop": (1280, 720),
     "tablet": (1024, 768),
+    "upright": (768, 1024),
     "phone": (390, 844),
 }
 
@@ -57,7 +58,7 @@ def visit(browser):
         page.on("console", lambda message: note(message.text))
         page.on("pageerror", lambda error: note(str(error)))
         page.on("dialog", lambda dialog: note("a dialog: " + dialog.message))
-        ours = (address.split("?")[0], "blob:", "data:", elsewhere)
+        ours = (address.split("#")[0].split("?")[0], "blob:", "data:", elsewhere)
         page.on("request", lambda r: None if r.url.startswith(ours) else note(r.url))
         page.goto(address)
         page.wait_for_selector("html[data-ready]")

@@ -132,7 +132,7 @@ def test_appending(path):
     assert file.append(record(key="k1"))
     assert not file.append(record(key="k1")), "kept once"
     assert file.append(record("b", "none", "=x\r", "k2"))
-    assert path.read_bytes().startswith(f'{HEAD}a,accept,cat,t,,,k1\nb,none,"\'=x\r"'.encode())
+    assert path.read_bytes().startswith(f'{HEAD}a,accept,cat,t,,,k1,\nb,none,"\'=x\r"'.encode())
     assert [(r["id"], r["label"]) for r in DecisionFile(path).records()] == [
         ("a", "cat"),
         ("b", "=x\r"),
@@ -146,7 +146,7 @@ def test_appending(path):
         "id;decision;label;time\na;accept;cat;t\n",
         "\ufeffid\tdecision\tlabel\tnote\na\taccept\tcat\tmine\n",
         "label,decision,id\r\ncat,accept,a\r\n",
-        HEAD + "a,accept,cat,t,,,",
+        HEAD + "a,accept,cat,t,,,,",
     ],
 )
 def test_appending_to_what_a_spreadsheet_saved(path, before):
@@ -158,7 +158,7 @@ def test_appending_to_what_a_spreadsheet_saved(path, before):
         ("a", "accept", "cat"),
         ("b", "none", ""),
     ]
-    assert ("note" not in before) or found[0]["note"] == "mine"
+    assert found[0]["note"] == ("mine" if "mine" in before else "")
     assert file.append(record("c", "none", "", "k2"))
     assert len(parse(path.read_bytes(), "it")) == 3
     assert [p.name for p in path.parent.iterdir()] == [path.name]
@@ -181,11 +181,11 @@ def test_a_file_that_cannot_be_read_is_never_touched(path, before):
 
 
 BAD = {
-    "a,acc": "has 2 cells, but the head of the file has 7",
+    "a,acc": "has 2 cells, but the head of the file has 8",
     'a,"acc': "has a quotation mark that is not closed",
-    'a,none,x"y,,,,': "has a quotation mark that is not closed",
-    "a,drop,cat,,,,": "has the decision 'drop', which is none of",
-    "\xff,none,,,,,": "is not written in UTF-8",
+    'a,none,x"y,,,,,': "has a quotation mark that is not closed",
+    "a,drop,cat,,,,,": "has the decision 'drop', which is none of",
+    "\xff,none,,,,,,": "is not written in UTF-8",
     'a,none,"x\ny",t': "has 4 cells",
 }
 

@@ -158,8 +158,7 @@ def test_exported_labels_equal_the_rectified_table(name, saved, visit, tmp_path)
     assert {row["name"] for row in rectified} == exported.keys()
     for row in rectified:
         other = exported[row["name"]]
-        outcome = RENAMED_OUTCOMES.get(other["outcome"], other["outcome"])
-        assert (other["label"], outcome) == (row["label"], row["outcome"])
+        assert (other["label"], other["outcome"]) == (row["label"], row["outcome"])
         if row["confidence"]:
             assert float(other["confidence"]) == pytest.approx(float(row["confidence"]), abs=6e-5)
         if row.get("suspicion"):
@@ -173,12 +172,12 @@ def test_a_label_outside_the_answers_is_shown_and_accepted(saved, visit, tmp_pat
     odd = {name for name, row in rows.items() if row["outcome"] == "outside the answers"}
     assert odd, "the crowd must have some"
     page = visit((folder / "docket.html").as_uri())
-    assert f"{len(odd)} labels are outside the answers" in page.locator("#top").inner_text()
+    assert f"{len(odd)} labels are outside the answers" in page.locator("#facts").inner_text()
     page.locator("[data-show=outside]").click()
-    assert page.locator("#count").inner_text() == f"{len(odd)} of {len(rows)} rows"
-    name = page.locator("#detail h2").inner_text()
-    assert page.locator("#rows .chip.outside").count() == len(odd)
-    assert "nobody gave it" in page.locator("#detail .says").inner_text()
+    assert page.locator("#place").inner_text() == f"1 of {len(odd)}"
+    name = page.locator("#item h2").inner_text()
+    assert "nobody gave it" in page.locator("#panel .says").inner_text()
+    assert "nobody said so" in page.locator(".cands .final").inner_text()
     shown_labels = page.locator(".cands .name").all_inner_texts()
     assert rows[name]["label"] in shown_labels
     assert {*rows[name]["candidates"].split("|")} <= {*shown_labels}
@@ -205,9 +204,9 @@ def test_the_server_takes_a_label_outside_the_answers(saved, visit):
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            page = visit(server.address())
+            page = visit(server.address(), allowed=("net::ERR",))
             page.locator("[data-show=outside]").click()
-            name = page.locator("#detail h2").inner_text()
+            name = page.locator("#item h2").inner_text()
             page.keyboard.press("a")
             page.get_by_text("All saved in decisions.csv.").wait_for()
             (record,) = read_rows(folder / "decisions.csv")
@@ -233,15 +232,14 @@ def test_ties_are_not_a_majority(saved):
 @pytest.mark.xdist_group("browser")
 def test_a_tie_is_called_a_tie(saved, visit):
     _, folder = saved("testimony")
-    page = visit((folder / "docket.html").as_uri())
+    page = visit((folder / "docket.html").as_uri() + "#review&show=tied")
     votes = {row["id"]: row["votes"] for row in read_rows(folder / "docket.csv")}
     name = next(n for n, text in votes.items() if text.count(":1|") == 2 and text.endswith(":1"))
-    page.locator("#search").fill(name)
-    page.locator("#detail h2", has_text=name).wait_for()
-    detail = page.locator("#detail").inner_text()
-    assert "tied 1 : 1 : 1" in detail
-    assert "Majority:" not in detail
-    assert "majority, " not in detail
+    page.evaluate("name => { location.hash = '#review&row=' + name; }", name)
+    page.locator("#item h2", has_text=name).wait_for()
+    panel = page.locator("#panel").inner_text()
+    assert "tied 1 : 1 : 1" in panel
+    assert "Majority:" not in panel
 
 
 def test_suspicion_of_the_jury_is_an_order(saved):
@@ -256,8 +254,37 @@ def test_suspicion_of_the_jury_is_an_order(saved):
 def test_ranks_of_suspicion_instead_of_shares(saved, visit):
     run, folder = saved("jury")
     order = np.argsort(-run.docket["suspicion"].to_numpy(), kind="stable")
-    page = visit((folder / "docket.html").as_uri())
-    page.select_option("#order", "suspicion")
-    assert page.locator("#detail h2").inner_text() == run.docket["id"][order[0]]
-    assert "Number 1 of 80 rows in the order of suspicion" in page.locator("#detail").inner_text()
+    page = visit((folder / "docket.html").as_uri() + "#review&show=all&order=suspicion")
+    assert page.locator("#item h2").inner_text() == run.docket["id"][order[0]]
+    assert "Number 1 of 80 rows in the order of suspicion" in page.locator("#panel").inner_text()
+    page.locator("nav [data-view=labels]").click()
+    assert page.locator("#show option").count() > 3
     assert page.locator("#show option[value=suspected]").count() == 0
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.xdist_group("browser")
+def test_the_headline_expects_what_the_run_expects(name, saved, visit):
+    run, folder = saved(name)
+    page = visit((folder / "docket.html").as_uri())
+    title = page.locator("#headline h1").inner_text()
+    expected = run.scores.get("expected_wrong")
+    if expected is None:
+        assert "changed." in title
+        return
+    labelled = len(run.docket) - run.scores["outcomes"].get("excluded", 0)
+    told = int(title.split()[1].replace(",", ""))
+    assert told == pytest.approx(labelled - expected, abs=0.56)
+
+
+@pytest.mark.xdist_group("browser")
+def test_annotators_on_the_page_are_those_of_the_file(saved, visit):
+    _, folder = saved("testimony")
+    rows = sorted(read_rows(folder / "annotators.csv"), key=lambda r: float(r["accuracy"]))
+    page = visit((folder / "docket.html").as_uri() + "#people", "desktop")
+    assert page.locator(".who").all_inner_texts() == [row["person"] for row in rows]
+    shares = page.locator("#people-rows .spread-words").all_inner_texts()
+    for row, text in zip(rows, shares, strict=True):
+        low, high = (int(part) for part in text.removesuffix(" %").split(" to "))
+        assert low == pytest.approx(100 * float(row["low"]), abs=0.51)
+        assert high == pytest.approx(100 * float(row["high"]), abs=0.51)

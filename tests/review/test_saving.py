@@ -35,7 +35,7 @@ class Server:
         self.process = subprocess.Popen(
             [*command, str(self.port)], stdout=subprocess.PIPE, text=True, env={**os.environ}
         )
-        return self.process.stdout.readline().strip()
+        return self.process.stdout.readline().strip() + "#review"
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -82,15 +82,17 @@ def test_three_decisions_around_a_killed_server(make, visit):
     server.kill()
     page.keyboard.press("n")
     status(page, "1 not saved: the server does not answer")
-    assert page.locator(".chip.unsaved").all_inner_texts() == ["✗ none"]
+    assert page.locator(".q.unsaved .q-label").all_inner_texts() == ["✗ not usable"]
     bar = page.locator("#status").bounding_box()
     assert bar["y"] + bar["height"] == 720, "in sight"
+    page.locator("nav [data-view=overview]").click()
     page.evaluate("document.getElementById('numbers').scrollIntoView()")
     assert page.locator("#status").bounding_box() == bar, "wherever the page is"
+    page.go_back()
     server.start()
     page.keyboard.press("a")
     status(page, "All saved")
-    assert page.locator(".chip.unsaved").count() == 0
+    assert page.locator(".q.unsaved").count() == 0
     records = server.decided()
     assert [r["decision"] for r in records] == ["accept", "none", "accept"]
     assert len({r["key"] for r in records}) == 3
@@ -186,7 +188,7 @@ def test_a_docket_written_anew_under_unsaved_decisions(make, visit, named):
     status(page, "2 not saved")
     make(ids=named, n=31)  # the same rows and one more
     server.start()
-    status(page, "2 not saved: the docket was written anew: reload the page")
+    status(page, "2 not saved: the page was written again: reload it")
     page.reload()
     ready(page)
     if named:

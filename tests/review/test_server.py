@@ -91,7 +91,7 @@ def ask(server, path, body=None, **headers):
 
 
 def decision(name="row 1", kind="accept", label="cat", **more):
-    return {"id": name, "decision": kind, "label": label, "data": TABLE, **more}
+    return {"id": name, "decision": kind, "label": label, "data": TABLE} | more
 
 
 def test_the_page_may_talk_to_its_server_and_no_other(serving, folder):
@@ -104,7 +104,7 @@ def test_the_page_may_talk_to_its_server_and_no_other(serving, folder):
 
 
 def test_decisions_are_appended_once(serving, folder):
-    assert json.loads(ask(serving, "/decisions")[1]) == []
+    assert json.loads(ask(serving, "/decisions")[1])["records"] == []
     for label, key in (("cat", "k1"), ("=b\r", "k2"), ("=b\r", "k2")):
         record = decision("@1", "other", label, time="forged", candidates="forged", key=key)
         assert ask(serving, "/decisions", record)[0].status == 200
@@ -112,7 +112,7 @@ def test_decisions_are_appended_once(serving, folder):
     assert content.count("\n") == 3
     assert "\n'@1,other,cat,2" in content
     assert "forged" not in content
-    records = json.loads(ask(serving, "/decisions")[1])
+    records = json.loads(ask(serving, "/decisions")[1])["records"]
     assert [(r["id"], r["label"]) for r in records] == [("@1", "cat"), ("@1", "=b\r")]
     assert records[0]["candidates"] == "cat|dog|=b\r"
     assert records[0]["data"] == TABLE
@@ -161,7 +161,7 @@ def test_a_page_written_anew(serving, folder):
     assert ask(serving, "/picture?dog.png")[0].status == 200
     assert ask(serving, "/picture?cat.png")[0].status == 404
     answer, content = ask(serving, "/decisions", decision("1"))
-    assert (answer.status, content) == (409, b"the docket was written anew: reload the page\n")
+    assert (answer.status, content) == (409, b"the page was written again: reload it\n")
     assert not (folder / "decisions.csv").exists()
     (folder / "docket.html").unlink()
     assert ask(serving, "/")[0].status == 503
@@ -474,4 +474,49 @@ def test_a_decision_costs_the_same_with_many_before_it(serving, folder, monkeypa
     for i in range(20):
         assert ask(serving, "/decisions", decision(key=f"new {i}"))[0].status == 200
     assert len(parsed) == 20
-    assert len(json.loads(ask(serving, "/decisions")[1])) == 20_021
+    assert len(json.loads(ask(serving, "/decisions")[1])["records"]) == 20_021
+
+
+def test_only_decisions_since_a_mark_are_sent(serving, folder):
+    def get(mark=""):
+        return json.loads(ask(serving, f"/decisions?since={mark}")[1])
+
+    for i in range(3):
+        ask(serving, "/decisions", decision(f"row {i + 1}", key=f"k{i}"))
+    first = get()
+    assert (first["whole"], len(first["records"])) == (True, 3)
+    assert get(first["mark"]) == {"records": [], "whole": False, "mark": first["mark"]}
+    ask(serving, "/decisions", decision("row 9", key="k9", note="blurred, see row 3"))
+    later = get(first["mark"])
+    assert [r["id"] for r in later["records"]] == ["row 9"]
+    assert later["records"][0]["note"] == "blurred, see row 3"
+    for strange in ("", "x", "1.5", first["mark"] + "0000", first["mark"].split(".")[0] + ".-1"):
+        assert get(strange)["whole"], strange
+    (folder / "decisions.csv").write_text("id,decision,label\nrow 2,accept,cat\n")
+    replaced = get(later["mark"])
+    assert (replaced["whole"], [r["id"] for r in replaced["records"]]) == (True, ["row 2"])
+    (folder / "decisions.csv").unlink()
+    assert get(replaced["mark"])["records"] == []
+
+
+def test_several_decisions_in_one_request(serving, folder):
+    bad = decision("row 2", label="no candidate", key="k2")
+    records = [decision("row 1", key="k1"), bad, decision("nobody", key="k3"),
+               decision("row 4", key="k4"), decision("row 4", key="k4")]  # fmt: skip
+    answer, content = ask(serving, "/decisions", records)
+    assert answer.status == 200
+    saved, first, second, *rest = json.loads(content)
+    assert (saved, rest) == ("", ["", ""])
+    assert "is no candidate of 'row 2'" in first
+    assert "no row is called 'nobody'" in second
+    found = parse((folder / "decisions.csv").read_bytes(), "it")
+    assert [r["id"] for r in found] == ["row 1", "row 4"]
+    for body, status in (([decision(), {}], 400), ([decision(), decision(data="x")], 409)):
+        assert ask(serving, "/decisions", body)[0].status == status
+    assert len(parse((folder / "decisions.csv").read_bytes(), "it")) == 2, "all or none"
+
+
+def test_a_long_note_is_refused(serving, folder):
+    answer, content = ask(serving, "/decisions", decision(note="x" * 2001))
+    assert (answer.status, content) == (400, b"the note has more than 2000 characters\n")
+    assert not (folder / "decisions.csv").exists()

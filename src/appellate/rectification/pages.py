@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def collect_page(
 ) -> dict[str, Any]:
     """Return what the page of a run shows, as `appellate.review.write_page` takes it.
 
-    Paths of pictures become relative to the folder in which the page will be.
+    Paths of images become relative to the folder in which the page will be.
     """
     prepared, docket = fitted.prepared, fitted.docket
     rows, why = suggest(fitted, SUGGESTED)
@@ -45,6 +46,7 @@ def collect_page(
         "expected_wrong": scores.get("expected_wrong"),
         "found": scores.get("found"),
         "warnings": [*scores["notes"], *prepared.notes],
+        "command": _with_decisions(settings.get("command", "")),
     }
     if prepared.roles.text:
         texts = [prepared.cells(name) for name in prepared.roles.text]
@@ -78,10 +80,32 @@ def collect_page(
     return data | {"why": explained} if explained else data
 
 
+def _with_decisions(command: str) -> str:
+    """Return a command with the decisions that are saved in its output folder.
+
+    Examples
+    --------
+    >>> _with_decisions("appellate rectify t.csv --out birds --decisions old.csv")
+    'appellate rectify t.csv --out birds --decisions birds/decisions.csv'
+    """
+    words, kept, out = iter(shlex.split(command)), [], ""
+    for word in words:
+        name, _, value = word.partition("=")
+        if name == "--decisions":
+            value = value or next(words, "")
+            continue
+        kept.append(word)
+        if name == "--out":
+            if not value:
+                kept.append(value := next(words, ""))
+            out = value
+    place = str(PurePath(out) / "decisions.csv")
+    return shlex.join([*kept, "--decisions", place]) if kept else ""
+
+
 def _page_people(fitted: FittedLabels) -> dict[str, Any]:
-    """Return who said what, and how far each is to be believed."""
+    """Return the answers, and how reliable each annotator is."""
     answers, votes = fitted.prepared.answers, fitted.prepared.votes
-    names = fitted.docket.class_names
     leading = votes == votes.max(axis=1, keepdims=True)
     majority = np.where(np.count_nonzero(leading, axis=1) == 1, votes.argmax(axis=1), -1)
     parts: dict[str, Any] = {"votes": majority}
@@ -97,16 +121,10 @@ def _page_people(fitted: FittedLabels) -> dict[str, Any]:
     if who is None or len(who["person"]) != answers.n_people:
         return parts
     parts["annotators"] = []
-    for k, confusion in enumerate(who["confusion"]):
-        wrong = confusion * (1 - np.eye(len(confusion)))
-        true, said = divmod(int(wrong.argmax()), len(confusion))  # the most frequent mistake
+    shares = {"agreement": "agreement", "reliability": "accuracy", "low": "low", "high": "high"}
+    for k, name in enumerate(who["person"]):
         parts["annotators"].append(
-            {
-                "name": str(who["person"][k]),
-                "answers": int(who["answers"][k]),
-                "agreement": round(float(who["agreement"][k]), 4),
-                "reliability": round(float(who["accuracy"][k]), 4),
-                "confusion": [str(names[true]), str(names[said]), round(float(wrong.max()), 4)],
-            }
+            {"name": str(name), "answers": int(who["answers"][k])}
+            | {key: round(float(who[column][k]), 4) for key, column in shares.items()}
         )
     return parts

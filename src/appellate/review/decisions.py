@@ -1,19 +1,21 @@
 """Decisions of reviewers: the file that keeps them, read in any form a spreadsheet gives it.
 
-A file of decisions has one line a decision, later ones replace earlier ones on the same row, and
+A file of decisions has one line per decision, later ones replace earlier ones on the same row, and
 nothing is ever changed in it by a later decision. Its columns:
 
-==========  =======================================================================
+==========  ==========================================================================
 id          name of the row, or its number where the table has no names
-decision    ``accept`` the appeal, ``keep`` the verdict, ``other`` candidate, ``none``
+decision    ``accept`` the final label, ``keep`` the first label, ``other`` candidate, ``none``
             of the candidates, ``clear``: an earlier decision is taken back
 label       the true label. With ``none`` it may be empty, or name a label that is not
             among the row's candidates
 time        when it was decided
 candidates  the row's candidates, as the reviewer saw them
 data        hash of the table, as the reviewer saw it
-key         names the decision, so that one that is sent twice is kept once
-==========  =======================================================================
+key         names the decision, so that one that is sent twice is kept once. The keys of rows
+            that were accepted together, without a look at each, begin with ``b``
+note        what the reviewer wrote about the row
+==========  ==========================================================================
 
 The first three are needed, so that a file can be written by hand. A line that cannot be read is
 skipped and reported with its number; the other lines count, and the file keeps it as it is.
@@ -24,6 +26,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import stat
 import threading
 import zlib
@@ -55,9 +58,9 @@ except ImportError:  # Windows: one server a folder
 
 __all__ = ["DecisionError", "DecisionFile", "Decisions", "Rows", "read_decisions"]
 
-COLUMNS = ("id", "decision", "label", "time", "candidates", "data", "key")
+COLUMNS = ("id", "decision", "label", "time", "candidates", "data", "key", "note")
 _NEEDED = COLUMNS[:3]
-#: Accept the appeal, keep the verdict, choose another candidate, none of these, take back.
+#: Accept the final label, keep the first one, choose another candidate, none of these, take back.
 KINDS = ("accept", "keep", "other", "none", "clear")
 _LONGEST = 1000  # characters of a label that a reviewer names
 _LARGEST_LINE = 16 << 20  # bytes of one decision
@@ -310,6 +313,7 @@ class DecisionFile:
     before them has not changed.
     """
 
+    _version: str  # of what is known of the file, in the marks of `since`
     _stamp: tuple[int, ...]
     _records: list[Record]
     _skipped: list[str]
@@ -343,8 +347,32 @@ class DecisionFile:
                 self._forget()
             return Parsed(list(self._records), list(self._skipped))
 
+    def since(self, mark: str = "") -> Change:
+        """Return the decisions that were added since a mark of an earlier call.
+
+        All decisions are returned if the file was replaced in the meantime, and for any other
+        mark. Lines that may still change, at the end of the file, are returned every time.
+        """
+        with self._lock:
+            try:
+                with self._open(os.O_RDONLY) as handle:
+                    self._refresh(handle)
+            except FileNotFoundError:
+                if self._stamp:
+                    self._forget()
+            version, _, place = mark.partition(".")
+            known = version == self._version and place.isascii() and place.isdigit()
+            start = int(place[:20]) if known else 0
+            whole = not known or start > self._settled
+            records = self._records[0 if whole else start :]
+            return Change(records, whole, f"{self._version}.{self._settled}")
+
     def append(self, record: Mapping[str, str]) -> bool:
-        """Add a decision; False if it is there already, by its key.
+        """Add a decision; False if it is there already, by its key. See `extend`."""
+        return self.extend([record]) == 1
+
+    def extend(self, records: Iterable[Mapping[str, str]]) -> int:
+        """Add decisions, all of them or none; return how many were not there already, by key.
 
         Raises
         ------
@@ -355,31 +383,39 @@ class DecisionFile:
         """
         with self._lock, self._open(os.O_RDWR | os.O_APPEND | os.O_CREAT) as handle:
             self._refresh(handle)
-            key = record.get("key")
-            late = self._records[self._settled :]
-            if key and (key in self._keys or any(each.get("key") == key for each in late)):
-                return False
+            late = {each.get("key") for each in self._records[self._settled :]}
+            fresh: list[Mapping[str, str]] = []
+            for record in records:
+                key = record.get("key")
+                if not key or not (key in self._keys or key in late):
+                    fresh.append(record)
+                    late.add(key)
+            if not fresh:
+                return 0
             if not self._ours:  # written again; further columns of the user's stay, at the end
-                self._rewrite(record)
-                return True
+                self._rewrite(fresh)
+                return len(fresh)
             size = os.fstat(handle).st_size
-            line = as_line(record, self._head[len(COLUMNS) :]).encode()
-            start = b"" if self._whole else b"\n"  # a killed server left half a line
-            start = start if size else _HEAD.encode()
-            again = self._read_back(record, line, size)
-            _write(handle, start + line, size)
+            content = b"" if self._whole else b"\n"  # a killed server left half a line
+            content = content if size else _HEAD.encode()
+            lines = []
+            for record in fresh:
+                line = as_line(record, self._head[len(COLUMNS) :]).encode()
+                lines.append(self._read_back(record, line, size + len(content)))
+                content += line
+            _write(handle, content, size)
             if self._whole and self._end == size:
-                self._settle([again], start + line)
+                self._settle(lines, content)
                 self._stamp = _stamp(os.fstat(handle))
-        return True
+        return len(fresh)
 
-    def _rewrite(self, record: Mapping[str, str]) -> None:
+    def _rewrite(self, records: Sequence[Mapping[str, str]]) -> None:
         if self._skipped:
             raise DecisionError(
                 f"'{self.path.name}' has lines that cannot be read and would be lost. "
                 f"{say_skipped(self._skipped)} Correct or remove these lines."
             )
-        write_file(self.path, as_file([*self._records, record]))
+        write_file(self.path, as_file([*self._records, *records]))
         self._forget()
 
     def _read_back(self, record: Mapping[str, str], line: bytes, size: int) -> _Line:
@@ -397,6 +433,7 @@ class DecisionFile:
 
     def _forget(self) -> None:
         """Know nothing of the file: it is parsed from its start the next time."""
+        self._version = secrets.token_hex(6)
         self._stamp, self._head = (), list(COLUMNS)
         self._records, self._skipped, self._keys = [], [], set()
         self._ours = self._whole = True
@@ -492,6 +529,14 @@ def _stamp(found: os.stat_result) -> tuple[int, ...]:
 
 
 # -- lines ----------------------------------------------------------------------------------
+
+
+class Change(NamedTuple):
+    """Decisions that were added to a file; all of it if `whole`; and the mark to go on from."""
+
+    records: list[Record]
+    whole: bool
+    mark: str
 
 
 class Parsed(NamedTuple):

@@ -1,4 +1,4 @@
-"""The page of a docket: a plain dict of all it shows, rendered as one file, and read back."""
+"""The review page: a plain dict of all it shows, rendered as one file, and read back."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ __all__ = ["page_data", "read_page", "render_page", "summarize", "write_page"]
 FORMAT = 3  # of the dict; a page of another format is refused by the server
 #: Keys that a dict has only where there is something to show.
 OPTIONAL = (
-    "answers", "annotators", "audit", "features", "first", "found", "groups", "images",
+    "answers", "annotators", "audit", "command", "features", "first", "found", "groups", "images",
     "neighbors", "outside", "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings",
+    "why",
 )  # fmt: skip
 _ARRAYS = ("neighbors", "votes", "suspicion", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
@@ -39,7 +40,10 @@ _LARGEST_PAGE = 1 << 30
 _N_BINS = 20
 _N_LISTED = 12  # labels and changes in the summary; the others are summed up in words
 _LEVELS, _ROUND_LEVELS = 10_000, 255  # of confidences in the page, and of those of the rounds
-_SCRIPTS = ("rows.js", "decisions.js", "list.js", "detail.js", "files.js", "start.js")
+_SCRIPTS = (
+    "rows.js", "decisions.js", "address.js", "list.js", "charts.js", "overview.js", "item.js",
+    "people.js", "labels.js", "files.js", "start.js",
+)  # fmt: skip
 
 
 def page_data(
@@ -67,8 +71,10 @@ def page_data(
     expected_wrong: float | None = None,
     found: Sequence[str] | None = None,
     warnings: Sequence[str] = (),
+    why: Sequence[Mapping[str, Any] | None] | None = None,
+    command: str = "",
 ) -> dict[str, Any]:
-    """Collect what the page of a docket shows.
+    """Collect what the review page of a docket shows.
 
     Whatever is not given is not on the page.
 
@@ -91,19 +97,19 @@ def page_data(
     neighbors : ndarray of int, shape (n, k), default=None
         Nearest other rows of every row.
     texts, images, groups : sequence of str, default=None
-        A text, the path of a picture (relative to the page) and the name of a group, for every
+        A text, the path of an image (relative to the page) and the name of a group, for every
         row; empty for none.
     suggested, audit : sequence of int, default=()
         Rows to review first, in this order, and those among them that were drawn at random.
     decisions : mapping of int to (str, str), default=None
         Earlier decisions by row: the kind and the label (`Decisions.by_row`).
     answers : mapping, default=None
-        Who said what: ``people`` (names), and of every answer ``row``, ``person`` (an index into
+        Answers: ``people`` (names), and of every answer ``row``, ``person`` (an index into
         people) and ``label`` (a class index).
     annotators : sequence of mappings, default=None
-        One for every person, in the order of ``answers["people"]``: ``name``, ``answers`` (how
+        One per annotator, in the order of ``answers["people"]``: ``name``, ``answers`` (how
         many), ``agreement`` (with the others) and ``reliability`` (estimated), both 0 to 1 or
-        None, ``confusion``: (true label, what was said, how often) or None.
+        None; ``low`` and ``high``, the interval of the reliability.
     votes : ndarray of int, shape (n,), default=None
         Majority vote as class index; -1 for none and for a tie.
     differing : int, default=None
@@ -115,14 +121,20 @@ def page_data(
     features : sequence of mappings, default=None
         What was learned from: ``name``, and where known ``kind``, ``importance`` (0 to 1).
     scores : sequence of mappings, default=None
-        Trivial rivals, where the truth is known: ``name`` and ``accuracy`` (0 to 1).
+        Baselines, if there are true labels: ``name`` and ``accuracy`` (0 to 1).
     expected_wrong : float, default=None
         How many labels calibrated confidences expect to be wrong, of all that are not excluded.
     found : sequence of str, default=None
         Sentences about the candidate sets, such as those of
         `appellate.evidence.ambiguity.describe`.
     warnings : sequence of str, default=()
-        What the reader must know before anything else.
+        Advice to the reader.
+    why : sequence of mappings, default=None
+        The sum behind each row's final label, or None for a row. ``labels``: class indices.
+        ``parts``: ``name`` and ``values``, a number for each of these labels; the parts add up to
+        the row's log score. ``neighbours``: pairs of a row and its weight.
+    command : str, default=""
+        Command that runs again with the decisions; by default a line of Python.
 
     Returns
     -------
@@ -202,6 +214,8 @@ def page_data(
         "scores": scores,
         "found": found or None,
         "warnings": warnings or None,
+        "why": why,
+        "command": command or None,
     }
     if docket.rounds is not None:  # as shares of the row
         parts = [each[owner, labels] for each in docket.rounds]
@@ -254,7 +268,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
     docket : Docket
         The table and its confidences.
     decided : mapping of int to str, default=None
-        Labels that a review decided, by row: these rows are neither upheld nor overturned. The
+        Labels that a review decided, by row: these rows are neither unchanged nor changed. The
         label of a row that the review excluded is empty: it is counted as such and nowhere else.
 
     Returns
@@ -290,7 +304,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
     lost, gained = (np.bincount(each, minlength=len(names)) for each in pairs.T)
     order = np.argsort(-(lost + gained), kind="stable")
     moving = [int(j) for j in order if lost[j] + gained[j]]
-    # The most frequent changes from verdict to appeal.
+    # The most frequent changes from first to final label.
     found, counts = np.unique(pairs, axis=0, return_counts=True)
     most = np.argsort(-counts, kind="stable")[:_N_LISTED]
     return {
@@ -344,10 +358,10 @@ def _compare(
     contested: NDArray[np.bool_],
     decided: Mapping[int, str],
 ) -> tuple[dict[str, Any] | None, list[Any] | None]:
-    """Compare with the truth, where it is known.
+    """Compare with the true labels, if they are known.
 
-    Shares of right verdicts and appeals, of rows that have candidates; rows without any are
-    counted apart. And of ten equal bins of confidence the mean, the share of right labels and
+    Shares of correct first and final labels, of rows that have candidates; rows without any are
+    counted apart. And of ten equal bins of confidence the mean, the share of correct labels and
     the count.
     """
     truth = np.asarray(docket.truth, dtype=object)
@@ -383,7 +397,7 @@ def _compare(
 
 
 def write_page(data: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
-    """Write the page of a docket to a file, which appears whole or not at all.
+    """Write the review page of a docket to a file, which appears whole or not at all.
 
     Parameters
     ----------
@@ -414,7 +428,7 @@ def write_page(data: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
 
 
 def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None) -> str:
-    """Render the page of a docket.
+    """Render the review page of a docket.
 
     Parameters
     ----------
@@ -457,7 +471,7 @@ def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None
 @cache
 def _parts() -> tuple[Any, str, str]:
     """Return the template, the script and the style of every page."""
-    jinja2 = import_extra("jinja2", "The docket page", "report")
+    jinja2 = import_extra("jinja2", "The review page", "report")
     home = files("appellate.review") / "page"
 
     def read(name: str) -> str:
@@ -478,7 +492,7 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     PageError
-        If the file is no such page, or one of another version; a link is not followed.
+        If the file is not such a page, or is one of another version; a link is not followed.
     """
     finder, place = _Finder(), Path(path)
     try:
@@ -490,13 +504,14 @@ def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise PageError(
-            f"'{path}' is no docket page of this version of Appellate. Write it anew with rectify."
+            f"'{path}' is not a review page of this version of Appellate. Write it again with "
+            "rectify."
         )
     return data
 
 
 class PageError(ValueError):
-    """A file that is no docket page of this version."""
+    """A file that is not a review page of this version."""
 
 
 class _Finder(HTMLParser):

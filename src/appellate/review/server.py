@@ -1,4 +1,4 @@
-"""A small web server for one docket: its page, its pictures, and its file of decisions."""
+"""A small web server for one folder: its review page, its images, and its file of decisions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["DocketServer", "serve"]
 PAGE, DECISIONS, _TOKEN = "docket.html", "decisions.csv", ".appellate-token"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
 _LARGEST_BODY = 1 << 20
-_LONGEST_KEY, _SHORTEST_TOKEN = 200, 16
+_LONGEST_KEY, _LONGEST_NOTE, _SHORTEST_TOKEN = 200, 2000, 16
 _MOST_CONNECTIONS = 64
 _SECONDS = 20.0  # within which a request has to arrive
 _BUSY = b"HTTP/1.0 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -45,12 +45,12 @@ def serve(
     token: str | None = None,
     ready: Callable[[str], object] = lambda address: None,
 ) -> None:
-    """Serve the docket page of a folder until Ctrl-C; decisions go to its ``decisions.csv``.
+    """Serve the review page of a folder until Ctrl-C; decisions go to its ``decisions.csv``.
 
     Parameters
     ----------
     folder : str or path
-        What `rectify` wrote: ``docket.html`` and whatever lies beside it.
+        What `rectify` wrote: ``docket.html`` and the other files of the run.
     host, port : str and int, default="127.0.0.1", 8088
         Where to listen; port 0 for any.
     token : str, default=None
@@ -109,7 +109,7 @@ class DocketServer(ThreadingHTTPServer):
         return f"http://{shown}:{port}/?token={quote(self.token)}"
 
     def docket(self) -> _Docket:
-        """Return the page, read again when it was written anew."""
+        """Return the page; it is read again when it was written again."""
         path = self.folder / PAGE
         with self._lock:
             found = path.lstat()
@@ -135,26 +135,35 @@ class DocketServer(ThreadingHTTPServer):
                 self._read = _Docket(stamp, page, rows, images)
             return self._read
 
-    def decide(self, record: dict[str, str]) -> None:
-        """Check a decision and write it to disk; one that is there already is not repeated.
+    def decide(self, records: Iterable[dict[str, str]]) -> list[str]:
+        """Check decisions and write them to disk; one that is there already is not repeated.
+
+        Returns
+        -------
+        list of str
+            Why each decision is refused; empty for those that are on disk now.
 
         Raises
         ------
         _Refused
-            If the docket does not admit it.
+            If the page is not the one that the decisions were made on; none is written then.
         """
-        rows = self.docket().rows
-        if record["data"] != rows.data:
-            raise _Refused(HTTPStatus.CONFLICT, "the docket was written anew: reload the page")
-        if record["id"] not in rows.places:
-            raise _Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"no row is called {record['id']!r}")
-        if reason := rows.refusal(record):
-            raise _Refused(HTTPStatus.UNPROCESSABLE_ENTITY, reason)
-        candidates = rows.separator.join(rows.candidates(rows.places[record["id"]]))
-        self.decisions.append(record | {"candidates": candidates})
+        rows, reasons, taken = self.docket().rows, [], []
+        for record in records:
+            if record["data"] != rows.data:
+                raise _Refused(HTTPStatus.CONFLICT, "the page was written again: reload it")
+            known = record["id"] in rows.places
+            reason = rows.refusal(record) if known else f"no row is called {record['id']!r}"
+            reasons.append(reason)
+            if not reason:
+                candidates = rows.separator.join(rows.candidates(rows.places[record["id"]]))
+                taken.append(record | {"candidates": candidates})
+        if taken:
+            self.decisions.extend(taken)
+        return reasons
 
     def picture(self, path: str) -> Path | None:
-        """Return a picture that the page names, by the same words; None for any other path."""
+        """Return an image that the page names, by the same words; None for any other path."""
         if path not in self.docket().images:
             return None
         try:
@@ -260,6 +269,21 @@ class _Refused(Exception):
         self.status = status
 
 
+def _check(record: Any) -> dict[str, str]:
+    """Return the texts of a decision that a page has sent, or refuse it."""
+    if not isinstance(record, dict) or record.get("decision") not in KINDS:
+        raise _Refused(HTTPStatus.BAD_REQUEST, "not a decision")
+    texts = {name: record.get(name, "") for name in COLUMNS}
+    for text in texts.values():
+        if not isinstance(text, str) or "\0" in text:
+            raise _Refused(HTTPStatus.BAD_REQUEST, "a decision is made of texts")
+        text.encode()  # a lone surrogate cannot be written
+    for name, most in (("key", _LONGEST_KEY), ("note", _LONGEST_NOTE)):
+        if len(texts[name]) > most:
+            raise _Refused(HTTPStatus.BAD_REQUEST, f"the {name} has more than {most} characters")
+    return texts
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: DocketServer
     server_version = "appellate"
@@ -277,7 +301,7 @@ class _Handler(BaseHTTPRequestHandler):
         except TimeoutError:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
         except FileNotFoundError:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "the docket is being written; try again")
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "the page is being written; try again")
         except OSError as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, error.strerror or "not written")
         except DecisionError as error:
@@ -313,43 +337,36 @@ class _Handler(BaseHTTPRequestHandler):
         elif posted:
             if self.path != "/decisions":
                 raise _Refused(HTTPStatus.NOT_FOUND, "decisions are posted to /decisions")
-            record = self._record()
+            found, now = self._body(), datetime.now(UTC).isoformat(timespec="seconds")
             self.server.has_arrived(self.connection)
-            self.server.decide(record)
-            self._answer(b"{}", "application/json")
+            several = isinstance(found, list) and len(found) > 0
+            records = [_check(each) | {"time": now} for each in (found if several else [found])]
+            reasons = self.server.decide(records)
+            if not several and reasons[0]:
+                raise _Refused(HTTPStatus.UNPROCESSABLE_ENTITY, reasons[0])
+            self._answer(json.dumps(reasons if several else {}).encode(), "application/json")
         elif split.path in ("/", f"/{PAGE}"):
             self._answer(self.server.docket().page, "text/html; charset=utf-8")
         elif split.path == "/decisions":
-            content = json.dumps(self.server.decisions.records()).encode()
-            self._answer(content, "application/json")
+            marks = parse_qs(split.query).get("since", [""])
+            change = self.server.decisions.since(marks[0])
+            self._answer(json.dumps(change._asdict()).encode(), "application/json")
         elif split.path == "/picture":
             file = self.server.picture(unquote(split.query))
             if file is None:
-                raise _Refused(HTTPStatus.NOT_FOUND, "no picture that the page names")
+                raise _Refused(HTTPStatus.NOT_FOUND, "the page names no such image")
             kind = mimetypes.guess_type(file.name)[0] or "image/png"
             self._answer(file.read_bytes(), kind, cache="private, max-age=600")
         else:
             raise _Refused(HTTPStatus.NOT_FOUND, "no such page")
 
-    def _record(self) -> dict[str, str]:
+    def _body(self) -> Any:
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
             raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a decision has a length")
         if int(length) > _LARGEST_BODY:
             raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too long for a decision")
-        record = json.loads(self.rfile.read(int(length)))
-        if not isinstance(record, dict) or record.get("decision") not in KINDS:
-            raise _Refused(HTTPStatus.BAD_REQUEST, "not a decision")
-        texts = {name: record.get(name, "") for name in COLUMNS}
-        for text in texts.values():
-            if not isinstance(text, str) or "\0" in text:
-                raise _Refused(HTTPStatus.BAD_REQUEST, "a decision is made of texts")
-            text.encode()  # a lone surrogate is none
-        if len(texts["key"]) > _LONGEST_KEY:
-            raise _Refused(
-                HTTPStatus.BAD_REQUEST, f"the key has more than {_LONGEST_KEY} characters"
-            )
-        return texts | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
+        return json.loads(self.rfile.read(int(length)))
 
     # -- who may come in ----------------------------------------------------------------
 
@@ -362,7 +379,7 @@ class _Handler(BaseHTTPRequestHandler):
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.server.token.encode())
 
     def _may_enter(self) -> bool:
-        """Let the page in by its header, pictures and reloads by the cookie (same site only)."""
+        """Let the page in by its header, images and reloads by the cookie (same site only)."""
         scheme, _, bearer = self.headers.get("Authorization", "").partition(" ")
         if scheme == "Bearer":
             return self._is_token(unquote(bearer))

@@ -1,5 +1,5 @@
-// ---- files: export and import; the same forms as appellate.review.decisions ------------------
-const COLUMNS = ["id", "decision", "label", "time", "candidates", "data", "key"];
+// ---- files: export and import; the same forms as appellate.review.decisions --------------------------------
+const COLUMNS = ["id", "decision", "label", "time", "candidates", "data", "key", "note"];
 const KINDS = ["accept", "keep", "other", "none"];
 const isFormula = (value) => /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) &&
   !/^'*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$/.test(value);
@@ -17,14 +17,14 @@ function write(records, names, kind) {
 }
 const decisionRecords = () => [...decisions.keys()].sort((x, y) => x - y).map((i) => {
   const d = decisions.get(i);
-  return { ...makeRecord(i, d.kind, d.label), time: d.time || "" };
+  return { ...makeRecord(i, d.kind, d.label, d.unseen ? UNSEEN : SEEN), time: d.time || "" };
 });
 function labelRecords() {
   return Array.from({ length: n }, (_, i) => {
     const d = decisions.get(i), gone = !d && excluded(i);
-    return { id: nameOf(i), label: d ? d.label : gone ? "" : classes[appeal(i)],
+    return { id: nameOf(i), label: d ? d.label : gone ? "" : classes[finalOf(i)],
       confidence: d ? (d.label ? 1 : "") : gone ? "" : confidence[i] / WHOLE,
-      outcome: d ? (d.label ? "reviewed" : "excluded") : outcomeOf(i),
+      outcome: d ? (d.label ? "reviewed" : "excluded") : WORDS[outcomeOf(i)] || outcomeOf(i),
       ...(suspicion && { suspicion: d || gone || outcomeOf(i) === UNANSWERED ? "" : suspicion[i] / WHOLE }) };
   });
 }
@@ -85,19 +85,23 @@ async function importFile(file) {
     if (!data.ids && records.some((r) => r.data && r.data !== data.table))
       throw new Error("it was made on another version of this table, whose rows have no names");
     const latest = new Map(records.map((record) => [String(record.id), record]));
-    for (const [id, { decision, label }] of latest) {
-      const i = rowOf.get(id), d = decisions.get(i);
+    for (const [id, { decision, label, key, note }] of latest) {
+      const i = rowOf.get(id), d = decisions.get(i), start = String(key || "").startsWith(UNSEEN) ? UNSEEN : SEEN;
       if (decision === "clear") continue;
       if (i === undefined || !KINDS.includes(decision) || !admits(i, decision, label)) skipped.push(id);
-      else if (d && d.kind === decision && d.label === label) same++;
-      else { const record = makeRecord(i, decision, label); show(record); keep(record); taken++; }
+      else if (d && d.kind === decision && d.label === label && (note || "") === (notes.get(i) || "")) same++;
+      else {
+        if (note) notes.set(i, note);
+        enter(i, decision, label, start);
+        taken++;
+      }
     }
+    if (server) flush();
     say(`Imported ${taken} decisions from ${cut(file.name, 60)}` + (same ? `, ${same} were here already` : "") +
       (skipped.length ? `; ${skipped.length} fit no row, e.g. ${cut(skipped[0], 40)}` : "") + ".");
   } catch (error) { say(`${cut(file.name, 60)} cannot be imported: ${error.message}.`); }
   $("imported").textContent = words;
-  draw(true);
-  renderDetail();
+  redraw();
 }
 function openFiles() {
   $("imported").textContent = "";
@@ -105,20 +109,20 @@ function openFiles() {
   $("files").showModal();
 }
 
-// ---- paper: all rows of the list, as a table whose head is repeated ---------------------------
+// ---- paper: all rows of the list, as a table whose head is repeated -------------------------------------------
 const PRINTED = 5000;
 addEventListener("beforeprint", () => {
+  if (["overview", "people"].includes(state.view)) { state.show = ""; filterRows(); }
   const rows = Array.from(view.slice(0, PRINTED), (i) => {
     const [, word] = chipOf(i);
-    return h("tr", {}, ...[nameOf(i), classes[verdict(i)], classes[appeal(i)],
-      (confidence[i] / WHOLE).toFixed(2), (margin[i] / WHOLE).toFixed(2), word].map((text) =>
-      said("td", "", cut(text))));
+    return h("tr", {}, ...[nameOf(i), ...(compared ? [classes[firstOf(i)]] : []), classes[finalOf(i)],
+      decimal(confidence[i]), word].map((text) => said("td", "", cut(text))));
   });
   $("paper").replaceChildren(
     h("p", {}, view.length > PRINTED
       ? `The first ${count(PRINTED)} of ${count(view.length)} rows; filter the list to print others.`
       : `${count(view.length)} of ${count(n)} rows.`),
-    h("table", {}, h("thead", {}, h("tr", {}, ...columns.filter(Boolean).map((name) =>
-      h("th", { scope: "col" }, name)))), h("tbody", {}, ...rows)));
+    h("table", {}, h("thead", {}, h("tr", {}, ...["row", ...(compared ? ["first label"] : []), "final label",
+      "confidence", "outcome"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...rows)));
 });
 addEventListener("afterprint", () => $("paper").replaceChildren());

@@ -1,261 +1,181 @@
-// ---- what is listed, and in which order ---------------------------------------------------
+// ---- what is listed, and in which order ---------------------------------------------------------
 const rank = new Map(data.suggested.map((row, place) => [row, place]));
 const collator = new Intl.Collator(undefined, { numeric: true });
 const byText = (value) => (a, b) => collator.compare(value(a), value(b)) || a - b;
-const byNumber = (value, sign) => (a, b) => sign * (value(a) - value(b)) || a - b;
-const urgency = Float64Array.from({ length: n }, (_, i) => 1e6 + (changed(i) ? 0 : 1e6) + margin[i]);
-for (const [i, at] of rank) urgency[i] = at;
-const place = (i) => (changed(i) ? 0 : 1);
-const byVerdict = byText((i) => classes[verdict(i)]), byAppeal = byText((i) => classes[appeal(i)]);
+// The suggested rows first, then the least confident ones.
+const urgency = (i) => rank.get(i) ?? 1e6 + confidence[i];
+const byLabel = byText((i) => classes[finalOf(i)]);
+// By a whole number of a row, or by comparing two rows.
 const orders = {
-  review: ["worth a look first", byNumber((i) => urgency[i], 1)],
-  table: ["as in the table", (x, y) => x - y],
-  "margin-up": ["closest first", byNumber((i) => margin[i], 1)],
-  "margin-down": ["clearest first", byNumber((i) => margin[i], -1)],
-  "confidence-up": ["least confident first", byNumber((i) => confidence[i], 1)],
-  "confidence-down": ["most confident first", byNumber((i) => confidence[i], -1)],
-  ...(suspicion && { suspicion: ["most suspected first", byNumber((i) => suspicion[i], -1)] }),
-  "id-up": ["id A–Z", byText(nameOf)],
-  "id-down": ["id Z–A", (x, y) => byText(nameOf)(y, x)],
-  "verdict-up": ["verdict A–Z", byVerdict],
-  "verdict-down": ["verdict Z–A", (x, y) => byVerdict(y, x)],
-  "appeal-up": ["appeal A–Z", byAppeal],
-  "appeal-down": ["appeal Z–A", (x, y) => byAppeal(y, x)],
-  "outcome-up": ["overturned first", byNumber(place, 1)],
-  "outcome-down": ["upheld first", byNumber(place, -1)],
+  review: ["worth checking first", urgency],
+  table: ["as in the table", () => 0],
+  "confidence-up": ["least confident first", (i) => confidence[i]],
+  "confidence-down": ["most confident first", (i) => WHOLE - confidence[i]],
+  "margin-up": ["smallest lead first", (i) => margin[i]],
+  ...(suspicion && { suspicion: ["candidates most doubtful first", (i) => WHOLE - suspicion[i]] }),
+  "row-up": ["name A–Z", byText(nameOf)],
+  "row-down": ["name Z–A", (x, y) => byText(nameOf)(y, x)],
+  "label-up": ["label A–Z", byLabel],
+  "label-down": ["label Z–A", (x, y) => byLabel(y, x)],
+  "outcome-up": ["changed first", (i) => (changed(i) ? 0 : 1)],
+  "outcome-down": ["unchanged first", (i) => (changed(i) ? 1 : 0)],
 };
+const FEW = 5000; // below this confidence a label is unlikely
 const shows = {
   "": ["all rows", () => true],
   suggested: ["suggested", (i) => rank.has(i)],
-  overturned: ["overturned", changed],
-  upheld: ["upheld", (i) => outcomeOf(i) === "upheld" && contested(i)],
+  ...(compared && { changed: ["changed", changed],
+    unchanged: ["unchanged", (i) => unchanged(i) && contested(i)] }),
+  ...(votes && { tied: ["tied votes", (i) => votes[i] < 0 && starts[i + 1] > starts[i]],
+    against: ["against the majority", (i) => votes[i] >= 0 && !settled.has(i) && votes[i] !== finalOf(i)] }),
+  ...(answers && { agreed: ["all answers agree", agreed] }),
   outside: [OUTSIDE, (i) => outcomeOf(i) === OUTSIDE],
   unanswered: [UNANSWERED, (i) => outcomeOf(i) === UNANSWERED],
-  single: ["one candidate", (i) => outcomeOf(i) === "upheld" && !contested(i)],
-  close: ["closest calls", close],
-  suspected: ["suspected: none of these", suspected],
+  single: ["one candidate", (i) => unchanged(i) && !contested(i)],
+  close: ["close calls", close],
+  low: ["confidence below 0.50", (i) => !settled.has(i) && confidence[i] < FEW],
+  suspected: ["true label may be missing", suspected],
   open: ["not reviewed", (i) => !decisions.has(i)],
   done: ["reviewed", (i) => decisions.has(i)],
+  pair: ["", (i) => isPair(i, state.first, state.final)],
+  noted: ["with a note", (i) => notes.has(i)],
 };
-let pair = null; // from and to of the change that is looked at
-shows.pair = ["", (i) => changed(i) && verdict(i) === pair[0] && appeal(i) === pair[1]];
-for (const [name, [title]] of Object.entries(orders))
-  $("order").append(h("option", { value: name }, title));
-for (const [name, [title, test]] of Object.entries(shows)) {
-  let found = 0;
-  if (name && !["open", "done", "pair"].includes(name)) {
-    for (let i = 0; i < n; i++) found += test(i);
-    if (!found) continue;
+shows.all = shows[""];
+const LIVE = ["open", "done", "noted", "pair"]; // these change with every decision
+const sizes = new Map(); // rows of each of the other lists
+function sizeOf(name) {
+  if (!shows[name]) return 0;
+  if (name === "suggested") return data.suggested.length;
+  if (!sizes.has(name) || LIVE.includes(name)) {
+    let found = 0;
+    for (let i = 0; i < n; i++) found += shows[name][1](i);
+    sizes.set(name, found);
   }
-  $("show").append(h("option", { value: name, hidden: name === "pair" ? "" : null },
-    found ? `${title} (${count(found)})` : title));
+  return sizes.get(name);
 }
-const used = new Set(history.subarray(0, n));
-for (let i = 0; i < n; i++) used.add(appeal(i));
-[...used].sort((x, y) => collator.compare(classes[x], classes[y])).slice(0, 2000).forEach((j) =>
-  $("label").append(h("option", { value: j, dir: "auto" }, cut(classes[j], 80))));
-
 const sorted = {}; // one sorted list of all rows for every order asked for
+const MOST_ROWS = 2 ** 21;
 function inOrder(order) {
   if (!sorted[order]) {
-    const all = Uint32Array.from({ length: n }, (_, i) => i);
-    sorted[order] = order === "table" ? all : all.sort(orders[order][1]);
+    const by = orders[order][1];
+    sorted[order] = by.length === 2 ? Uint32Array.from({ length: n }, (_, i) => i).sort(by)
+      : Uint32Array.from(Float64Array.from({ length: n }, (_, i) => by(i) * MOST_ROWS + i).sort(),
+        (key) => key % MOST_ROWS);
   }
   return sorted[order];
 }
 const haystack = [];
 function hay(i) {
-  haystack[i] ??= [nameOf(i), ...shownOf(i).map((each) => classes[each.label]), data.texts ? data.texts[i] : "",
+  haystack[i] ??= [nameOf(i), ...shownOf(i).map((each) => classes[each.label]), textOf(i),
     data.groups ? data.groups[i] : ""].join("\n").toLowerCase();
   return haystack[i];
 }
 let view = [], current = -1, trail = [];
+function gave(i, person, label) { // whether a row has such an answer; -1 for any
+  for (let k = answers.starts[i]; k < answers.starts[i + 1]; k++)
+    if ((person < 0 || answers.person[k] === person) && (label < 0 || answers.label[k] === label))
+      return true;
+  return false;
+}
+const wantedText = () => state.q.trim().toLowerCase();
 function filterRows() {
-  const wanted = $("search").value.trim().toLowerCase(), label = $("label").value;
-  const test = shows[$("show").value][1];
-  view = inOrder($("order").value).filter((i) => test(i) &&
-    (label === "" || verdict(i) === Number(label) || appeal(i) === Number(label)) &&
-    (!wanted || hay(i).includes(wanted)));
-  const narrowed = wanted || label || $("show").value;
-  $("clear").classList.toggle("out", !narrowed);
-  $("count").textContent = narrowed || view.length < n
-    ? `${count(view.length)} of ${count(n)} rows` : `${count(n)} rows`;
+  const { label, first, final, said: answer, person, low, high } = state, wanted = wantedText();
+  const test = shows[state.show][1], tests = [];
+  if (state.show) tests.push(test);
+  if (label >= 0) tests.push((i) => firstOf(i) === label || labelNow(i) === label);
+  const pair = state.show === "pair" && first >= 0 && final >= 0;
+  if (first >= 0 && !pair) tests.push((i) => firstOf(i) === first);
+  if (final >= 0 && !pair) tests.push((i) => labelNow(i) === final);
+  if (answer >= 0 || person >= 0) tests.push((i) => gave(i, person, answer));
+  if (low !== "") tests.push((i) => confidence[i] >= Math.round(low * WHOLE));
+  if (high !== "") tests.push((i) => confidence[i] < Math.round(high * WHOLE));
+  if (wanted) tests.push((i) => hay(i).includes(wanted));
+  const all = inOrder(state.order || "review");
+  view = tests.length ? all.filter((i) => tests.every((each) => each(i))) : all;
 }
-function refresh(first) { // a new list starts at its top, or at its first row not reviewed
-  filterRows();
-  trail = [];
-  const start = first ? view.find((i) => !decisions.has(i)) : undefined;
-  table.scrollTop = 0;
-  size();
-  select(start ?? (view.length ? view[0] : -1), Boolean(first));
-  markOrder();
-}
-function clearFilters() {
-  $("search").value = $("show").value = $("label").value = "";
-  refresh();
-}
-function lookAt(name, chosen) {
-  clearFilters();
-  if (name === "pair") {
-    pair = chosen;
-    const option = $("show").querySelector('[value="pair"]');
-    option.hidden = false;
-    option.textContent = `${cut(classes[pair[0]], 40)} → ${cut(classes[pair[1]], 40)}`;
-  }
-  $("order").value = name === "suspected" ? "suspicion" : name === "close" ? "margin-up" : "review";
-  $("show").value = name;
-  refresh(true);
-  scrollTo(0, 0);
-  table.focus({ preventScroll: true });
-  say($("count").textContent);
+function sayFilter() { // in words
+  const parts = [];
+  if (state.show === "pair") return `${classes[state.first]} or ${classes[state.final]}`;
+  if (state.show) parts.push(shows[state.show][0]);
+  if (state.person >= 0) parts.push(`answered by ${answers.people[state.person]}`);
+  if (state.said >= 0) parts.push(`answer ${classes[state.said]}`);
+  if (state.first >= 0) parts.push(`first label ${classes[state.first]}`);
+  if (state.final >= 0) parts.push(`final label ${classes[state.final]}`);
+  if (state.label >= 0) parts.push(`label ${classes[state.label]}`);
+  if (state.low !== "" && state.high !== "") parts.push(`confidence ${state.low} to ${state.high}`);
+  else if (state.low !== "") parts.push(`confidence from ${state.low}`);
+  else if (state.high !== "") parts.push(`confidence below ${state.high}`);
+  if (state.q) parts.push(`“${state.q}”`);
+  const text = parts.join(", ") || "all rows";
+  return text[0].toUpperCase() + text.slice(1);
 }
 
-// ---- the table: only the rows in sight exist ------------------------------------------------
-const table = $("table"), spacer = $("spacer"), rowsBox = $("rows");
-let gallery = false, drawn = [-1, -1], shape = { line: 44, across: 1, head: 36 };
-const columns = ["id", "verdict", "", "appeal", "confidence", "margin", "outcome"];
-for (const name of columns) {
-  const cell = h("div", { role: "columnheader", "data-sort": name || null });
-  if (name) cell.append(button({}, () => {
-    $("order").value = name + ($("order").value === name + "-up" ? "-down" : "-up");
-    refresh();
-    table.focus({ preventScroll: true });
-  }, name));
-  else cell.append(h("span", { class: "quiet" }, "changed"));
-  $("head").append(cell);
+// ---- a list of which only the rows in sight exist ------------------------------------------------
+function makeList(box, spacer, holder, settings) {
+  const list = { shape: { line: 44, across: 1, head: 0 }, drawn: [-1, -1] };
+  list.size = () => {
+    list.shape = settings.shape();
+    spacer.style.height = Math.ceil(view.length / list.shape.across) * list.shape.line + "px";
+  };
+  list.draw = (force) => {
+    const { line, head, across } = list.shape, lines = Math.ceil(view.length / across);
+    const first = Math.max(0, Math.floor(box.scrollTop / line) - 4);
+    const last = Math.min(lines, Math.ceil((box.scrollTop + box.clientHeight - head) / line) + 4);
+    if (!force && first === list.drawn[0] && last === list.drawn[1]) return;
+    list.drawn = [first, last];
+    holder.replaceChildren(...Array.from({ length: Math.max(0, last - first) }, (_, k) =>
+      settings.make(first + k)));
+    holder.style.transform = `translateY(${first * line}px)`;
+    const active = settings.id + current;
+    if (current >= 0 && $(active)) box.setAttribute("aria-activedescendant", active);
+    else box.removeAttribute("aria-activedescendant");
+  };
+  list.reveal = (at) => {
+    if (at < 0) return;
+    const { line, head, across } = list.shape, top = Math.floor(at / across) * line;
+    const seen = box.clientHeight - head;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + line > box.scrollTop + seen) box.scrollTop = top + line - seen;
+  };
+  list.pageful = () =>
+    Math.max(1, Math.floor((box.clientHeight - list.shape.head) / list.shape.line) - 1) * list.shape.across;
+  let waiting = false;
+  box.addEventListener("scroll", () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; list.draw(false); });
+  }, { passive: true });
+  return list;
 }
-function markOrder() {
-  const [name, way] = $("order").value.split("-");
-  for (const cell of $("head").children)
-    if (cell.dataset.sort === name && way)
-      cell.setAttribute("aria-sort", way === "up" ? "ascending" : "descending");
-    else cell.removeAttribute("aria-sort");
-}
-function size() { // the list ends where the window ends
-  const style = getComputedStyle(document.documentElement);
-  const number = (name) => parseFloat(style.getPropertyValue(name));
-  const top = table.getBoundingClientRect().top + scrollY;
-  const room = Math.max(innerHeight - top - number("--foot") - 8, 280);
-  document.documentElement.style.setProperty("--room", Math.round(room) + "px");
-  const across = gallery ? Math.max(2, Math.floor(table.clientWidth / number("--card-width"))) : 1;
-  shape = { across, line: number(gallery ? "--card" : "--row"),
-    head: gallery ? 0 : $("head").offsetHeight };
-  document.documentElement.style.setProperty("--across", String(across));
-  spacer.style.height = Math.ceil(view.length / across) * shape.line + "px";
-  table.setAttribute("aria-rowcount", Math.ceil(view.length / across) + 1);
-}
+const lengthOf = (name) => parseFloat(getComputedStyle(root).getPropertyValue(name));
+let awaited = new Set(); // names of rows whose decision is not saved
 function chipOf(i) {
   const d = decisions.get(i);
   if (d) return [(d.label ? "done" : "none") + (awaited.has(nameOf(i)) ? " unsaved" : ""),
-    d.label ? "✓ " + cut(d.label, 60) : "✗ none"];
+    d.label ? "✓ " + cut(d.label, 60) : "✗ not usable"];
   const word = outcomeOf(i);
-  return [{ excluded: "none", reviewed: "done", [OUTSIDE]: "outside" }[word] || word, word];
+  return [{ excluded: "none", reviewed: "done", [OUTSIDE]: "outside" }[word] ||
+    (changed(i) ? "changed" : "unchanged"), WORDS[word] || word];
 }
 function chip(i) { // its first word is in view, where there is no room for more
   const [look, word] = chipOf(i), [first, ...rest] = look === "outside" ? word.split(" ") : [word];
   return h("span", { class: "chip " + look, title: rest.length ? word : null }, first,
     rest.length ? h("span", { class: "quiet" }, " " + rest.join(" ")) : null);
 }
-function makeRow(at) {
-  const i = view[at], heard = !excluded(i), over = overturned(i);
-  const cell = (cls, ...content) => h("span", { class: cls, role: "gridcell", dir: "auto" }, ...content);
-  const name = cell("id", thumb(i), h("span", { class: "name" }, whole(nameOf(i)),
-    data.texts && data.texts[i] ? said("span", "snippet", cut(data.texts[i])) : null));
-  const row = h("div", { class: "r" + (over ? " over" : ""), role: "row", id: "r-" + i,
-    "aria-rowindex": at + 2, "aria-selected": i === current ? "true" : "false" },
-  name, cell("v", heard ? cut(classes[verdict(i)]) : "–"),
-  cell("arrow", h("span", { "aria-hidden": "true" }, over ? "→" : heard ? "=" : ""),
-    h("span", { class: "quiet" }, over ? "changed to" : "same")),
-  cell("a", heard ? cut(classes[appeal(i)]) : "–"),
-  cell("meter", bar(heard ? confidence[i] / WHOLE : 0, "f-appeal"),
-    heard ? (confidence[i] / WHOLE).toFixed(2) : "–"),
-  cell("num", heard ? (margin[i] / WHOLE).toFixed(2) : "–"),
-  cell("outcome", chip(i)));
-  row.addEventListener("click", () => open(i));
-  return row;
+// The label of a row in one line: what it was, if it changed, and what it is.
+function labelLine(i) {
+  const d = decisions.get(i), now = d ? d.label : excluded(i) ? "" : classes[finalOf(i)];
+  const before = d && d.label !== classes[finalOf(i)] ? classes[finalOf(i)]
+    : compared && changed(i) ? classes[firstOf(i)] : "";
+  return h("span", { class: "label", dir: "auto" },
+    before ? h("span", { class: "was" }, h("span", { class: "quiet" }, "was "), cut(before, 80)) : null,
+    before ? " " : null,
+    h("b", { class: before ? "a" : null }, now ? cut(now, 80) : "–"));
 }
-function makeLine(line) { // of the gallery
-  const row = h("div", { class: "cards", role: "row", "aria-rowindex": line + 2 });
-  for (let at = line * shape.across; at < Math.min((line + 1) * shape.across, view.length); at++) {
-    const i = view[at];
-    const card = h("div", { class: "card", role: "gridcell", id: "r-" + i,
-      "aria-selected": i === current ? "true" : "false" }, thumb(i),
-    said("span", "name" + (changed(i) ? " a" : ""), cut(classes[appeal(i)], 60)),
-    chip(i), h("span", { class: "quiet" }, cut(nameOf(i))));
-    card.addEventListener("click", () => open(i));
-    row.append(card);
-  }
-  return row;
-}
-let awaited = new Set(); // names of rows whose decision is not saved
-function draw(force) {
+function redraw() { // after decisions that are not the next row's
   awaited = new Set(trouble ? [...unsaved.values()].map((record) => record.id) : []);
-  const { line, head, across } = shape, lines = Math.ceil(view.length / across);
-  const first = Math.max(0, Math.floor(table.scrollTop / line) - 4);
-  const last = Math.min(lines, Math.ceil((table.scrollTop + table.clientHeight - head) / line) + 4);
-  if (!force && first === drawn[0] && last === drawn[1]) return;
-  drawn = [first, last];
-  const list = [];
-  for (let at = first; at < last; at++) list.push(gallery ? makeLine(at) : makeRow(at));
-  rowsBox.replaceChildren(...list);
-  rowsBox.style.transform = `translateY(${first * line}px)`;
-  $("empty").hidden = view.length > 0;
-  if (current >= 0 && $("r-" + current)) table.setAttribute("aria-activedescendant", "r-" + current);
-  else table.removeAttribute("aria-activedescendant");
-}
-let waiting = false;
-table.addEventListener("scroll", () => {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => { waiting = false; draw(false); });
-}, { passive: true });
-new ResizeObserver(() => { size(); draw(true); }).observe(document.body);
-addEventListener("resize", () => { size(); draw(true); });
-
-function reveal(at) {
-  const { line, head, across } = shape, top = Math.floor(at / across) * line;
-  const seen = table.clientHeight - head;
-  if (top < table.scrollTop) table.scrollTop = top;
-  else if (top + line > table.scrollTop + seen) table.scrollTop = top + line - seen;
-}
-function select(i, shown) {
-  current = i;
-  const at = i < 0 ? -1 : view.indexOf(i);
-  if (shown && at >= 0) reveal(at);
-  draw(true);
-  renderDetail();
-}
-function step(by) {
-  if (!view.length) return;
-  const from = trail.length ? trail[0] : current;
-  trail = [];
-  const at = Math.min(view.length - 1, Math.max(0, view.indexOf(from) + by));
-  select(view[at], true);
-}
-function moveOn(i) { // a decision goes to the next row; lists by review lose the decided one
-  const at = view.indexOf(i), next = view[at + 1] ?? view[at];
-  if (["open", "done"].includes($("show").value)) {
-    filterRows();
-    size();
-    select(view.includes(next) ? next : view.length ? view[view.length - 1] : -1, true);
-  } else select(next ?? i, true);
-}
-function reach(i) { // a row that may not be listed
-  trail = [];
-  if (!view.includes(i)) trail.push(current);
-  select(i, true);
-}
-function visit(i) { // a neighbour: filters stay, and there is a way back
-  trail.push(current);
-  select(i, true);
-  $("detail").focus({ preventScroll: true });
-}
-function goBack() {
-  if (trail.length) select(trail.pop(), true);
-}
-const narrow = matchMedia("(max-width: 60rem)");
-function open(i) {
-  trail = [];
-  select(i, true);
-  if (narrow.matches) openSheet(); else table.focus({ preventScroll: true });
+  if (state.view === "review") { queue.draw(true); renderItem(true); }
+  else if (state.view === "labels") refreshLabels();
+  else views[state.view]();
+  showStatus();
 }

@@ -1,0 +1,575 @@
+"""Views of the review page in a browser: figures, filters, addresses, windows, the end."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from appellate.review import page_data, write_page
+from appellate.review.server import DocketServer
+from tests.review.dockets import make_docket
+from tests.review.test_browser import (
+    as_url,
+    export,
+    go,
+    listed,
+    make_rich,
+    read_rows,
+    reviewed,
+    rich,
+    shown_row,
+)
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("jinja2")
+pytestmark = pytest.mark.xdist_group("browser")
+assert rich  # a fixture
+
+
+def confidences(docket):
+    """Confidence of the final labels, as the page keeps it."""
+    sure = docket.appeal_confidence[np.arange(len(docket.candidates)), docket.appeal]
+    return np.rint(sure * 10_000) / 10_000
+
+
+def write_sets(path, n=300, l=5, suggested=20, **more):
+    """Write a page of candidate sets with calibrated confidences."""
+    docket = make_docket(n, l, share=0.6, kept=0.8, rounds=None)
+    sure = confidences(docket)
+    order = np.argsort(sure, kind="stable")
+    options = {"suggested": order[:suggested].tolist(), "audit": order[: suggested // 4].tolist()}
+    options |= {"expected_wrong": len(sure) - sure.sum(), "first": "base alone", "title": "sets"}
+    write_page(page_data(docket, **(options | more)), path)
+    return docket, sure, options["suggested"]
+
+
+# -- overview -------------------------------------------------------------------------------
+
+
+def test_the_headline_counts_correct_labels_and_what_review_adds(visit, tmp_path):
+    _, sure, suggested = write_sets(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"))
+    gain = (1 - sure[suggested]).sum()
+    assert page.locator("#headline h1").inner_text().split("\n") == [
+        f"About {round(sure.sum())} of your 300 labels are correct.",
+        f"Check 20 rows and it is about {round(sure.sum() + gain)}.",
+    ]
+    curve = page.locator(".curve").get_attribute("aria-label")
+    left = 300 - sure.sum()
+    assert f"now: {round(left)}" in curve
+    assert f"20 rows: {round(left - gain)} left" in curve
+
+
+def test_decisions_move_the_headline_and_the_curve(visit, tmp_path):
+    _, sure, suggested = write_sets(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    for _ in range(7):
+        page.keyboard.press("a")
+    go(page, "overview")
+    now = sure.sum() + (1 - sure[suggested[:7]]).sum()
+    title = page.locator("#headline h1").inner_text()
+    assert f"About {round(now)} of your 300 labels are correct." in title
+    assert "Check 13 rows" in title
+    assert page.locator("#begin").inner_text().startswith("Continue review")
+    page.keyboard.press("u")
+    assert "Check 14 rows" in page.locator("#headline h1").inner_text()
+
+
+def test_confidences_that_are_not_calibrated_promise_nothing(visit, tmp_path):
+    docket = make_docket(80, 4)
+    docket.to_html(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"))
+    contested = int(docket.contested.sum())
+    title = page.locator("#headline").inner_text()
+    assert f"{int(docket.overturned.sum())} of {contested} labels changed." in title
+    assert "not calibrated" in title
+    assert not page.locator("#curve").is_visible()
+    assert page.locator("#accept-button").count() == 0
+
+
+def test_too_high_confidences_are_told_where_true_labels_are_known(visit, tmp_path):
+    n = 200
+    sure = np.full((n, 2), [0.95, 0.05])
+    shares = {"verdict_confidence": sure, "appeal_confidence": sure}
+    docket = make_docket(
+        n, 2, candidates=np.ones((n, 2), bool), label_history=np.zeros((2, n), int), rounds=None,
+        truth=["class 0"] * 150 + ["class 1"] * 50, **shares,
+    )  # fmt: skip
+    write_page(page_data(docket, expected_wrong=10.0), tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"))
+    assert page.locator("#too-sure").inner_text() == (
+        "The confidences are too high: they expect 95.0 % of these rows to be correct, and "
+        "75.0 % are."
+    )
+
+
+def test_a_bar_of_the_histogram_lists_its_rows(visit, tmp_path):
+    _, sure, _ = write_sets(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"), "desktop")
+    columns = page.locator(".column")
+    bins = columns.count()
+    words = columns.evaluate_all("nodes => nodes.map((node) => node.ariaLabel)")
+    rows = np.bincount(np.minimum(np.rint(sure * 10_000).astype(int) * bins // 10_000, bins - 1))
+    told = [int(word.split(": ")[1].split()[0]) for word in words]
+    assert told == rows.tolist() + [0] * (bins - len(rows))
+    columns.nth(bins - 2).click()
+    assert listed(page) == f"{told[-2]} of 300 rows"
+    page.go_back()
+    first, last = (columns.nth(k).bounding_box() for k in (bins - 4, bins - 2))
+    page.mouse.move(first["x"] + 4, first["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(last["x"] + 4, last["y"] + 100)
+    page.mouse.up()
+    assert listed(page) == f"{sum(told[-4:-1])} of 300 rows", "a drag lists a range"
+    page.go_back()
+    columns.first.focus()
+    for _ in range(bins - 1):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert listed(page) == f"{told[-1]} of 300 rows", "and so do the arrow keys"
+
+
+def test_a_cell_of_the_matrix_lists_its_rows(visit, tmp_path):
+    docket, *_ = write_sets(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"))
+    counts = np.zeros((5, 5), int)
+    np.add.at(counts, (docket.appeal, docket.verdict), 1)
+    cells = page.locator(".matrix tbody .cell").all_inner_texts()
+    assert [int(cell or 0) for cell in cells] == counts.ravel().tolist()
+    final, first = np.unravel_index((counts - np.diag(np.diag(counts))).argmax(), (5, 5))
+    name = f"final label class {final}, first label class {first}: {counts[final, first]} row"
+    page.get_by_role("button", name=name).click()
+    assert listed(page) == f"{counts[final, first]} of 300 rows"
+    assert page.locator("#filter-name").inner_text() == (
+        f"First label class {first}, final label class {final}"
+    )
+
+
+def test_the_matrix_of_answers_counts_answers(rich, visit):
+    page = visit(as_url(rich))
+    data = make_rich()
+    final = data["history"][-1]
+    counts = np.zeros((6, 6), int)
+    rows = np.repeat(np.arange(60), 3)
+    np.add.at(counts, (final[rows], data["answers"]["label"]), 1)
+    cells = page.locator("#matrix tbody .cell").all_inner_texts()
+    assert [int(cell or 0) for cell in cells] == counts.ravel().tolist()
+    page.locator("#matrix button.cell.other").first.click()
+    r, c = np.argwhere((counts > 0) & ~np.eye(6, dtype=bool))[0]
+    with_both = (final == r) & (data["answers"]["label"].reshape(60, 3) == c).any(axis=1)
+    assert listed(page) == f"{int(with_both.sum())} of 60 rows"
+
+
+def test_six_ways_in_with_their_counts(rich, visit, tmp_path):
+    write_sets(tmp_path / "d.html")
+    for path in (rich, tmp_path / "d.html"):
+        page = visit(as_url(path))
+        ways = page.locator(".way")
+        assert ways.count() == 6
+        for k in range(6):
+            rows = int(ways.nth(k).locator("b").inner_text().replace(",", ""))
+            if not rows:
+                continue
+            ways.nth(k).click()
+            assert page.evaluate("document.documentElement.dataset.view") == "review"
+            assert page.locator("#place").inner_text().endswith(f" of {rows}")
+            page.go_back()
+
+
+def test_batch_accept_tells_its_errors_and_is_undone_at_once(visit, tmp_path):
+    _, sure, _ = write_sets(tmp_path / "d.html", suggested=0)
+    page = visit(as_url(tmp_path / "d.html"))
+    high = sure >= 0.9
+    wrong = round((1 - sure[high]).sum())
+    assert page.locator("#accept-button").inner_text() == (
+        f"Accept {high.sum()} rows from 0.90 up about {wrong} wrong"
+    )
+    before = page.locator("#headline h1").inner_text().split("\n")[0]
+    page.locator("#accept-button").click()
+    page.fill("#accept-bar", "0.95")
+    some = sure >= 0.95
+    assert page.locator("#accept-tells").inner_text() == (
+        f"{some.sum()} rows have a confidence of 0.95 or more. About "
+        f"{round((1 - sure[some]).sum())} of these labels are wrong."
+    )
+    page.locator("#accept-go").click()
+    assert reviewed(page) == some.sum()
+    after = page.locator("#headline h1").inner_text().split("\n")[0]
+    assert after == before, "nobody looked at them: as many are wrong as before"
+    export(page, "decisions.csv", tmp_path / "d.csv")
+    records = read_rows(tmp_path / "d.csv")
+    assert {r["decision"] for r in records} == {"accept"}
+    assert {r["key"][0] for r in records} == {"b"}
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert reviewed(page) == some.sum()
+    assert page.locator("#headline h1").inner_text().split("\n")[0] == before
+    page.locator("#accept-button").click()
+    page.fill("#accept-bar", "0.5")
+    page.locator("#accept-go").click()
+    assert reviewed(page) == (sure >= 0.5).sum()
+    page.locator("#undo").click()
+    assert reviewed(page) == some.sum()
+
+
+def test_rows_drawn_at_random_are_not_accepted_unseen(visit, tmp_path):
+    docket = make_docket(100, 4, share=0.6, rounds=None)
+    sure = confidences(docket)
+    audit = np.flatnonzero(sure >= 0.9)[:3].tolist()
+    data = page_data(docket, suggested=audit, audit=audit, expected_wrong=100 - sure.sum())
+    write_page(data, tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"))
+    page.locator("#accept-button").click()
+    page.locator("#accept-go").click()
+    assert reviewed(page) == (sure >= 0.9).sum() - 3
+    go(page, "review")
+    assert page.locator("#progress").inner_text() == "0 of 3"
+
+
+# -- review ---------------------------------------------------------------------------------
+
+
+def test_why_is_a_sum_that_is_shown(rich, visit):
+    page = visit(as_url(rich, "review"))
+    data = make_rich()
+    found = data["why"][4]
+    final = int(data["history"][-1][4])
+    other = page.locator(".why option:checked").inner_text()
+    mine, rest = (found["labels"].index(j) for j in (final, int(other.split()[1])))
+    wanted = [part["values"][mine] - part["values"][rest] for part in found["parts"]]
+    lines = page.locator(".why tr").evaluate_all(
+        "rows => rows.map((row) => [row.cells[0].textContent, Number(row.dataset.value)])"
+    )
+    assert [name for name, _ in lines] == [*(p["name"] for p in found["parts"]), "together"]
+    np.testing.assert_allclose([value for _, value in lines], [*wanted, sum(wanted)], atol=1e-12)
+    after = {
+        page.locator(".cands .name").nth(k).inner_text(): page.locator(".cands .share").nth(k)
+        for k in range(2)
+    }
+    shares = [float(node.inner_text().split()[0]) for node in after.values()]
+    assert sum(wanted) == pytest.approx(np.log(shares[0] / shares[1]), abs=0.1), "log odds"
+    page.locator(".why select").select_option(index=1)
+    assert page.locator(".why option:checked").inner_text() != other
+
+
+def test_no_why_without_the_numbers(visit, tmp_path):
+    write_sets(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    assert page.locator(".cands button").count() > 1
+    assert page.locator(".why").count() == 0
+
+
+def test_buttons_stay_where_they_are(rich, visit):
+    for size in ("desktop", "tablet", "phone"):
+        page = visit(as_url(rich, "review&show=all"), size)
+        places = set()
+        for _ in range(12):
+            boxes = [page.locator(f"#act-{key}").bounding_box() for key in "onsm"]
+            first = page.locator(".cands button").first.bounding_box()
+            places.add((*((box["x"], box["y"]) for box in boxes), first["y"]))
+            page.keyboard.press("a")
+        assert len(places) == 1, size
+
+
+def test_focus_returns_to_where_it_was(rich, visit):
+    page = visit(as_url(rich, "review&show=all"))
+    page.locator('.cands [data-key="1"]').focus()
+    before = shown_row(page)
+    page.keyboard.press("Enter")
+    assert shown_row(page) != before
+    assert page.evaluate("document.activeElement.dataset.key") == "1"
+    page.locator("#act-n").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "act-n"
+    page.locator("#act-m").click()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "act-m"
+    page.locator("#act-o").click()
+    page.keyboard.type("other")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "act-o"
+
+
+def test_skipped_rows_come_back_and_then_the_end(visit, tmp_path):
+    _, _, suggested = write_sets(tmp_path / "d.html", suggested=8)
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    page.keyboard.press("s")
+    page.keyboard.press("n")
+    page.keyboard.press("2")
+    for _ in range(5):
+        page.keyboard.press("a")
+    assert "1 row left, which you skipped." in page.locator("#end").inner_text()
+    page.get_by_role("button", name="Look at the 1 skipped").click()
+    assert shown_row(page) == f"item {suggested[0]}"
+    page.keyboard.press("a")
+    end = page.locator("#end").inner_text()
+    assert "8 rows reviewed: 1 label changed." in end
+    assert "1 row not usable." in end
+    # Two rows were drawn at random; the second one is not usable, which is a wrong label.
+    low, high = (beta.ppf(q, 1.5, 1.5) for q in (0.025, 0.975))
+    assert (
+        f"Of 2 rows drawn at random, 1 was correct: between {round(100 * low)} and "
+        f"{round(100 * high)} % of all labels are (95 % interval)."
+    ) in end
+    assert page.locator("#command").inner_text() == 'run = run.decide("decisions.csv")'
+    page.keyboard.press("u")
+    assert shown_row(page) == f"item {suggested[0]}", "Undo leads back into the queue"
+
+
+@pytest.mark.parametrize(("hits", "rows"), [(19, 20), (20, 20), (0, 7), (450, 500), (3, 4)])
+def test_the_interval_of_the_audit_is_that_of_the_run(visit, tmp_path, hits, rows):
+    n = rows + 3
+    docket = make_docket(n, 3, candidates=np.ones((n, 3), bool), rounds=None)
+    decided = {
+        i: ("accept", str(docket.class_names[docket.appeal[i]])) if i < hits else ("none", "")
+        for i in range(rows)
+    }
+    options = {"audit": range(rows), "suggested": range(rows), "decisions": decided}
+    write_page(page_data(docket, expected_wrong=1.0, **options), tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"))
+    low, high = (beta.ppf(q, hits + 0.5, rows - hits + 0.5) for q in (0.025, 0.975))
+    text = page.locator("#overview-audit").inner_text()
+    assert f"between {round(100 * low)} and {round(100 * high)} % of all labels" in text
+
+
+def test_the_end_copies_the_command_that_runs_again(rich, visit):
+    page = visit(as_url(rich, "review"), permissions=["clipboard-read", "clipboard-write"])
+    for _ in range(4):
+        page.keyboard.press("a")
+    page.locator("#copy").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == "appellate rectify t.csv --out o --decisions o/decisions.csv"
+    assert page.evaluate("document.activeElement.id") == "copy"
+
+
+def test_minutes_left_follow_the_pace(visit, tmp_path):
+    write_sets(tmp_path / "d.html", suggested=100)
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    assert "min" not in page.locator("#pace").inner_text(), "not known yet"
+    page.evaluate(
+        "() => { const now = Date.now; window.shift = 0; Date.now = () => now() + shift; }"
+    )
+    for _ in range(6):
+        page.evaluate("() => { window.shift += 12000; }")
+        page.keyboard.press("a")
+    assert "about 19 min left at your pace" in page.locator("#pace").inner_text()
+
+
+def test_undo_can_be_reached_on_a_phone(rich, visit):
+    page = visit(as_url(rich, "review"), "phone", has_touch=True)
+    first = shown_row(page)
+    page.locator(".cands button").first.tap()
+    assert (reviewed(page), shown_row(page) == first) == (1, False)
+    undo = page.locator("#undo").bounding_box()
+    assert undo["y"] + undo["height"] <= 844
+    page.locator("#undo").tap()
+    assert (reviewed(page), shown_row(page)) == (0, first)
+    cands = page.locator(".cands button").nth(1).bounding_box()
+    assert cands["y"] + cands["height"] < 844, "candidates are on the first screen"
+
+
+def test_matches_of_a_search_are_marked_in_the_text(rich, visit):
+    page = visit(as_url(rich, "review&q=text%20of%201"))
+    assert page.locator(".text mark").inner_text() == "text of 1"
+    assert page.locator(".q mark").count() > 3
+    assert page.locator("#queue-name").inner_text() == "“text of 1”"
+
+
+def test_a_decision_touches_one_item_of_the_storage(visit, tmp_path):
+    write_sets(tmp_path / "d.html", suggested=0)
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    for _ in range(30):
+        page.keyboard.press("a")
+    page.evaluate("""() => { window.calls = [];
+      for (const name of ["getItem", "setItem", "removeItem", "key"]) {
+        const real = Storage.prototype[name];
+        Storage.prototype[name] = function (...given) {
+          calls.push(name);
+          return real.apply(this, given);
+        };
+      } }""")
+    page.keyboard.press("a")
+    page.keyboard.press("u")
+    page.keyboard.press("2")
+    assert page.evaluate("calls") == ["setItem"] * 3
+    assert page.evaluate("localStorage.length") == 31, "one item per row"
+    assert page.locator("#progress").inner_text() == "31 of 300"
+
+
+# -- annotators -----------------------------------------------------------------------------
+
+
+def count_mistakes(data, k):
+    final, rows = data["history"][-1], np.repeat(np.arange(60), 3)
+    mine = data["answers"]["person"] == k
+    counts = np.zeros((6, 6), int)
+    np.add.at(counts, (final[rows[mine]], data["answers"]["label"][mine]), 1)
+    return counts
+
+
+def test_the_least_reliable_annotator_comes_first(rich, visit):
+    page = visit(as_url(rich, "people"))
+    data = make_rich()
+    assert page.locator(".who").all_inner_texts() == ["cleo", "ben", "ann"]
+    row = page.locator("#people-rows tr").first.inner_text()
+    assert "50 %" in row
+    assert "20 to 75 %" in row
+    assert page.locator("#people-title").inner_text() == (
+        "1 of 3 annotators is clearly below 80 %; none gave fewer than ten answers."
+    )
+    counts = count_mistakes(data, 2)
+    wrong = counts - np.diag(np.diag(counts))
+    found = page.locator(".mistake").first.inner_text().replace("\u00a0", " ")
+    said, true, times, of = map(
+        int, re.fullmatch(r"said class (\d) for class (\d), (\d+) of (\d+)", found).groups()
+    )
+    assert (times, of) == (wrong.max(), counts[true].sum())
+    assert wrong[true, said] == times
+
+
+def test_an_annotator_has_a_matrix_and_rows(rich, visit):
+    page = visit(as_url(rich, "people"))
+    data = make_rich()
+    page.get_by_role("button", name="ben").click()
+    assert page.evaluate("location.hash") == "#people&person=ben"
+    assert page.evaluate("document.activeElement.textContent") == "ben"
+    cells = page.locator("#person tbody .cell").all_inner_texts()
+    counts = count_mistakes(data, 1)
+    assert [int(cell or 0) for cell in cells] == counts.ravel().tolist()
+    r, c = np.argwhere(counts > 0)[0]
+    page.locator("#person button.cell").first.click()
+    assert listed(page) == f"{counts[r, c]} of 60 rows"
+    page.go_back()
+    page.get_by_role("link", name="List the 60 rows").click()
+    assert listed(page) == "60 of 60 rows"
+    page.go_back()
+    assert "Answers of ben" in page.locator("#person").inner_text()
+
+
+def test_without_annotators_there_is_no_such_view(visit, tmp_path):
+    write_sets(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html", "people"))
+    assert not page.locator("nav [data-view=people]").is_visible()
+    assert page.locator("#view-overview").is_visible()
+
+
+# -- labels ---------------------------------------------------------------------------------
+
+
+def test_labels_are_counted(visit, tmp_path):
+    docket, sure, _ = write_sets(tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html", "labels"), "desktop")
+    for row in page.locator("#facets tr").all():
+        name, rows, moves, wrong = (cell.inner_text() for cell in row.locator("th, td").all())
+        j = int(name.split()[1])
+        mine, was = docket.appeal == j, docket.verdict == j
+        assert int(rows) == mine.sum()
+        assert moves == f"+{(mine & ~was).sum()} \N{MINUS SIGN}{(was & ~mine).sum()}"
+        assert float(wrong) == pytest.approx((1 - sure[mine]).sum(), abs=0.51)
+
+
+# -- addresses ------------------------------------------------------------------------------
+
+
+def test_views_filters_and_rows_are_in_the_address(rich, visit):
+    page = visit(as_url(rich))
+    go(page, "labels")
+    page.locator("#facets .facet").first.click()
+    label = page.evaluate("decodeURIComponent(location.hash)")
+    assert re.fullmatch(r"#labels&label=class \d", label)
+    rows = listed(page)
+    page.locator(".r").nth(2).click()
+    assert re.search(r"#review&label=class%20\d&row=item%20\d+$", page.url)
+    row, address = shown_row(page), page.url
+    page.go_back()
+    assert (listed(page), page.locator("#view-labels").is_visible()) == (rows, True)
+    page.go_back()
+    assert listed(page) == "60 rows"
+    page.go_back()
+    assert page.locator("#view-overview").is_visible()
+    other = visit(address)
+    assert shown_row(other) == row, "an address can be sent"
+    other.keyboard.press("j")
+    other.keyboard.press("j")
+    last = shown_row(other).replace(" ", "%20")
+    other.wait_for_url(re.compile(f"row={last}$"))
+    other.go_back()
+    assert other.url == "about:blank", "steps from row to row are not kept"
+
+
+@pytest.mark.parametrize(
+    "hash_",
+    ["nowhere", "review&row=none", "labels&show=x&label=y&order=z", "labels&low=a&high=-1",
+     "review&show=pair", "people&person=nobody", "labels&q=%E0%A4%A", "&&==", "review&said=q"],
+)  # fmt: skip
+def test_addresses_that_mean_nothing_show_a_view(rich, visit, hash_):
+    page = visit(as_url(rich, hash_))
+    assert page.locator(".view:visible").count() == 1
+
+
+# -- two windows ----------------------------------------------------------------------------
+
+
+def test_two_windows_of_a_file_see_each_other(rich, browser):
+    context = browser.new_context()
+    one, other = context.new_page(), context.new_page()
+    for page in (one, other):
+        page.goto(as_url(rich, "review"))
+        page.wait_for_selector("html[data-ready]")
+    one.keyboard.press("a")
+    playwright.expect(other.locator("#progress")).to_have_text("1 of 4")
+    assert other.locator(".q.decided").count() == 1
+    other.keyboard.press("u")
+    playwright.expect(one.locator("#progress")).to_have_text("0 of 4")
+    context.close()
+
+
+def test_two_windows_of_a_server_see_each_other(browser, tmp_path):
+    write_sets(tmp_path / "docket.html")
+    with DocketServer(tmp_path) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        contexts = [browser.new_context() for _ in range(2)]
+        try:
+            pages = []
+            for context in contexts:
+                pages.append(context.new_page())
+                pages[-1].goto(server.address())
+                pages[-1].wait_for_selector("html[data-ready]")
+                go(pages[-1], "review")
+            one, other = pages
+            for key in "aan":
+                one.keyboard.press(key)
+            playwright.expect(other.locator("#progress")).to_have_text("3 of 20", timeout=10_000)
+            assert other.locator(".q.decided").count() == 3
+            one.keyboard.press("u")
+            playwright.expect(other.locator("#progress")).to_have_text("2 of 20", timeout=10_000)
+        finally:
+            for context in contexts:
+                context.close()
+            server.shutdown()
+            thread.join()
+
+
+def test_many_rows_accepted_together_reach_the_server(visit, tmp_path):
+    _, sure, _ = write_sets(tmp_path / "docket.html", n=1500, suggested=0)
+    with DocketServer(tmp_path) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            page = visit(server.address(), allowed=("net::ERR",))
+            page.locator("#accept-button").click()
+            page.locator("#accept-go").click()
+            page.get_by_text("All saved in decisions.csv.").wait_for()
+            found = server.decisions.records()
+            assert len(found) == (sure >= 0.9).sum() > 200
+            page.locator("#undo").click()
+            page.get_by_text("All saved in decisions.csv.").wait_for()
+            playwright.expect(page.locator("#progress")).to_have_text("0 of 1,500 reviewed")
+        finally:
+            server.shutdown()
+            thread.join()
