@@ -191,7 +191,7 @@ function why(i) {
   const against = others.includes(rather) ? rather : others[0], other = found.labels.indexOf(against);
   const lines = found.parts.map(({ name, values }) => ({ name, value: values[mine] - values[other] }));
   const sum = lines.reduce((total, each) => total + each.value, 0);
-  const most = Math.max(1e-9, Math.abs(sum), ...lines.map((each) => Math.abs(each.value)));
+  const most = Math.max(1, Math.abs(sum), ...lines.map((each) => Math.abs(each.value)));
   const row = ({ name, value }, cls) => h("tr", { class: cls, "data-value": String(value) },
     h("th", { scope: "row", dir: "auto" }, cut(name, 80)), h("td", { class: "signed" }, signedBar(value / most, cls)),
     h("td", { class: "num", title: String(value) }, signed(value)));
@@ -205,7 +205,8 @@ function why(i) {
     h("table", {}, h("tbody", {}, ...lines.map((each) => row(each, "")),
       row({ name: "together", value: sum }, "sum"))));
 }
-const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1);
+const signed = (value) => (Math.abs(value) < 0.05 ? "0.0"
+  : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1));
 function signedBar(share, cls) {
   const width = Math.max(0.8, Math.abs(share) * 49);
   return s("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
