@@ -12,7 +12,7 @@ import appellate
 from appellate import NoteWarning
 from appellate._added import ADDED, RENAMED, RENAMED_OUTCOMES
 from appellate.rectification.fitting import tell_rounds
-from appellate.rectification.preparation import prepare
+from appellate.rectification.preparation import prepare_table
 from appellate.rectification.run import label_items
 from appellate.tables import find_roles, read_table, write_table
 from tests.cli.tables import make_rows
@@ -399,7 +399,7 @@ def test_saving_tells_what_is_written(plain, tmp_path):
 @pytest.mark.parametrize(("options", "total"), [({}, 12), ({"base": "knn"}, 5)])
 def test_step_is_told_every_round_of_a_fit(options, total, plain):
     told, within = [], []
-    case = prepare(plain[1], candidates="maybe", **options)
+    case = prepare_table(plain[1], candidates="maybe", **options)
     label_items(case, step=lambda text, **more: (within if more else told).append(text))
     assert told == ["turning columns into numbers", "fitting"]
     expected = [f"round {number} of at most {total}" for number in range(1, total + 1)]

@@ -338,7 +338,9 @@ def _look_through(
     given = [trusted] if isinstance(trusted, str | type) else trusted
     known = {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
     known |= {home.replace(":", ".") for home in available_bases().values()}
-    own, others, unpacked = set[str](), set[str](), dict[Any, int]()
+    own = set[str]()
+    others = set[str]()
+    unpacked = dict[Any, int]()
     with ZipFile(BytesIO(content)) as archive:
         members = archive.infolist()
         foreign = any(
@@ -401,7 +403,9 @@ def _read_schema(archive: ZipFile, max_bytes: int) -> bytes:
 
     A list takes 64 bytes in memory and 3 in a file, of which deflating leaves nearly nothing.
     """
-    parts, size, weight = list[bytes](), 0, 0
+    parts = list[bytes]()
+    size = 0
+    weight = 0
     with archive.open(_SCHEMA) as stream:
         while part := stream.read(1 << 20):
             parts.append(part)
@@ -451,7 +455,9 @@ def _pack(skops: Any, model: Any) -> bytes:
     again by its number. Paths can be read on any system: a file names ``Path``, not the kind of
     path that this one has.
     """
-    out, written, members = BytesIO(), set[int](), _Members()
+    out = BytesIO()
+    written = set[int]()
+    members = _Members()
     schema = skops.get_state(model, context := skops.SaveContext(members))
     schema |= {"protocol": context.protocol, "_skops_version": version("skops")}
     with ZipFile(out, "w") as archive:

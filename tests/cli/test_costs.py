@@ -9,7 +9,7 @@ import pytest
 
 from appellate.cli.app import run
 from appellate.io import load_model
-from appellate.review.page import read_page, unpack
+from appellate.review.page import read_page, unpack_page
 from tests.cli.tables import read_rows, write_rows
 
 pytest.importorskip("skops")
@@ -128,7 +128,7 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
     row = read_rows(shirts / "o" / "docket.csv")[3]
     assert (row["outcome"], row["label"]) == ("excluded", "")
     data = read_page(shirts / "o" / "docket.html")
-    label = data["classes"][unpack(data["history"])[-1, 3]]
+    label = data["classes"][unpack_page(data["history"])[-1, 3]]
     assert label in row["candidates"].split("|"), "the page says what the model would take"
 
 

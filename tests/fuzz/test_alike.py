@@ -16,7 +16,7 @@ from appellate.cli.app import run
 from appellate.datasets import load_partial_csv
 from appellate.experiments.problems import load_own
 from appellate.rectification.prediction import new_features
-from appellate.rectification.preparation import prepare
+from appellate.rectification.preparation import prepare_table
 from appellate.tables import TableError, find_roles, read_labels, read_table
 from tests.fuzz.hostile import generator, make_table
 
@@ -35,7 +35,7 @@ def sets(matrix, names):
 
 
 def by_rectify(path, options):
-    case = prepare(path, method="plcp", base="knn", **options)
+    case = prepare_table(path, method="plcp", base="knn", **options)
     return sets(case.sets.matrix, case.classes)
 
 
@@ -125,7 +125,7 @@ def compare(path, options, where):
 
 def predicts(path, options, where):
     """Predict reads the same numbers and words from the columns that were learned from."""
-    case = prepare(path, method="plcp", base="knn", **options)
+    case = prepare_table(path, method="plcp", base="knn", **options)
     known = {name: each.to_dict() for name, each in case.features.readings.items()}
     kinds = [
         {"name": n, "kind": kind, **known.get(n, {})} for n, kind in case.features.kinds.items()

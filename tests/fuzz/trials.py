@@ -29,7 +29,7 @@ from appellate.cli.app import run
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.methods import make_base
 from appellate.rectification.decisions import take_decisions
-from appellate.rectification.preparation import prepare
+from appellate.rectification.preparation import prepare_table
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import DocketServer
 from tests.fuzz.hostile import (
@@ -250,7 +250,7 @@ class Trials:
 
     def _decisions(self, rnd, home):
         if not hasattr(self, "_case"):
-            self._case = prepare(self._small(), candidates="c", id="id", method="plcp")
+            self._case = prepare_table(self._small(), candidates="c", id="id", method="plcp")
         case, path = self._case, home / "d.csv"
         names, classes = case.names, case.classes.tolist()
         inside = [case.classes[row].tolist() for row in case.sets.matrix]

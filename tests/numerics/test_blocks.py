@@ -28,7 +28,7 @@ from appellate.numerics import sources
 from appellate.numerics.blocks import ArrayBlocks, Blocks
 from appellate.numerics.entries import CandidateEntries
 from appellate.numerics.passes import (
-    evaluate,
+    evaluate_kernel,
     gather,
     lay_out,
     moments,
@@ -284,7 +284,7 @@ def test_every_kind_is_passed_over(kind, problem):
     np.testing.assert_allclose(gather(table, placed, values), entries.scatter(values).T @ X)
     scores = X @ C.T + np.arange(6.0)
     np.testing.assert_allclose(product(table, C, np.arange(6.0)), scores)
-    found = evaluate(table, placed, C, np.arange(6.0))
+    found = evaluate_kernel(table, placed, C, np.arange(6.0))
     np.testing.assert_allclose(found, entries.gather(scores))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from appellate.docket import Docket
-from appellate.review.page import unpack
+from appellate.review.page import unpack_page
 
 
 def make_docket(n=1000, l=20, seed=0, rounds=5, share=0.25, kept=0.9, **options):
@@ -36,10 +36,12 @@ def _shares(rng, candidates):
 def shown(page):
     """What a page says of its rows, by name: label, confidence in 1/10000, outcome."""
     parts = ("starts", "labels", "after", "history", "outcome")
-    starts, labels, after, history, outcome = (unpack(page[part]) for part in parts)
+    starts, labels, after, history, outcome = (unpack_page(page[part]) for part in parts)
     blocks = [(starts, labels, after)]
     if "outside" in page:
-        blocks.append(tuple(unpack(page["outside"][p]) for p in ("starts", "labels", "after")))
+        blocks.append(
+            tuple(unpack_page(page["outside"][p]) for p in ("starts", "labels", "after"))
+        )
     found = {}
     for i, name in enumerate(page["ids"] or map(str, range(page["n"]))):
         if str(i) in page["decisions"]:

@@ -14,7 +14,7 @@ import pytest
 from appellate import PLCPClassifier, SUREClassifier
 from appellate._palette import DARK, LIGHT
 from appellate.review import page_data, write_page
-from appellate.review.page import _parts, pack, read_page, render_page, summarize, unpack
+from appellate.review.page import _parts, pack, read_page, render_page, summarize, unpack_page
 from tests.cli.tables import HOSTILE
 from tests.review.dockets import make_docket
 
@@ -86,18 +86,18 @@ def test_summary_of_many_classes_leaves_some_out():
 def test_rows_hold_candidate_entries_only(docket):
     data = page_data(docket, neighbors=np.zeros((200, 3), int), decisions={4: ("none", "")})
     packed = json.loads(json.dumps(pack(data)))
-    labels, after = (unpack(packed[name]) for name in ("labels", "after"))
+    labels, after = (unpack_page(packed[name]) for name in ("labels", "after"))
     assert len(labels) == len(after) == docket.candidates.sum()
     assert labels.dtype == "u1", "as small as the numbers allow"
     kept = docket.appeal_confidence[docket.candidates]
     np.testing.assert_allclose(after / 10_000, kept, atol=1e-4)
-    np.testing.assert_array_equal(unpack(packed["history"])[-1], docket.appeal)
+    np.testing.assert_array_equal(unpack_page(packed["history"])[-1], docket.appeal)
     assert packed["decisions"] == {"4": ["none", ""]}
 
 
 @pytest.mark.parametrize("values", [[0, 255], [256], [70_000], [-1, 3], []])
 def test_packing_loses_nothing(values):
-    np.testing.assert_array_equal(unpack(pack(np.array(values, dtype=int))), values)
+    np.testing.assert_array_equal(unpack_page(pack(np.array(values, dtype=int))), values)
 
 
 def test_a_page_is_read_back_as_it_was_written(docket, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 import appellate
 from appellate._added import RENAMED_OUTCOMES
-from appellate.review.page import read_page, unpack
+from appellate.review.page import read_page, unpack_page
 from appellate.review.server import DocketServer
 from tests.cli.tables import read_rows
 from tests.review.dockets import shown
@@ -220,7 +220,7 @@ def test_the_server_takes_a_label_outside_the_answers(saved, visit):
 def test_ties_are_not_a_majority(saved):
     _, folder = saved("testimony")
     page = read_page(folder / "docket.html")
-    votes, tied = unpack(page["votes"]), 0
+    votes, tied = unpack_page(page["votes"]), 0
     for row, vote in zip(read_rows(folder / "docket.csv"), votes, strict=True):
         counts = sorted((int(v.rpartition(":")[2]) for v in row["votes"].split("|")), reverse=True)
         tie = len(counts) > 1 and counts[0] == counts[1]

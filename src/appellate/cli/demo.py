@@ -63,13 +63,13 @@ def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -
         with progress(3) as shown:
             shown.step("writing the table and its images")
             from appellate.notes import NoteWarning
-            from appellate.rectification.preparation import prepare
+            from appellate.rectification.preparation import prepare_table
             from appellate.rectification.run import label_items
 
             truth = _write(out, flip_probability, random_state)
             shown.step("labelling the table")
             columns: dict[str, Any] = {"candidates": "labels", "truth": "truth", "image": "image"}
-            run = label_items(prepare(out / _TABLE, **columns, random_state=random_state))
+            run = label_items(prepare_table(out / _TABLE, **columns, random_state=random_state))
             shown.step("saving the result and labelling the other half")
             run.save(out)
             with warnings.catch_warnings():

@@ -104,7 +104,7 @@ def rectify(
     predict) and run.json (settings and scores).
     """
     with user_errors():
-        from appellate.rectification.preparation import prepare
+        from appellate.rectification.preparation import prepare_table
         from appellate.rectification.run import DECISIONS, FILES, check_folder, label_items
         from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets
@@ -114,7 +114,7 @@ def rectify(
         if tool == HUGGING_FACE:
             open_datasets()  # reports a missing package before the work
         try:
-            prepared = prepare(data, step=lambda text: say(text, err=True), **given)
+            prepared = prepare_table(data, step=lambda text: say(text, err=True), **given)
         except UnclearTableError as error:
             raise UserError(_commands(data, error.readings)) from error
         say(prepared.describe(as_typed), err=as_json)

@@ -88,7 +88,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Preparation:
+class Recipe:
     """What is made of a data set for the experiments.
 
     Attributes
@@ -112,30 +112,30 @@ class Preparation:
     hidden: Mapping[str, Any] | None = None
 
 
-def _fashion(title: str, **hidden: Any) -> Preparation:
-    return Preparation(title, source="fashion_mnist", hidden=hidden)
+def _fashion(title: str, **hidden: Any) -> Recipe:
+    return Recipe(title, source="fashion_mnist", hidden=hidden)
 
 
 # The paper's. As in the authors' data, Lost is z-scored over all rows; FG-NET is shipped so.
 DATASETS = {
-    "fgnet": Preparation("FG-NET", tolerances=(3, 5)),
-    "lost": Preparation("Lost", standardize=True),
-    "msrcv2": Preparation("MSRCv2"),
-    "mirflickr": Preparation("Mirflickr"),
-    "soccer_player": Preparation("Soccer Player"),
-    "yahoo_news": Preparation("Yahoo!News"),
+    "fgnet": Recipe("FG-NET", tolerances=(3, 5)),
+    "lost": Recipe("Lost", standardize=True),
+    "msrcv2": Recipe("MSRCv2"),
+    "mirflickr": Recipe("Mirflickr"),
+    "soccer_player": Recipe("Soccer Player"),
+    "yahoo_news": Recipe("Yahoo!News"),
 }
 # Further sets of the table of rivals.
 FURTHER = {
-    "birdsong": Preparation("BirdSong"),
-    "labelme": Preparation("LabelMe"),
-    "music_genre": Preparation("Music", standardize=True),
+    "birdsong": Recipe("BirdSong"),
+    "labelme": Recipe("LabelMe"),
+    "music_genre": Recipe("Music", standardize=True),
     "fashion_uniform": _fashion("Fashion, uniform", strategy="uniform", flip_probability=0.5),
     "fashion_instance": _fashion("Fashion, instance-dependent", strategy="instance_dependent"),
     "fashion_set_first": _fashion("Fashion, set-first", strategy="set_first"),
 }
 # Lost without scaling, as the authors' PL-AGGD and PLCP have it; their PL-CL z-scores it.
-RAW = {"lost_raw": Preparation("Lost (as it stands)", source="lost")}
+RAW = {"lost_raw": Recipe("Lost (as it stands)", source="lost")}
 _FASHION_ROWS = 2000
 
 

@@ -84,7 +84,7 @@ class KernelClassifier(PartialLabelClassifier):
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureMap:
     """Rows whose inner products are a kernel, and the way back to new rows.
 
     Attributes
@@ -111,7 +111,7 @@ class FeatureClassifier(PartialLabelClassifier):
         linear = isinstance(read_kernel(self.kernel), LinearKernel)
         return [] if linear else [(self.kernel, None)]
 
-    def _features(self, problem: Problem) -> Features:
+    def _features(self, problem: Problem) -> FeatureMap:
         """Features of the kernel, of a size that does not depend on the unit of the rows.
 
         Linear: the rows, centred (unless sparse) and of mean squared length one. Gaussian: the
@@ -129,7 +129,7 @@ class FeatureClassifier(PartialLabelClassifier):
             def linear(coefficients: NDArray[Any], bias: NDArray[Any]) -> Regressor:
                 return Regressor(None, None, coefficients / size, bias.astype(dtype), centre)
 
-            return Features(moved / size, linear)
+            return FeatureMap(moved / size, linear)
         if problem.representation(self.kernel).kind == "nystroem":
             basis = problem.basis(self.kernel)
             scale = np.sqrt(basis.strengths)
@@ -139,7 +139,7 @@ class FeatureClassifier(PartialLabelClassifier):
                 weights = (basis.turn * scale) @ coefficients
                 return Regressor(basis.kernel, basis.landmarks, weights, level.astype(dtype))
 
-            return Features(basis.features.toarray() * scale, nystroem)
+            return FeatureMap(basis.features.toarray() * scale, nystroem)
         function, gram = problem.gram(self.kernel)
         raised = gram.copy()
         if dtype == np.float32:  # whose rounding is larger than the jitter
@@ -152,4 +152,4 @@ class FeatureClassifier(PartialLabelClassifier):
             dual = la.solve_triangular(factor, coefficients, lower=True, trans="T")
             return Regressor(function, problem.matrix, dual, bias.astype(dtype))
 
-        return Features(factor, exact)
+        return FeatureMap(factor, exact)

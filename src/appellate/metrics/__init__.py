@@ -228,7 +228,7 @@ def expected_calibration_error(
     """
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins!r}; it must be 1 or more.")
-    chances = reading.check_probabilities(probabilities)
+    chances = reading.checked_probabilities(probabilities)
     names = np.arange(chances.shape[1]) if classes is None else label_vector(classes)
     if len(names) != chances.shape[1]:
         raise ValueError(f"probabilities has {chances.shape[1]} columns for {len(names)} classes.")
@@ -317,7 +317,7 @@ def approximated_accuracy(
     >>> approximated_accuracy(y, [[0.5, 0.5, 0.0], [0.5, 0.25, 0.25]], classes=["a", "b", "c"])
     0.25
     """
-    chances = reading.check_probabilities(probabilities)
+    chances = reading.checked_probabilities(probabilities)
     matrix = reading.arrange_candidates(candidates, classes, chances)
     inside = np.where(matrix, chances, 0)
     rows, best = np.arange(len(chances)), chances.argmax(axis=1)
@@ -372,7 +372,7 @@ def candidate_likelihood(
             f"scores of shape {values.shape} must be finite, one for every row and class (n, l)."
         )
     if probabilities:
-        values = np.log(np.maximum(reading.check_probabilities(scores), 1e-12))
+        values = np.log(np.maximum(reading.checked_probabilities(scores), 1e-12))
     inside = np.where(reading.arrange_candidates(candidates, classes, values), values, -np.inf)
 
     def loss(log_temperature: float) -> float:

@@ -102,7 +102,7 @@ def arrange_candidates(candidates: Any, classes: Any, scores: NDArray[Any]) -> N
     return sets.matrix[:, columns] & (columns >= 0)
 
 
-def check_probabilities(probabilities: ArrayLike) -> NDArray[Any]:
+def checked_probabilities(probabilities: ArrayLike) -> NDArray[Any]:
     """Read an (n, l) matrix of probabilities whose rows sum to one."""
     chances = np.asarray(probabilities, dtype=float)
     if chances.ndim != 2 or not chances.size:

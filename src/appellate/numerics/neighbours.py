@@ -120,9 +120,13 @@ def _insert(near, far, fresh, i, j, distance):  # type: ignore[no-untyped-def]
             return False
     p = last
     while p > 0 and far[i, p - 1] > distance:
-        near[i, p], far[i, p], fresh[i, p] = near[i, p - 1], far[i, p - 1], fresh[i, p - 1]
+        near[i, p] = near[i, p - 1]
+        far[i, p] = far[i, p - 1]
+        fresh[i, p] = fresh[i, p - 1]
         p -= 1
-    near[i, p], far[i, p], fresh[i, p] = j, distance, True
+    near[i, p] = j
+    far[i, p] = distance
+    fresh[i, p] = True
     return True
 
 

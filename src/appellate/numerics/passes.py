@@ -45,7 +45,7 @@ def gather(features: Blocks, placed: Placed, values: Values) -> NDArray[np.float
     return total
 
 
-def evaluate(
+def evaluate_kernel(
     features: Blocks, placed: Placed, coefficients: NDArray[Any], shift: NDArray[Any]
 ) -> Values:
     """Candidate entries of ``Z C' + 1 shift'`` for (l, r) coefficients C."""

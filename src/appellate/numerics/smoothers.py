@@ -337,7 +337,9 @@ class LowRankSmoother:
 
         def apply(values: Values) -> Values:
             parts = _project(features, weights, placed, values)
-            return passes.evaluate(features, placed, *(p.astype(values.dtype) for p in parts))
+            return passes.evaluate_kernel(
+                features, placed, *(p.astype(values.dtype) for p in parts)
+            )
 
         return apply
 

@@ -88,7 +88,9 @@ def _with_decisions(command: str) -> str:
     >>> _with_decisions("appellate rectify t.csv --out birds --decisions old.csv")
     'appellate rectify t.csv --out birds --decisions birds/decisions.csv'
     """
-    words, kept, out = iter(shlex.split(command)), [], ""
+    words = iter(shlex.split(command))
+    kept = []
+    out = ""
     for word in words:
         name, _, value = word.partition("=")
         if name == "--decisions":

@@ -181,7 +181,7 @@ class Preparation:
         return "\n".join(lines)
 
 
-def prepare(
+def prepare_table(
     data: Any,
     *,
     method: str = "auto",

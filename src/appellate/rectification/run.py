@@ -52,7 +52,7 @@ from appellate.rectification.features import Features, Step, nobody
 from appellate.rectification.fitting import FittedLabels, fit_labels
 from appellate.rectification.pages import collect_page
 from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
-from appellate.rectification.preparation import NOT_KEPT, Preparation, prepare
+from appellate.rectification.preparation import NOT_KEPT, Preparation, prepare_table
 from appellate.rectification.scoring import (
     FIRST,
     N_TRUE,
@@ -155,7 +155,7 @@ def rectify(
     >>> run.labels["label"].tolist()[:6]
     ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     """
-    prepared = prepare(
+    prepared = prepare_table(
         data,
         method=method,
         base=base,

@@ -24,7 +24,7 @@ _BLURS = (-1.0, None)
 
 
 @dataclass(frozen=True)
-class Choice:
+class BaseChoice:
     """What `choose_base` found.
 
     Attributes
@@ -51,7 +51,7 @@ def choose_base(
     *,
     cost: Any = None,
     random_state: Any = None,
-) -> Choice:
+) -> BaseChoice:
     """Choose base, kernel width, ridge, collaboration and blur of PLCP.
 
     Every base is tried with 36 settings on five folds; the held-out score ``"evidence"`` decides.
@@ -103,7 +103,7 @@ def choose_base(
     base = make_base(best, **{key.removeprefix("estimator__"): own[key] for key in own})
     if "estimator__kernel" in own:
         del params["kernel"]  # the partner takes the kernel of its base
-    return Choice({"estimator": base, **params}, scores)
+    return BaseChoice({"estimator": base, **params}, scores)
 
 
 def settings_of(base: Any) -> Iterable[dict[str, Any]]:

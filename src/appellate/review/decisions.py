@@ -100,8 +100,12 @@ class Rows:
         labels: Sequence[int],
         data: str = "",
     ) -> None:
-        self.named, self.classes, self.data = ids is not None, classes, data
-        self.starts, self.labels, self.separator = starts, labels, free_separator(classes)
+        self.named = ids is not None
+        self.classes = classes
+        self.data = data
+        self.starts = starts
+        self.labels = labels
+        self.separator = free_separator(classes)
         names = map(str, range(len(starts) - 1)) if ids is None else ids
         self.places = {name: i for i, name in enumerate(names)}
 
@@ -435,7 +439,9 @@ class DecisionFile:
         """Know nothing of the file: it is parsed from its start the next time."""
         self._version = secrets.token_hex(6)
         self._stamp, self._head = (), list(COLUMNS)
-        self._records, self._skipped, self._keys = [], [], set()
+        self._records = []
+        self._skipped = []
+        self._keys = set()
         self._ours = self._whole = True
         self._end = self._sum = self._settled = self._breaks = 0
 

@@ -375,7 +375,9 @@ def _compare(
     for i, label in decided.items():
         appeal[i] = spelled.get(label, label)
     before, right = (np.asarray(labels == truth, dtype=bool) for labels in (verdict, appeal))
-    answered, shares, bins = docket.candidates.any(axis=1), None, None
+    answered = docket.candidates.any(axis=1)
+    shares = None
+    bins = None
     if (some := known & answered).any():
         shares = {
             "n": int(some.sum()),
@@ -572,7 +574,7 @@ def pack(data: Any, name: str = "") -> Any:
     return packed | {"bytes": base64.b64encode(content).decode("ascii")}
 
 
-def unpack(packed: Mapping[str, Any]) -> NDArray[Any]:
+def unpack_page(packed: Mapping[str, Any]) -> NDArray[Any]:
     """Return the array of whole numbers that `pack` wrote."""
     content = base64.b64decode(packed["bytes"])
     return np.frombuffer(content, "<" + packed["type"]).reshape(packed["shape"])

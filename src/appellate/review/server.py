@@ -24,14 +24,18 @@ from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from appellate._files import MemberError, WriteError, is_own, read_member
 from appellate.review.decisions import COLUMNS, KINDS, DecisionError, DecisionFile, Rows
-from appellate.review.page import PageError, read_page, render_page, unpack
+from appellate.review.page import PageError, read_page, render_page, unpack_page
 
 __all__ = ["DocketServer", "serve"]
 
-PAGE, DECISIONS, _TOKEN = "docket.html", "decisions.csv", ".appellate-token"
+PAGE = "docket.html"
+DECISIONS = "decisions.csv"
+_TOKEN = ".appellate-token"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
 _LARGEST_BODY = 1 << 20
-_LONGEST_KEY, _LONGEST_NOTE, _SHORTEST_TOKEN = 200, 2000, 16
+_LONGEST_KEY = 200
+_LONGEST_NOTE = 2000
+_SHORTEST_TOKEN = 16
 _MOST_CONNECTIONS = 64
 _SECONDS = 20.0  # within which a request has to arrive
 _BUSY = b"HTTP/1.0 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -148,7 +152,9 @@ class DocketServer(ThreadingHTTPServer):
         _Refused
             If the page is not the one that the decisions were made on; none is written then.
         """
-        rows, reasons, taken = self.docket().rows, [], []
+        rows = self.docket().rows
+        reasons = []
+        taken = []
         for record in records:
             if record["data"] != rows.data:
                 raise _Refused(HTTPStatus.CONFLICT, "the page was written again: reload it")
@@ -242,8 +248,10 @@ class DocketServer(ThreadingHTTPServer):
 
 def _find_rows(data: Mapping[str, Any]) -> Rows:
     """Return the rows of a page, or raise any error if it does not say them as it should."""
-    ids, classes, table = data["ids"], data["classes"], data["table"]
-    starts, labels = (unpack(data[key]) for key in ("starts", "labels"))
+    ids = data["ids"]
+    classes = data["classes"]
+    table = data["table"]
+    starts, labels = (unpack_page(data[key]) for key in ("starts", "labels"))
     texts = [*(ids or ()), *classes, *filter(None, data.get("images") or ()), table]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("names are not texts")

@@ -28,7 +28,7 @@ from appellate.tables import cells
 from appellate.tables.cells import Style, TableError, name_rows, name_some
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles
-from appellate.tables.vectors import LONGEST, Step, progress
+from appellate.tables.vectors import LONGEST, Step, report_progress
 
 FeatureKind = Literal["number", "category", "date", "text", "picture"]
 Fit = Callable[[NDArray[np.intp]], Callable[[NDArray[Any]], NDArray[Any]]]
@@ -498,7 +498,7 @@ def encode(encoder: ColumnTransformer, frame: Any, step: Step = lambda text: Non
     each = 1 + _REDUCING + _LEARNING * min(1, _LEARNED / max(len(frame), 1))
     letters = each * sum(frame[name].str.len().sum() for name in prose)
     others = sum(len(frame) * _CELL[kind] for kind in kinds.values() if kind in _CELL)
-    done, told = float(others), progress(len(frame), "rows", step)
+    done, told = float(others), report_progress(len(frame), "rows", step)
 
     def hear(read: float) -> None:
         nonlocal done

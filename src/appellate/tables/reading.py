@@ -769,7 +769,9 @@ def _read_json(opened: Opened) -> Table:
     """Read one array of objects, one object as pandas writes it, or one object per line."""
     table, text = opened.decode()
     question = opened.options.get("question")
-    source, whole, begun = table.source, None, None
+    source = table.source
+    whole = None
+    begun = None
     if text.lstrip().startswith("["):
         records = _parse(source, text, 0)
     else:

@@ -56,7 +56,7 @@ def cache_home() -> Path:
     return Path(os.environ.get(CACHE) or user_cache())
 
 
-def progress(total: int, what: str, step: Step) -> Callable[[float], None]:
+def report_progress(total: int, what: str, step: Step) -> Callable[[float], None]:
     """Return what is told how much of the work is done; at times it tells how fast, and the end.
 
     Parameters
@@ -127,7 +127,7 @@ def embed(
                 for (value,) in store.execute("SELECT value FROM vector WHERE key = ?", (key,)):
                     found[key] = np.frombuffer(value, dtype="<f4")
         left = [i for key, i in place.items() if key not in found]
-        done = progress(len(left), what, step)
+        done = report_progress(len(left), what, step)
         for start in range(0, len(left), _BATCH):
             rows = left[start : start + _BATCH]
             block = np.asarray(compute(rows), dtype=np.float32).reshape(len(rows), -1)

@@ -22,13 +22,17 @@ from appellate.methods.jury.members import Doubles
 from appellate.methods.jury.rounds import JuryRound, Outputs, mixture
 from appellate.numerics.entries import CandidateEntries
 
-SET, MEMBERS, ORDER = "candidate set", "members", "neighbouring labels"
-EVIDENCE, FREQUENCY, COVERED = "evidence", "label frequency", "labels of the group"
+SET = "candidate set"
+MEMBERS = "members"
+ORDER = "neighbouring labels"
+EVIDENCE = "evidence"
+FREQUENCY = "label frequency"
+COVERED = "labels of the group"
 _BLOCK = 1 << 22  # weights that are looked at in one piece
 
 
 @dataclass(frozen=True, eq=False)
-class Account:
+class SetAccount:
     """What the scores of the training rows are made of, beyond the fitted attributes.
 
     Attributes
@@ -65,7 +69,7 @@ def take_account(
     smooth: Doubles | None,
     output: Doubles,
     logs: Any = None,
-) -> Account:
+) -> SetAccount:
     """Keep what the posterior of the training rows was made of.
 
     Parameters
@@ -91,7 +95,7 @@ def take_account(
         empty = np.empty((len(output), 0))
         said = np.empty((len(evidence.entries), 0), dtype=np.float32)
         near, closeness = empty.astype(np.int32), empty.astype(np.float32)
-        return Account(given, shares, None, [], [], said, near, closeness)
+        return SetAccount(given, shares, None, [], [], said, near, closeness)
     names: list[str] = []
     weights: list[float] = []
     columns = []
@@ -108,7 +112,7 @@ def take_account(
     if smooth is not None:
         unordered = np.mean([_without_order(evidence, *each) for each in exact], axis=0)
     said = np.stack(columns, axis=1).astype(np.float32)
-    return Account(given, shares, unordered, names, weights, said, near, closeness)
+    return SetAccount(given, shares, unordered, names, weights, said, near, closeness)
 
 
 def _without_order(evidence: Evidence, done: JuryRound, outputs: ArrayOutputs) -> Doubles:
@@ -169,7 +173,7 @@ def find_similar(
 
 
 def explain_sets(
-    account: Account,
+    account: SetAccount,
     rows: Iterable[int],
     *,
     candidates: NDArray[np.bool_],
