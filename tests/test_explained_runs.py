@@ -130,9 +130,7 @@ def test_the_page_has_the_sums_of_the_least_certain_items(kind, request, tmp_pat
         total = np.sum([part["values"] for part in shown["parts"]], axis=0)
         shares = softmax(total)
         assert names[shown["labels"][0]] == row["label"]
-        assert (
-            abs(shares[0] - row["confidence"]) < 0.02
-        )  # rounded, and rare labels left out
+        assert abs(shares[0] - row["confidence"]) < 0.02  # rounded, and rare labels left out
         assert all(0 <= i < n and i != int(item) for i, _ in shown["neighbours"])
 
 
