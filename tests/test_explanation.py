@@ -12,6 +12,7 @@ from appellate.core.explanation import Explanation, Part, read_rows
 from appellate.evidence.likelihood import Evidence
 from appellate.io import load_model, save_model
 from appellate.methods.jury.explanation import find_similar
+from appellate.methods.testimony import rounds
 from appellate.methods.testimony.rounds import repeated
 from appellate.numerics.kernels import GaussianKernel
 
@@ -93,6 +94,22 @@ CASES = {
         },
     ),
     "sets that annotators named": lambda: (crowd()[0], with_sets(crowd()[1]), {}),
+    "sets of many annotators": lambda: (None, with_sets(crowd(people=9)[1]), {}),
+    "probabilities without features": lambda: (
+        None,
+        crowd(people=9)[1],
+        {"probabilities": {"net": probabilities(crowd()[2])}},
+    ),
+    "people and functions without features": lambda: (
+        None,
+        np.hstack([crowd()[1][:, :1], sources()[1]]),
+        {},
+    ),
+    "many answers, reviewed": lambda: (
+        None,
+        crowd(people=9)[1],
+        {"decisions": np.where(np.arange(90) % 9 == 0, "dog", None)},
+    ),
     "rows without an answer": lambda: (
         crowd()[0],
         np.where(np.arange(90)[:, None] % 10 == 0, None, crowd()[1]),
@@ -119,10 +136,25 @@ def test_parts_of_answers_sum_to_the_confidence(name):
         assert "model net (probabilities)" not in [part.name for part in speak[0].parts]
 
 
-def test_every_answer_is_the_logarithm_of_the_confusion():
+def test_every_answer_is_the_mean_logarithm_of_the_confusions(monkeypatch):
     X, table, _ = crowd()
+    found = []
+    weigh = rounds.weigh_by_held_out
+
+    def keep_weights(*args):
+        found.append(weigh(*args))
+        return found[-1]
+
+    monkeypatch.setattr(rounds, "weigh_by_held_out", keep_weights)
     model = TestimonyClassifier().fit(X, as_answers(table))
-    confusion, names = model.annotators_["confusion"], model.classes_.tolist()
+    weights, shared = found[-1]  # the first ones are those without features
+    assert weights.max() < 0.9
+    alone = []
+    for only in np.eye(len(weights)):
+        monkeypatch.setattr(rounds, "weigh_by_held_out", lambda *_, only=only: (only, shared))
+        each = TestimonyClassifier().fit(X, as_answers(table))
+        alone.append(np.log(each.annotators_["confusion"]))
+    logs, names = np.einsum("e,ejck->jck", weights, alone), model.classes_.tolist()
     for i, why in enumerate(model.explain(np.arange(len(X)))):
         said = [(j, cell) for j, cell in enumerate(table[i]) if cell is not None]
         found = [part for part in why.parts if part.annotator is not None]
@@ -130,7 +162,7 @@ def test_every_answer_is_the_logarithm_of_the_confusion():
             (j, f"{j} said {cell}") for j, cell in said
         ]
         for (j, cell), part in zip(said, found, strict=True):
-            expected = np.log(confusion[j][:, names.index(cell)])
+            expected = logs[j][:, names.index(cell)]
             np.testing.assert_allclose(part.values, expected, atol=1e-12)
 
 
@@ -140,9 +172,10 @@ def test_the_last_part_takes_away_what_shared_errors_repeat():
     assert model.shared_errors_ > 0.01
     for i, why in enumerate(model.explain(np.arange(len(X)))):
         *parts, last = why.parts
-        count = max(sum(cell is not None for cell in table[i]), 2)
-        if count == 2 and not any(cell is not None for cell in table[i]):
+        count = sum(cell is not None for cell in table[i])
+        if not count:
             continue
+        count += 1  # the features may repeat the errors of the answers
         share = repeated(np.array([float(count)]), model.shared_errors_)[0, 0]
         total = np.sum([part.values for part in parts], axis=0)
         expected = total / share - total
@@ -150,6 +183,29 @@ def test_the_last_part_takes_away_what_shared_errors_repeat():
         np.testing.assert_allclose(
             last.values - last.values.mean(), expected - expected.mean(), atol=1e-6
         )
+
+
+def test_votes_keep_a_share_of_the_posterior_of_many_answers():
+    _, table, _ = crowd(people=9)
+    model = TestimonyClassifier().fit(None, as_answers(table))
+    shared = model.shared_errors_
+    assert shared > 0.005
+    for i, why in enumerate(model.explain(np.arange(len(table)))):
+        given = [cell for cell in table[i] if cell is not None]
+        if not given:
+            continue
+        frequency, *answers, together, votes = why.parts
+        assert frequency.name == "how frequent the labels are"
+        assert (together.name, votes.name) == ("annotators err together", "share of the votes")
+        evidence = np.sum([part.values for part in answers], axis=0)
+        share = 1 + shared * (len(given) - 1)
+        scored = softmax(evidence / share + frequency.values)
+        counts = np.array([given.count(name) for name in model.classes_])
+        expected = (1 - shared) * scored + shared * (counts + 0.5 / 3) / (len(given) + 0.5)
+        np.testing.assert_allclose(model.confidence_[i], expected, atol=1e-9)
+        without = softmax(np.sum([part.values for part in why.parts[:-1]], axis=0))
+        np.testing.assert_allclose(without, scored, atol=1e-9)
+    assert gap(model) < 1e-6
 
 
 def test_features_are_the_only_part_of_a_row_that_nobody_answered():

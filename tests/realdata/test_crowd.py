@@ -32,7 +32,9 @@ def test_labelme_labels_model_and_suspicion(labelme):
     assert vote(data.answers, data.y_true) == pytest.approx(0.769, abs=0.001)
     assert np.mean(model.transduction_ == data.y_true) >= 0.870
     assert model.score(data.X_test, data.y_test) >= 0.855
-    assert loss(model.confidence_, data.y_true) <= 0.54
+    assert loss(model.confidence_, data.y_true) <= 0.41
+    wrong = model.transduction_ != data.y_true
+    assert 0.6 < (1 - model.confidence_.max(axis=1)).sum() / wrong.sum() < 1.6
     outside = ~data.candidates[np.arange(1000), data.y_true]
     assert roc_auc_score(outside, model.suspicion_) >= 0.865
     assert average_precision_score(outside, model.suspicion_) >= 0.59
@@ -81,19 +83,19 @@ def test_figures_of_the_guide(labelme):
     data, model = labelme
     outcome = model.docket(output="dict")["outcome"]
     counts = [np.sum(outcome == word) for word in ("upheld", "overturned", "outside the answers")]
-    assert np.abs(np.subtract(counts, [877, 93, 30])).max() <= 5
+    assert np.abs(np.subtract(counts, [877, 96, 27])).max() <= 5
     right = model.transduction_ == data.y_true
-    assert right[outcome == "overturned"].mean() == pytest.approx(0.81, abs=0.02)
-    assert right[outcome == "outside the answers"].mean() == pytest.approx(0.87, abs=0.04)
+    assert right[outcome == "overturned"].mean() == pytest.approx(0.79, abs=0.02)
+    assert right[outcome == "outside the answers"].mean() == pytest.approx(0.89, abs=0.04)
     people, table = model.annotators_, data.answers.table()
     busy = np.flatnonzero(people["answers"] >= 10)
     hits = (table == data.y_true[:, None]) & (table >= 0)
     true = (hits.sum(axis=0) / (table >= 0).sum(axis=0))[busy]
-    for key, figure in (("accuracy", 0.77), ("agreement", 0.62)):
+    for key, figure in (("accuracy", 0.79), ("agreement", 0.62)):
         assert np.corrcoef(people[key][busy], true)[0, 1] == pytest.approx(figure, abs=0.02)
     outside = ~data.candidates[np.arange(1000), data.y_true]
     order = np.argsort(-model.suspicion_)
-    assert [outside[order[:k]].sum() for k in (20, 50)] == pytest.approx([18, 40], abs=1)
+    assert [outside[order[:k]].sum() for k in (20, 50)] == pytest.approx([18, 38], abs=1)
     audited, rng = np.zeros(1000, dtype=bool), np.random.default_rng(0)
     audited[rng.choice(1000, 30, replace=False)] = True
     reviewed = audited.copy()
@@ -101,10 +103,10 @@ def test_figures_of_the_guide(labelme):
     decisions = np.where(reviewed, data.y_true.astype(object), None)
     again = TestimonyClassifier().fit(data.X, data.answers, decisions=decisions, audited=audited)
     found = [again.audit_[key] for key in ("accuracy", "low", "high")]
-    assert found == pytest.approx([0.80, 0.63, 0.91], abs=0.01)
-    assert again.temperature_ == pytest.approx(2.3, abs=0.1)
+    assert found == pytest.approx([0.77, 0.60, 0.89], abs=0.01)
+    assert again.temperature_ == pytest.approx(1.2, abs=0.1)
     after = np.mean((again.transduction_ == data.y_true)[~reviewed])
-    assert [right[~reviewed].mean(), after] == pytest.approx([0.879, 0.882], abs=0.004)
+    assert [right[~reviewed].mean(), after] == pytest.approx([0.876, 0.883], abs=0.004)
     assert again.score(data.X_test, data.y_test) == pytest.approx(0.865, abs=0.004)
 
 
@@ -127,11 +129,11 @@ def test_an_audit_of_labelme_is_honest(labelme):
     ("name", "accuracy", "most_loss", "expected"),
     [
         ("semeval", 0.826, 0.66, (0.6, 1.6)),
-        ("web", 0.842, 0.46, (0.6, 1.6)),
-        ("weather_amt", 0.854, 0.47, (0.6, 1.6)),
+        ("web", 0.850, 0.43, (0.6, 1.6)),
+        ("weather_amt", 0.850, 0.46, (0.6, 1.6)),
         ("youtube", 0.915, 0.29, (0.6, 2.5)),
-        ("dog", 0.825, 0.46, (0.6, 1.6)),
-        ("zencrowd_us", 0.824, 0.40, (0.55, 1.6)),
+        ("dog", 0.821, 0.465, (0.6, 1.6)),
+        ("zencrowd_us", 0.826, 0.41, (0.55, 1.6)),
     ],
 )
 def test_crowds_and_functions(name, accuracy, most_loss, expected):

@@ -16,7 +16,7 @@ from appellate.candidates.containers import open_labels, table_columns
 from appellate.candidates.names import (
     Names,
     distinct_names,
-    encode,
+    encode_labels,
     factorize,
     is_missing,
     name_array,
@@ -264,7 +264,7 @@ def read_answers(
     extra = list(missing) if isinstance(missing, COLLECTIONS) else [missing]
     if layout == "annotators" and missing is None and _abstains(cells, classes):
         extra = [-1]
-    codes, names = encode(labels, classes, where[lines], extra)
+    codes, names = encode_labels(labels, classes, where[lines], extra)
     if not len(names):
         raise ValueError("the table holds no label: every cell is missing.")
     # A table stores integers as floats as soon as one cell is empty.

@@ -102,7 +102,7 @@ def ordered(distinct: Sequence[Any]) -> list[Any]:
     return list(distinct)
 
 
-def encode(
+def encode_labels(
     labels: Labels, classes: Names, rows: NDArray[np.intp], missing: Sequence[Any] = ()
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Turn every label into its column among the classes.
@@ -159,7 +159,7 @@ def number_groups(groups: Any) -> NDArray[np.intp]:
     """Number the groups of rows, from 0 on; a row whose group is missing stands alone, below 0."""
     values = groups if isinstance(groups, list) else np.asarray(groups)
     rows = np.arange(len(values))
-    codes = encode(values, None, rows)[0]
+    codes = encode_labels(values, None, rows)[0]
     return np.where(codes < 0, -1 - rows, codes)
 
 

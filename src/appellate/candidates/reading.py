@@ -25,7 +25,7 @@ from appellate.candidates.containers import open_labels, plain_column, table_col
 from appellate.candidates.names import (
     Names,
     distinct_names,
-    encode,
+    encode_labels,
     is_missing,
     place_columns,
     scalars,
@@ -349,7 +349,7 @@ def _read_collections(source: Any, separator: str | None, classes: Names) -> Any
             f"{', '.join(found)}. Make every row a list of labels, or every row a string."
         )
     owner, labels = unpack(rows, separator, COLLECTIONS)
-    codes, names = encode(labels, classes, owner)
+    codes, names = encode_labels(labels, classes, owner)
     if (codes < 0).any():
         raise ValueError(
             f"{name_rows(owner[codes < 0])}: an empty label (None, NaN or nothing between "
@@ -380,7 +380,7 @@ def _read_labels(source: Any, classes: Names) -> Any:
                 f"Unknown label type: continuous. {name_rows(broken)}: numbers such as "
                 f"{labels[broken[0]]} are not classes. Bin the values, or write classes as text."
             )
-    codes, names = encode(labels, classes, rows)
+    codes, names = encode_labels(labels, classes, rows)
     _refuse_missing(np.flatnonzero(codes < 0))
     return rows, codes, names
 

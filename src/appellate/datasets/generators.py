@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from appellate._text import did_you_mean
 from appellate.candidates import as_candidates, check_length, name_rows
-from appellate.candidates.names import distinct_names, encode
+from appellate.candidates.names import distinct_names, encode_labels
 from appellate.datasets.strategies import OPTIONS, STRATEGIES, Draw, KnownLabels, check_integer
 
 BLOCK = 2**18  # entries that are drawn at once
@@ -259,7 +259,7 @@ def encode_truth(
     if not labels.size:
         raise ValueError("y is empty; give at least one true label.")
     known = None if classes is None else distinct_names(classes, "classes")
-    codes, names = encode(labels, known, np.arange(len(labels)))
+    codes, names = encode_labels(labels, known, np.arange(len(labels)))
     if (codes < 0).any():
         raise ValueError(
             f"y has no label in {name_rows(np.flatnonzero(codes < 0))}. Drop the rows."
@@ -326,7 +326,7 @@ def summarize_candidates(
     if labels.ndim != 1:
         raise ValueError(f"y_true has shape {labels.shape}; give one true label a row.")
     check_length(sets, len(labels))
-    codes, _ = encode(labels, sets.class_names, np.arange(len(labels)))
+    codes, _ = encode_labels(labels, sets.class_names, np.arange(len(labels)))
     if (codes < 0).any():
         raise ValueError("y_true has missing labels; drop the rows, or give no truth.")
     return summarize_matrix(sets.matrix, codes)

@@ -1,4 +1,4 @@
-"""Testimony with scikit-learn's manners."""
+"""The classifier for answers; it follows the scikit-learn API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from appellate._parameters import share_docs
 from appellate.candidates import Answers, as_answers, check_length
 from appellate.candidates.alignment import ravel_column
 from appellate.candidates.containers import row_index
-from appellate.candidates.names import encode, name_array, place_columns, scalars
+from appellate.candidates.names import encode_labels, name_array, place_columns, scalars
 from appellate.core.base import POSITIVE, AppealClassifier
 from appellate.core.explanation import Explanation, read_rows
 from appellate.core.problem import Kernel
@@ -29,35 +29,58 @@ from appellate.methods.testimony.features import RIDGES, Regressions
 from appellate.methods.testimony.functions import PASSES, find_functions
 from appellate.methods.testimony.models import ModelAnswers, read_models
 from appellate.methods.testimony.people import EDGE, Matrix, describe_people, share_interval
-from appellate.methods.testimony.rounds import ROUNDS, audit_temperature, certain, hear
+from appellate.methods.testimony.rounds import ROUNDS, audit_temperature, certain, fit_crowd
 
 _AUDITED = 20
+
+
+@dataclass(frozen=True)
+class OpenAnswers:
+    """What a fit starts from.
+
+    Attributes
+    ----------
+    answers : Answers
+        Who gave which label.
+    n_named : int
+        Number of classes before reviewers named further ones.
+    decided : ndarray of int, shape (n,)
+        Class of every reviewed row, -1 elsewhere.
+    drawn : ndarray of bool, shape (n,)
+        Which of the reviewed rows were drawn at random.
+    """
+
+    answers: Answers
+    n_named: int
+    decided: NDArray[np.intp]
+    drawn: NDArray[np.bool_]
 
 
 @share_docs
 @dataclass(kw_only=True, eq=False, repr=False)
 class TestimonyClassifier(AppealClassifier):
-    """Labels of rows that several people answered for, and a model for new rows.
+    """Label rows that several annotators answered, and leave a model for new rows.
 
-    It weighs every person's answers by how far they can be believed [1]_, and the answers by the
-    features: rows that look alike tend to have the same label. It says how sure it is, whom
-    to trust, and where the truth is among nobody's answers.
+    Every annotator's answers are weighed by how often the annotator is correct [1]_, and the
+    answers by the features: rows that look alike tend to have the same label. The results say
+    how confident each label is, which annotators to trust, and in which rows the true label is
+    not among the answers.
 
     Parameters
     ----------
     <kernel>
         Features are z-scored.
     regularization : float or "auto", default="auto"
-        Ridge of the regression; ``"auto"``: .5, or .05 or 5 where that predicts the answers
+        Ridge of the regression; ``"auto"``: .5, or .05 or 5 if that predicts the answers
         clearly better; for new rows the one of them and 1.5 that predicts the posterior best.
     within_answers : bool or "auto", default="auto"
         Whether labels of training rows are chosen among the row's answers only. ``"auto"``: only
-        without features, since answers alone say little for a label that nobody gave.
+        without features, because answers alone say little for a label that nobody gave.
     functions : bool or "auto", default="auto"
         Whether sources that give one label only are labelling functions, which are weighed by
-        what is true where they speak. ``"auto"``: if they gave more than half of the answers.
+        their precision. ``"auto"``: if they gave more than half of the answers.
     ordered : bool, default=False
-        The classes are in order (grades): errors are taken to be near the truth.
+        The classes are in order (grades): errors are expected near the true label.
     cost : None, str, mapping or array-like, default=None
         What wrong labels cost, see `appellate.evidence.cost_matrix`: labels are those of the
         smallest expected cost under the posterior.
@@ -75,39 +98,40 @@ class TestimonyClassifier(AppealClassifier):
     verdict_confidence_ : ndarray, shape (n, l)
         Posterior by the answers alone.
     overturned_ : ndarray of bool, shape (n,)
-        Where the features changed the label.
+        Whether the features changed the label.
     n_ties_ : int
         Number of training rows with more than one best label.
     suspicion_ : ndarray, shape (n,)
-        Posterior mass outside the row's answers; NaN where there are none.
+        How likely none of the row's answers is true; NaN in rows without answers.
     label_quality_ : ndarray, shape (n,)
         Posterior mass of the label that most of the row's answers gave, from 0 (look at it) to
-        1; NaN where there are none.
+        1; NaN in rows without answers.
     candidates_ : ndarray of bool, shape (n, l)
         The labels that were answered.
     answers_ : Answers
-        Who said what.
+        Who gave which label.
     annotators_ : dict of ndarray
-        One entry a person: ``person``, ``answers`` (how many), ``accuracy`` with ``low`` and
+        One entry per annotator: ``person``, ``answers`` (how many), ``accuracy`` with ``low`` and
         ``high`` (a 95 % interval), ``agreement`` (share of the answers that are among the
         row's most given ones), ``confusion`` (p, l, l): row c holds the probabilities of the
-        answers where c is true.
+        answers if c is true.
     functions_ : ndarray of bool, shape (p,)
         Which of the sources were taken for labelling functions.
     regularization_ : float or None
         The ridge by which the answers were weighed.
     shared_errors_ : float
-        How much of a further answer repeats the errors of the others: .4, or less if rows of
-        five answers or more show that people err on their own.
+        How much of a further answer repeats the errors of the others. With features, or with
+        fewer than five answers per row: the value that best predicts held-out answers. Without
+        features: by how far the answers of a row are correlated.
     trust_ : float
         How far the features were trusted, beta; 0 without features.
     feature_gain_ : float
         Nats by which the features predict the answers better than the shares of the labels do;
         features without any use gain up to 5 by chance.
     model_temperatures_ : dict
-        By which the probabilities of every model were flattened; above 1: it was too sure.
+        By which the probabilities of every model were flattened; above 1: it was overconfident.
     temperature_ : float
-        By which audited rows recalibrated the posterior; 1 without.
+        By which audited rows recalibrated the posterior; 1 without audited rows.
     audit_ : dict or None
         With 20 audited rows or more: ``rows``, ``accuracy``, ``low``, ``high`` (95 %).
 
@@ -117,15 +141,19 @@ class TestimonyClassifier(AppealClassifier):
 
     Notes
     -----
-    In the docket the verdict is the crowd alone, the appeal crowd and features; the outcome is
-    ``upheld``, ``overturned``, ``outside the answers`` where the appeal is a label that nobody
-    gave, or ``unanswered``. It has the columns of `appellate.docket.Docket`, and ``runner_up``,
-    ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
+    In the docket the verdict is by the answers alone, the appeal by answers and features; the
+    outcome is ``upheld``, ``overturned``, ``outside the answers`` if the appeal is a label that
+    nobody gave, or ``unanswered``. It has the columns of `appellate.docket.Docket`, and
+    ``runner_up``, ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
 
-    Cost: the kernel, n^3 once a ridge (n m^2 by way of m landmarks beyond 9,000 rows), then
-    nine rounds of A l for A answers (two for labelling functions). `appellate.methods.testimony`
-    gives the formulas and the constants, function by function; without features the model is
-    that of [1]_ with shrinkage.
+    Annotators are modelled in three ways: an accuracy each, the confusions of all annotators
+    together, and confusions of their own. The scores of the three are averaged; each counts as
+    much as it predicts held-out answers. Folds are drawn with a fixed seed.
+
+    Cost: the kernel, n^3 per ridge (n m^2 by way of m landmarks beyond 9,000 rows), then about
+    a hundred rounds of A l for A answers (two for labelling functions).
+    `appellate.methods.testimony` gives the formulas and the constants, function by function;
+    without features the model is that of [1]_ with shrinkage.
 
     References
     ----------
@@ -145,7 +173,7 @@ class TestimonyClassifier(AppealClassifier):
     array([1.  , 1.  , 0.53])
     """
 
-    __test__ = False  # for pytest: no test, despite its name
+    __test__ = False  # pytest would take it for a test by its name
     kernel: Kernel = "rbf"
     regularization: float | str = "auto"
     within_answers: bool | str = "auto"
@@ -177,37 +205,43 @@ class TestimonyClassifier(AppealClassifier):
         X : array-like, shape (n, q), or None
             Features; None: the answers alone, which leaves labels but no model for new rows.
         y : Answers or array-like
-            Who said what: `as_answers` reads tables. Candidate sets count as what one unknown
-            person named, a label a row as one answer each (noisy labels).
+            Who gave which label: `as_answers` reads tables. Candidate sets count as answers of
+            one unknown annotator, one label per row as one answer each (noisy labels).
         probabilities : array-like, shape (n, l), or dict of them, default=None
-            What a model says of every row, or several models by their names: one column per
-            class in the order of the classes, NaN in the rows without. A model is one more
-            answer to a row; its temperature is the one that best predicts the other answers.
+            Probabilities of a model for every row, or of several models by their names: one
+            column per class in the order of the classes, NaN in rows without them. A model is
+            one more answer to a row; its temperature best predicts the other answers.
             Give out-of-fold probabilities if the model was trained on these rows.
         decisions : array-like, shape (n,), default=None
             Labels of the rows that were reviewed, missing elsewhere; they are certain.
         audited : array-like of bool, shape (n,), default=None
             Which of the reviewed rows were drawn at random. With 20 of them or more the
-            posterior is recalibrated, and `audit_` gives an honest accuracy: both by what the
-            model says of these rows without their decisions.
+            posterior is recalibrated, and `audit_` gives an unbiased accuracy: both by the
+            posterior of these rows without their decisions.
 
         Returns
         -------
         self
         """
-        answers, n_named, decided, drawn = self._open_answers(X, y, decisions, audited)
-        models = read_models(probabilities, answers.shape, n_named)
+        opened = self._open_answers(X, y, decisions, audited)
+        answers = opened.answers
+        decided = opened.decided
+        drawn = opened.drawn
+        models = (
+            []
+            if probabilities is None
+            else read_models(probabilities, answers.shape, opened.n_named)
+        )
         for model in models:  # its likeliest label counts among the answers to a row
-            said = np.flatnonzero(model.spoke)
-            self.candidates_[said, model.log[said].argmax(axis=1)] = True
-        answered = self.candidates_.any(axis=1)
-        known = answered | (decided >= 0)
+            spoken = np.flatnonzero(model.spoke)
+            self.candidates_[spoken, model.log[spoken].argmax(axis=1)] = True
+        known = self.candidates_.any(axis=1) | (decided >= 0)
         if not known.any():
             raise ValueError(
                 "no row has an answer, a decision or a model's probabilities; there is nothing to "
                 "learn from."
             )
-        heard, certainly = answers[known], decided[known]
+        kept, kept_decided = answers[known], decided[known]
         rows = regressions = None
         if X is not None:
             rows = self._check_rows(X, reset=True)
@@ -224,42 +258,43 @@ class TestimonyClassifier(AppealClassifier):
         self.temperature_ = 1.0
         self.audit_: dict[str, Any] | None = None
         if drawn.sum() >= _AUDITED:
-            blind = np.where(drawn[known], -1, certainly)
-            before = hear(heard, regressions, decided=blind, **options).posterior
+            blind = np.where(drawn[known], -1, kept_decided)
+            before = fit_crowd(kept, regressions, decided=blind, **options).posterior
             before, truth = before[drawn[known]], decided[drawn]
             self.temperature_ = audit_temperature(before, truth)
             allowed = self._allowed(answers, models, X is not None)[drawn]
-            right = int(np.sum(self._choose(before, allowed) == truth))
-            low, high = share_interval(right, len(truth))
-            accuracy = right / len(truth)
+            correct = int(np.sum(self._choose(before, allowed) == truth))
+            low, high = share_interval(correct, len(truth))
+            accuracy = correct / len(truth)
             self.audit_ = {"rows": len(truth), "accuracy": accuracy, "low": low, "high": high}
-        crowd = hearing = hear(heard, decided=certainly, **options)
+        alone = found = fit_crowd(kept, decided=kept_decided, **options)
         if regressions is not None:
-            hearing = hear(heard, regressions, decided=certainly, **options)
-        posterior = hearing.posterior
+            found = fit_crowd(kept, regressions, decided=kept_decided, **options)
+        posterior = found.posterior
         if self.audit_ is not None:
             logs = np.log(np.maximum(posterior, EDGE)) / self.temperature_
             posterior = np.asarray(softmax(logs, axis=1))
-        posterior = certain(posterior, certainly)
+        posterior = certain(posterior, kept_decided)
         self._model = CrowdModel(None) if regressions is None else regressions.model(posterior)
         self.training_output_ = posterior
         # Rows that nobody answered are like all the others, or new rows to the model.
-        self.verdict_confidence_ = np.tile(crowd.posterior.mean(axis=0), (len(known), 1))
+        self.verdict_confidence_ = np.tile(alone.posterior.mean(axis=0), (len(known), 1))
         self.confidence_ = np.tile(posterior.mean(axis=0), (len(known), 1))
-        self.verdict_confidence_[known], self.confidence_[known] = crowd.posterior, posterior
+        self.verdict_confidence_[known] = alone.posterior
+        self.confidence_[known] = posterior
         if rows is not None and not known.all():
             scores = self._model.decision(rows[~known])
             self.confidence_[~known] = self._model.probabilities(scores)
-        if hearing.account is not None:
-            parts = (known, self.confidence_, hearing.posterior, decided)
-            self._account = hearing.account.everywhere(*parts)
-        self.annotators_ = describe_people(heard, posterior, hearing.confusion)
-        self.functions_ = find_functions(heard, self.functions)
-        self.trust_, self.feature_gain_, self.n_iter_ = hearing.beta, hearing.gain, ROUNDS + 1
-        if self.functions_[heard.people].all():
-            self.n_iter_ = PASSES
-        self.regularization_, self.shared_errors_ = hearing.ridge, hearing.shared
-        self.model_temperatures_ = {name: 1 / t for name, t in hearing.trusts.items()}
+        parts = (known, self.confidence_, found.posterior, decided)
+        self._account = found.account.everywhere(*parts)
+        self.annotators_ = describe_people(kept, posterior, found.confusion)
+        self.functions_ = find_functions(kept, self.functions)
+        self.trust_ = found.beta
+        self.feature_gain_ = found.gain
+        self.n_iter_ = PASSES if self.functions_[kept.people].all() else ROUNDS + 1
+        self.regularization_ = found.ridge
+        self.shared_errors_ = found.shared
+        self.model_temperatures_ = {name: 1 / t for name, t in found.trusts.items()}
         self._judge_answers(answers, models)
         self._keep_labels(answers, models, decided, X is not None)
         return self
@@ -277,8 +312,9 @@ class TestimonyClassifier(AppealClassifier):
         list of Explanation
             One per row. The parts are the features (without features, how frequent the labels
             are), each answer, each model's probabilities, and last that annotators err together:
-            what makes their sum the reported posterior. The softmax of the sum is the row's
-            ``confidence_``.
+            what makes their sum the posterior. Without features, if rows have five answers or
+            more, the share of the votes in the posterior follows. The softmax of the sum is the
+            row's ``confidence_``.
 
         Examples
         --------
@@ -299,7 +335,7 @@ class TestimonyClassifier(AppealClassifier):
         )
 
     def _judge_answers(self, answers: Answers, models: list[ModelAnswers]) -> None:
-        """Leave what the posterior says of the answers of every row."""
+        """Set `suspicion_` and `label_quality_` by the posterior of every row."""
         answered = self.candidates_.any(axis=1)
         outside = 1 - np.sum(self.confidence_ * self.candidates_, axis=1)
         self.suspicion_ = np.where(answered, np.clip(outside, 0, 1), np.nan)
@@ -333,7 +369,7 @@ class TestimonyClassifier(AppealClassifier):
     ) -> NDArray[np.bool_]:
         """Tell which labels the rows may have, (n, l).
 
-        Labelling functions without people and features only settle ties of the vote.
+        Labelling functions without annotators and features only settle ties of the vote.
         """
         if self.within_answers is False or (self.within_answers == "auto" and features):
             return np.ones_like(self.candidates_)
@@ -345,17 +381,12 @@ class TestimonyClassifier(AppealClassifier):
         parts |= {"cost": None, "cost_name": ""}
         return CrowdDocket(**parts, votes=self.answers_.votes(), suspicion=self.suspicion_)
 
-    def _open_answers(
-        self, X: Any, y: Any, decisions: Any, audited: Any
-    ) -> tuple[Answers, int, NDArray[np.intp], NDArray[np.bool_]]:
-        """Answers and the number of their classes, before reviewers named further ones.
-
-        Then the class of every reviewed row (-1 elsewhere), and which were drawn at random.
-        """
+    def _open_answers(self, X: Any, y: Any, decisions: Any, audited: Any) -> OpenAnswers:
+        """Read answers, decisions and which of these were drawn at random."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
-                "give answers, candidate sets, or one label a row."
+                "give answers, candidate sets, or one label per row."
             )
         self.__dict__.pop("_model", None)
         answers = as_answers(ravel_column(y), layout="auto")
@@ -365,7 +396,7 @@ class TestimonyClassifier(AppealClassifier):
                 raise ValueError(f"{name} has {len(given)} values, but y has {n} rows.")
         decided = np.full(n, -1)
         if decisions is not None:
-            codes, found = encode(np.asarray(decisions, dtype=object), None, np.arange(n))
+            codes, found = encode_labels(np.asarray(decisions, dtype=object), None, np.arange(n))
             known = scalars(answers.class_names)
             further = [name for name in scalars(found) if name not in known]
             if further:  # a reviewer knows more labels than the crowd
@@ -377,7 +408,7 @@ class TestimonyClassifier(AppealClassifier):
         self.candidates_ = answers.votes() > 0
         self.cost_, self._cost_followed = cost_matrix(self.cost, self.classes_), self.cost
         drawn = np.zeros(n, dtype=bool) if audited is None else np.asarray(audited, dtype=bool)
-        return answers, n_named, decided, drawn & (decided >= 0)
+        return OpenAnswers(answers, n_named, decided, drawn & (decided >= 0))
 
     def _choose(self, posterior: Matrix, allowed: NDArray[Any]) -> NDArray[np.intp]:
         """Label of every row: the likeliest, or the one of the smallest expected cost."""
@@ -401,7 +432,7 @@ def _most_given(answers: Answers, models: list[ModelAnswers]) -> NDArray[np.bool
 
 @dataclass(frozen=True)
 class CrowdModel(Model):
-    """What remains of a fit without features: nothing for new rows."""
+    """The model of a fit without features: it cannot predict new rows."""
 
     def decision(self, X: Any) -> Matrix:
         """Say why there is no score."""
@@ -445,7 +476,7 @@ class CrowdDocket(Docket):
         return np.where(np.isnan(share), 1.0, lead).astype(self.appeal_confidence.dtype)
 
     def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
-        """Return the table as a dict of arrays, one a column."""
+        """Return the table as a dict of arrays, one per column."""
         table = super().columns(separator)
         second, share = find_runner_up(self.appeal_confidence, self.appeal)
         names = self.class_names.astype(object)

@@ -1,30 +1,33 @@
 """Why a row that annotators answered has its label: features and answers, one by one.
 
-The score of a label is ``beta f + sum of log P(answer | label)``. Every answer is one part of
-it, so that the parts can be read off the fit. What is left to the reported posterior is the last
-part: annotators err together on hard rows, so that many answers say less than their sum.
+The score of a label is ``beta f + sum of log P(answer | label)``, averaged over the models of the
+annotators. Every answer is one part of it: the mean of its log-likelihood over these models. The
+last part is what is left to the posterior: annotators err together on hard rows, so that many
+answers say less than their sum. If the votes have a share in the posterior, it is one more part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from appellate.candidates import Answers
 from appellate.core.explanation import Explanation, Part, log, plain
 from appellate.methods.testimony.people import Matrix, _set_gains, counted, number_opinions
 
 FEATURES, FREQUENCY = "features", "how frequent the labels are"
-TOGETHER, AUDIT, REVIEWED = "annotators err together", "audited rows", "decided in review"
+TOGETHER, VOTES = "annotators err together", "share of the votes"
+AUDIT, REVIEWED = "audited rows", "decided in review"
 
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """What the rows' scores are made of, as the last round left it.
+    """What the rows' scores are made of, as the last round left it: means over the models.
 
     Attributes
     ----------
@@ -32,16 +35,20 @@ class Account:
         What the features say, or how frequent the labels are if there are no features.
     informed : bool
         Whether it is the features.
-    theta : ndarray, shape (p, l, l)
-        Confusions of the annotators; of functions they are not used.
-    rates : ndarray, shape (p,)
-        How often the set that an annotator names holds the true label.
+    log_theta : ndarray, shape (p, l, l)
+        Logarithms of the annotators' confusions; those of functions are not used.
+    odds : ndarray, shape (p,)
+        Log odds that the set that an annotator names holds the true label.
     functions : ndarray of bool, shape (p,)
         Which of them are labelling functions.
     weights : ndarray, shape (p, l)
         Evidence of a function that speaks; 0 for annotators.
     models : mapping of str to ndarray, shape (n, l)
         Evidence of every model's probabilities.
+    scored : ndarray, shape (n, l)
+        Posterior by the scores if annotators err together.
+    voted : bool
+        Whether the votes have a share in the posterior next to the scores.
     posterior : ndarray, shape (n, l)
         What was made of it, before audited rows recalibrated it.
     decided : ndarray of int, shape (n,)
@@ -50,11 +57,13 @@ class Account:
 
     looks: Matrix
     informed: bool
-    theta: Matrix
-    rates: Matrix
+    log_theta: Matrix
+    odds: Matrix
     functions: NDArray[np.bool_]
     weights: Matrix
     models: Mapping[Any, Matrix] = field(default_factory=dict)
+    scored: Matrix = field(default_factory=lambda: np.empty((0, 0)))
+    voted: bool = False
     posterior: Matrix = field(default_factory=lambda: np.empty((0, 0)))
     decided: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
@@ -69,14 +78,19 @@ class Account:
 
         The others have what the model says of new rows, or the mean of all rows.
         """
-        looks, before = log(confidence), confidence.copy()
-        looks[known], before[known] = self.looks, posterior
+        looks = log(confidence)
+        scored = confidence.copy()
+        before = confidence.copy()
+        looks[known] = self.looks
+        scored[known] = self.scored
+        before[known] = posterior
         models = {}
         for name, evidence in self.models.items():
             models[name] = np.zeros_like(looks)
             models[name][known] = evidence
-        parts = (self.theta, self.rates, self.functions, self.weights)
-        return Account(looks, self.informed, *parts, models, before, decided)
+        return replace(
+            self, looks=looks, models=models, scored=scored, posterior=before, decided=decided
+        )
 
 
 def explain_answers(
@@ -127,7 +141,10 @@ def explain_answers(
         else:
             before = log(account.posterior[i])
             if answered[i]:
-                parts.append(Part(TOGETHER, before - total))
+                scored = log(account.scored[i])
+                parts.append(Part(TOGETHER, scored - total))
+                if account.voted:
+                    parts.append(Part(VOTES, before - scored))
             if audited:
                 parts.append(Part(AUDIT, log(confidence[i]) - before))
         out.append(Explanation(i, answers.class_names, parts, confidence[i], plain(labels[i])))
@@ -141,7 +158,7 @@ def _opinions(
     weights, sizes = counted(answers)
     gains = np.zeros(len(entries))
     if answers.sizes is not None:
-        gains = _set_gains(answers._take(entries), account.rates, answers.shape[1])
+        gains = _set_gains(answers._take(entries), expit(account.odds), answers.shape[1])
     parts = []
     for opinion in np.unique(number[entries]):
         own = entries[number[entries] == opinion]
@@ -152,7 +169,7 @@ def _opinions(
         elif sizes[own[0]] > 1:
             values[answers.labels[own]] = weight * gains[np.searchsorted(entries, own)]
         else:
-            values += weight * np.log(account.theta[who, :, answers.labels[own[0]]])
+            values += weight * account.log_theta[who, :, answers.labels[own[0]]]
         said = " or ".join(str(answers.class_names[k]) for k in answers.labels[own])
         if answers.person_names is None:
             name = f"{weight:g} annotator{'' if weight == 1 else 's'} said {said}"

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, softmax
 
 from appellate.candidates import Answers, CandidateSets
 from appellate.core.problem import Kernel, Problem
@@ -19,8 +19,8 @@ from appellate.methods.testimony.people import (
     EDGE,
     Matrix,
     Opinions,
+    estimate_annotators,
     incidence,
-    know_people,
     sample_opinions,
 )
 from appellate.numerics.kernels import check_magnitude
@@ -56,7 +56,9 @@ class Regressions:
         kernel: Kernel = "rbf",
         ridges: tuple[float, ...] = RIDGES,
     ) -> None:
-        self.kernel, self.ridges, self.n_labels = kernel, ridges, n_labels
+        self.kernel = kernel
+        self.ridges = ridges
+        self.n_labels = n_labels
         self.scaling = Scaling.of(X)
         rows, n = self.scaling.apply(X), X.shape[0]
         self.sample = np.arange(0, n, -(-n // _TRIED_ROWS))
@@ -155,10 +157,11 @@ def answer_likelihood(beta: float, output: Matrix, L: Matrix, opinions: Opinions
 
     ``log sum_c softmax_c(beta f_i + L_i - log P(a | c)) P(a | c)``.
     """
-    rows = opinions.rows
-    own = np.minimum(opinions.weights, 1.0)[:, None] * opinions.evidence
-    others = log_softmax(beta * output[rows] + L[rows] - own, axis=1)
-    return np.asarray(logsumexp(others + opinions.evidence, axis=1))
+    scores = beta * output + L
+    joint = np.exp(scores - scores.max(axis=1, keepdims=True))[opinions.rows]
+    mixed = np.einsum("oc,oc->o", joint, opinions.once)
+    mixed /= np.einsum("oc,oc->o", joint, opinions.without)
+    return np.log(np.maximum(mixed, np.finfo(float).tiny))
 
 
 def find_beta(
@@ -195,14 +198,15 @@ def choose_ridge(
 ) -> float:
     """Choose the ridge whose output best predicts the answers.
 
-    By `find_beta`'s gain in the first round, where the people are known by the votes alone: the
+    By `find_beta`'s gain in the first round, when the annotators are known by the votes alone: the
     middle one, unless another gains a tenth more.
     """
     if len(regressions.ridges) == 1:
         return regressions.ridges[0]
     some, q = answers[regressions.sample], shares[regressions.sample]
-    theta, rates, L = know_people(some, incidence(some), q, ordered)
-    opinions, ridges = sample_opinions(some, theta, rates), regressions.ridges
+    known = estimate_annotators(some, incidence(some), q, ordered)
+    opinions = sample_opinions(some, known.confusion, known.rates)
+    ridges, L = regressions.ridges, known.evidence
     gains = {r: find_beta(regressions.leave_one_out(q, r), L, opinions)[1] for r in ridges}
     middle, best = ridges[len(gains) // 2], max(gains, key=gains.__getitem__)
     return best if gains[best] > 1.1 * gains[middle] else middle

@@ -58,10 +58,10 @@ class ModelAnswers:
         Maximises the sum of `answer_likelihood` with the prior ``log t ~ N(0, 1.5^2)``, log t in
         [-3, 4]. Without an answer it is 1.
         """
-        heard = self.spoke[opinions.rows]
-        if not heard.any():
+        answered = self.spoke[opinions.rows]
+        if not answered.any():
             return 1.0
-        part = Opinions(opinions.rows[heard], opinions.weights[heard], opinions.evidence[heard])
+        part = opinions[answered]
 
         def loss(log_t: float) -> float:
             found = answer_likelihood(1.0, self.evidence(np.exp(log_t)), others, part)

@@ -1,8 +1,9 @@
-"""What people said, how far each of them can be believed, and what their answers say then."""
+"""Answers of annotators: how often each of them is correct, and what their answers say then."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,7 @@ from appellate.candidates import Answers
 
 Matrix = NDArray[np.float64]
 
-SHRINKAGE = 4.0  # answers that the crowd's mean weighs beside a person's own
-_FEW_PAIRS = 50
+SHRINKAGE = 4.0  # answers that the mean of all annotators weighs next to one's own
 EDGE = 1e-6  # probabilities are kept so far from 0 and 1
 _SAMPLE = 50_000  # opinions that beta is found from
 
@@ -31,7 +31,7 @@ def counted(answers: Answers) -> tuple[Matrix, NDArray[Any]]:
 def count_votes(answers: Answers) -> tuple[Matrix, Matrix]:
     """Votes for every label of every row, (n, l), and their number, (n,).
 
-    A set that a person named counts once, not each of its labels.
+    A set that an annotator named counts once, not each of its labels.
     """
     weights, sizes = counted(answers)
     votes = replace(answers, weights=weights / sizes).votes()
@@ -39,7 +39,7 @@ def count_votes(answers: Answers) -> tuple[Matrix, Matrix]:
 
 
 def incidence(answers: Answers) -> sp.csr_array:
-    """Sparse matrix, (p l, n), with the weight of answer k of person j to row i at (j l + k, i).
+    """Sparse matrix, (p l, n): the weight of answer k of annotator j to row i at (j l + k, i).
 
     Of answers that are one label; sets have `set_rates`.
     """
@@ -51,35 +51,85 @@ def incidence(answers: Answers) -> sp.csr_array:
     return sp.csr_array(sp.coo_array((weights, (places, answers.rows)), shape=shape))
 
 
-def know_people(
-    answers: Answers, said: sp.csr_array, q: Matrix, ordered: bool, strength: float = 1.0
-) -> tuple[Matrix, Matrix, Matrix]:
-    """Confusions and rates of all people by the posterior q, and what their answers say then."""
-    N = person_counts(said, q)
-    theta = confusions(N, expected_confusions(N, ordered=ordered), strength)
-    rates = set_rates(answers, q)
-    return theta, rates, log_likelihoods(answers, said, theta, rates)
+@dataclass(frozen=True)
+class Expectation:
+    """How much annotators are expected to differ, before their own answers are looked at.
+
+    Attributes
+    ----------
+    alike_errors : bool
+        Whether all wrong labels are equally likely and all labels equally hard; with ordered
+        labels, whether errors depend on the distance only. If False, the confusions of all
+        annotators together are expected.
+    strength : float
+        Answers per label that the expectation weighs next to an annotator's own. Infinity: an
+        annotator has an accuracy, and no confusions of their own.
+    """
+
+    alike_errors: bool = False
+    strength: float = 1.0
 
 
-def person_counts(said: sp.csr_array, posterior: Matrix) -> Matrix:
-    """``N_j[c, k]``, the sum of q[i, c] over person j's answers k, (p, l, l)."""
+OWN_CONFUSIONS = Expectation()
+
+
+@dataclass(frozen=True)
+class Annotators:
+    """What is known of all annotators by a posterior, and what their answers say then.
+
+    Attributes
+    ----------
+    confusion : ndarray, shape (p, l, l)
+        ``Theta[j, c, k] = P_j(answer k | label c)``.
+    rates : ndarray, shape (p,)
+        How often the set that an annotator names holds the true label.
+    evidence : ndarray, shape (n, l)
+        Log-likelihood of every row's answers.
+    """
+
+    confusion: Matrix
+    rates: Matrix
+    evidence: Matrix
+
+
+def estimate_annotators(
+    answers: Answers,
+    counts: sp.csr_array,
+    posterior: Matrix,
+    ordered: bool = False,
+    expectation: Expectation = OWN_CONFUSIONS,
+) -> Annotators:
+    """Estimate confusions and rates of all annotators by the posterior.
+
+    `counts` is the `incidence` of the answers.
+    """
+    N = person_counts(counts, posterior)
+    expected = expected_confusions(N, ordered=ordered, alike_errors=expectation.alike_errors)
+    theta = confusions(N, expected, expectation.strength)
+    rates = set_rates(answers, posterior)
+    return Annotators(theta, rates, log_likelihoods(answers, counts, theta, rates))
+
+
+def person_counts(counts: sp.csr_array, posterior: Matrix) -> Matrix:
+    """``N_j[c, k]``, the sum of q[i, c] over annotator j's answers k, (p, l, l)."""
     l = posterior.shape[1]
-    return np.asarray(said @ posterior).reshape(-1, l, l).transpose(0, 2, 1)
+    return np.asarray(counts @ posterior).reshape(-1, l, l).transpose(0, 2, 1)
 
 
-def expected_confusions(N: Matrix, *, ordered: bool = False) -> Matrix:
-    """What is expected of every person before their own answers are looked at, (p, l, l).
+def expected_confusions(N: Matrix, *, ordered: bool = False, alike_errors: bool = False) -> Matrix:
+    """What is expected of every annotator before their own answers are looked at, (p, l, l).
 
     With the accuracy of all, ``acc = trace(sum_j N_j) / total``, and U with acc on the diagonal,
     (1 - acc) / (l - 1) off it::
 
-        P         = (sum_j N_j + l U) / (row sum + l)                     all people as one
-        r_j       = (trace N_j + 4 acc) / (n_j + 4)                       ability of j
+        P         = (sum_j N_j + l U) / (row sum + l)           all annotators as one
+        r_j       = (trace N_j + 4 acc) / (n_j + 4)             ability of j
         M_j[c, c] = sigmoid(logit P[c, c] + logit r_j - logit acc)
         M_j[c, k] = (1 - M_j[c, c]) P[c, k] / (1 - P[c, c])
 
-    With `ordered`, U spreads errors as far along the order of the labels as all people do,
-    whatever the truth: ``U[c, k]`` is the share of answers that lie ``k - c`` off.
+    With `alike_errors`, ``P = U``, so that ``M_j[c, c] = r_j``. With `ordered`, U spreads errors
+    as far along the order of the labels as all annotators do, whatever the true label:
+    ``U[c, k]`` is the share of answers that are ``k - c`` off.
     """
     l = N.shape[1]
     if l == 1:
@@ -88,36 +138,41 @@ def expected_confusions(N: Matrix, *, ordered: bool = False) -> Matrix:
     accuracy = _inside(np.trace(pooled) / max(pooled.sum(), EDGE))
     if ordered:
         distance = np.arange(l) - np.arange(l)[:, None] + l - 1  # k - c, from 0 on
-        room = np.bincount(distance.ravel())  # pairs of labels that lie so far apart
-        spread = ((np.bincount(distance.ravel(), pooled.ravel()) + 1 / l) / room)[distance]
+        pairs = np.bincount(distance.ravel())  # of labels that are so far apart
+        spread = ((np.bincount(distance.ravel(), pooled.ravel()) + 1 / l) / pairs)[distance]
         spread /= spread.sum(axis=1, keepdims=True)
     else:
         spread = np.full((l, l), (1 - accuracy) / (l - 1))
         np.fill_diagonal(spread, accuracy)
-    P = (pooled + l * spread) / (pooled.sum(axis=1, keepdims=True) + l)
+    P = spread
+    if not alike_errors:
+        P = (pooled + l * spread) / (pooled.sum(axis=1, keepdims=True) + l)
     ability = (np.einsum("jcc->j", N) + SHRINKAGE * accuracy) / (N.sum(axis=(1, 2)) + SHRINKAGE)
     ability = logit(_inside(ability))[:, None] - logit(accuracy)
-    right = expit(logit(_inside(np.diag(P))) + ability)  # [j, c]
+    correct = expit(logit(_inside(np.diag(P))) + ability)  # [j, c]
     wrong = P * (1 - np.eye(l))
     wrong /= wrong.sum(axis=1, keepdims=True)
-    expected = (1 - right)[:, :, None] * wrong
-    expected[:, np.arange(l), np.arange(l)] = right
+    expected = (1 - correct)[:, :, None] * wrong
+    expected[:, np.arange(l), np.arange(l)] = correct
     return np.asarray(expected)
 
 
 def confusions(N: Matrix, expected: Matrix, strength: float = 1.0) -> Matrix:
-    """Confusion matrices of all people, (p, l, l): ``Theta[j, c, k] = P_j(answer k | truth c)``.
+    """Confusion matrices of all annotators, (p, l, l): ``Theta[j, c, k] = P_j(k | label c)``.
 
-    ``Theta_j = (N_j + s l M_j) / (row sum + s l)`` for the strength s of what is expected.
+    ``Theta_j = (N_j + s l M_j) / (row sum + s l)`` for the strength s of what is expected;
+    ``M_j`` if it is infinite.
     """
+    if np.isinf(strength):
+        return expected
     weight = strength * N.shape[1]
     return np.asarray((N + weight * expected) / (N.sum(axis=2, keepdims=True) + weight))
 
 
 def set_rates(answers: Answers, posterior: Matrix) -> Matrix:
-    """How often the set that a person names holds the truth, (p,).
+    """How often the set that an annotator names holds the true label, (p,).
 
-    The posterior mass on j's sets, shrunk by 4 sets towards the mean over people.
+    The posterior mass on j's sets, shrunk by 4 sets towards the mean over annotators.
     """
     sizes = counted(answers)[1]
     several = sizes > 1
@@ -129,15 +184,17 @@ def set_rates(answers: Answers, posterior: Matrix) -> Matrix:
     return _inside((mass + SHRINKAGE * mean) / (count + SHRINKAGE))
 
 
-def log_likelihoods(answers: Answers, said: sp.csr_array, theta: Matrix, rates: Matrix) -> Matrix:
-    """Log-likelihood of every row's answers for every label, (n, l), up to a constant a row.
+def log_likelihoods(
+    answers: Answers, counts: sp.csr_array, theta: Matrix, rates: Matrix
+) -> Matrix:
+    """Log-likelihood of every row's answers for every label, (n, l), up to a constant per row.
 
-    ``L[i, c] = sum over j of log Theta_j[c, a_ij]``; a set A of size s that person j named adds
+    ``L[i, c] = sum over j of log Theta_j[c, a_ij]``; a set A of size s that annotator j named adds
     ``log(h_j / s)`` to the labels in it and ``log((1 - h_j) / (l - s))`` to the others.
     """
     l = theta.shape[1]
     table = np.log(theta).transpose(0, 2, 1).reshape(-1, l)  # [(j, k), c]
-    L = np.asarray(said.T @ table)
+    L = np.asarray(counts.T @ table)
     if answers.sizes is not None:
         gains = _set_gains(answers, rates, l) * counted(answers)[0]
         np.add.at(L, (answers.rows, answers.labels), gains)
@@ -145,7 +202,7 @@ def log_likelihoods(answers: Answers, said: sp.csr_array, theta: Matrix, rates: 
 
 
 def _set_gains(answers: Answers, rates: Matrix, l: int) -> Matrix:
-    """What a label gains by standing in a set of size s, ``log(h / s) - log((1 - h)/(l - s))``.
+    """What a label gains by being in a set of size s, ``log(h / s) - log((1 - h)/(l - s))``.
 
     (A,): 0 for answers that are one label, and for sets of all labels.
     """
@@ -172,6 +229,23 @@ class Opinions:
     rows: NDArray[np.int32]
     weights: Matrix
     evidence: Matrix
+
+    @cached_property
+    def without(self) -> Matrix:
+        """What takes an opinion out of the likelihood of its row, ``P(opinion | c)^-w``, (o, l).
+
+        w is the weight, at most 1.
+        """
+        return np.exp(-np.minimum(self.weights, 1.0)[:, None] * self.evidence)
+
+    @cached_property
+    def once(self) -> Matrix:
+        """What takes it out and counts it once, ``P(opinion | c)^(1 - w)``, (o, l)."""
+        return np.exp(self.evidence) * self.without
+
+    def __getitem__(self, kept: NDArray[np.bool_]) -> Opinions:
+        """Return some of the opinions."""
+        return Opinions(self.rows[kept], self.weights[kept], self.evidence[kept])
 
 
 def number_opinions(answers: Answers) -> NDArray[np.intp]:
@@ -208,42 +282,21 @@ def sample_opinions(answers: Answers, theta: Matrix, rates: Matrix) -> Opinions:
     return Opinions(part.rows[first], weights[first], evidence)
 
 
-def credit(answers: Answers, posterior: Matrix) -> float:
-    """Share of what the answers say that is to be believed, by how often people agree.
-
-    Answers of random people look reliable to a model that believes the votes. Two people of
-    accuracy a agree on a row with probability ``a^2 + (1 - a)^2 / (l - 1)``: that gives a, less
-    one standard error, without any model. If the posterior by the answers alone credits them
-    with more, it is to be mixed with chance until it does not. With fewer than 50 pairs of
-    answers it is 1.
-    """
-    l, weights, votes = posterior.shape[1], counted(answers)[0], answers.votes()
-    own = weights @ np.minimum(weights, 1)  # a person is no pair
-    pairs = np.square(votes.sum(axis=1)).sum() - own
-    if answers.sizes is not None or l == 1 or pairs < _FEW_PAIRS:
-        return 1.0
-    agreement = (np.square(votes).sum() - own) / pairs
-    agreement -= np.sqrt(agreement * (1 - agreement) / pairs * 2)
-    accuracy = np.sqrt(max(agreement - 1 / l, 0) * (l - 1) / l)  # above chance
-    believed = weights @ posterior[answers.rows, answers.labels] / weights.sum() - 1 / l
-    return float(np.clip(accuracy / max(believed, EDGE), 0.01, 1))
-
-
 def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> dict[str, Any]:
-    """How many answers each person gave, how many of them are right, how many are common.
+    """How many answers each annotator gave, how many of them are correct, how many are common.
 
-    Accuracy is the posterior mass on the person's answers, shrunk by 4 answers towards that of
-    all people; the interval is that of these counts.
+    Accuracy is the posterior mass on the annotator's answers, shrunk by 4 answers towards that
+    of all annotators; the interval is that of these counts.
     """
     p, who = answers.n_people, answers.people
     weights, sizes = counted(answers)
     once = weights / sizes
     count = np.bincount(who, once, minlength=p)
-    right = np.bincount(who, weights * posterior[answers.rows, answers.labels], minlength=p)
+    correct = np.bincount(who, weights * posterior[answers.rows, answers.labels], minlength=p)
     votes = answers.votes()
     common = (votes == votes.max(axis=1, keepdims=True))[answers.rows, answers.labels]
-    mean = _inside(right.sum() / max(count.sum(), EDGE))
-    hits = right + SHRINKAGE * mean
+    mean = _inside(correct.sum() / max(count.sum(), EDGE))
+    hits = correct + SHRINKAGE * mean
     low, high = share_interval(hits, count + SHRINKAGE)
     named = answers.person_names
     return {
@@ -257,9 +310,10 @@ def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> d
     }
 
 
-def share_interval(right: Any, total: Any) -> Any:
+def share_interval(correct: Any, total: Any) -> Any:
     """95 % interval of a share (Jeffreys): low and high."""
-    return [beta_distribution.ppf(x, right + 0.5, total - right + 0.5) for x in (0.025, 0.975)]
+    a, b = correct + 0.5, total - correct + 0.5
+    return [beta_distribution.ppf(x, a, b) for x in (0.025, 0.975)]
 
 
 def _inside(values: Any) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, log_softmax, logsumexp, softmax
+from scipy.special import gammaln, log_softmax, logit, logsumexp, softmax
 
 from appellate.candidates import Answers, as_answers
 from appellate.evidence.confidence import normalize_rows
@@ -19,12 +19,15 @@ from appellate.methods.testimony.functions import PASSES, Functions, find_functi
 from appellate.methods.testimony.models import ModelAnswers
 from appellate.methods.testimony.people import (
     EDGE,
+    Annotators,
+    Expectation,
     Matrix,
     Opinions,
     count_votes,
-    credit,
+    counted,
+    estimate_annotators,
     incidence,
-    know_people,
+    number_opinions,
     sample_opinions,
 )
 
@@ -32,36 +35,48 @@ ROUNDS = 8
 DOUBT = 0.5  # votes that are spread evenly over the labels of every row at the start
 # With features less: a start in doubt of single labels would believe weak features instead.
 DOUBT_WITH_FEATURES = 0.1
-SHARED_ERRORS = 0.4  # share of a further answer that repeats the errors of the others, at most
-SHARED_ALONE = 0.5  # the same without features
+# How annotators are modelled: an accuracy each; an accuracy each and the confusions of all
+# together; confusions of their own.
+EXPECTATIONS = (
+    Expectation(alike_errors=True, strength=np.inf),
+    Expectation(strength=np.inf),
+    Expectation(strength=1.0),
+)
+_HELD_OUT_SCALE = 0.05  # nats per held-out answer that lower the weight of a model by a factor e
+SHARED_ERRORS = 0.4  # how much of a further answer repeats errors, if the answers do not tell
+_SHARED_SPREAD = 0.3  # standard deviation of that before the answers tell
+_SHARED = np.linspace(0, 1.5, 31)  # values that are tried
+_FOLDS, _FOLD_ROUNDS = 5, 4
+_HELD_OUT = 50_000  # opinions that are enough to choose by
 _PER_CORRELATION = 7.0  # shared errors for each unit of correlation that the answers show
+_MOST_SHARED = 0.5  # by correlation
 _MANY, _ENOUGH = 5, 50  # answers to a row, and such rows, that can show a correlation
 _ASKED = 5_000  # rows that the correlation is found from
 FUNCTIONS_RIDGE = 0.5
 
 
 @dataclass(frozen=True)
-class Hearing:
+class CrowdFit:
     """What became of the answers.
 
     Attributes
     ----------
     posterior : ndarray, shape (n, l)
-        The posterior to be reported; certain where it was decided.
+        The posterior to be reported; certain in the rows that were decided.
     confusion : ndarray, shape (p, l, l)
-        Of every person.
+        Confusion matrix of every annotator.
     beta : float
         Trust in the features.
     gain : float
         Nats by which the features predict left-out answers better than the shares of the labels.
     ridge : float or None
-        That of the regression on them.
+        That of the regression on the features.
     shared : float
         How much of a further answer repeats the errors of the others.
+    account : Account
+        The parts of the scores.
     trusts : dict
         Inverse temperature of every model's probabilities.
-    account : Account or None
-        The parts of the scores.
     """
 
     posterior: Matrix
@@ -70,18 +85,18 @@ class Hearing:
     gain: float
     ridge: float | None
     shared: float
+    account: Account
     trusts: dict[Any, float] = field(default_factory=dict)
-    account: Account | None = None
 
 
 @dataclass(frozen=True)
-class Table:
-    """Everything that was said of the rows, and where to start from.
+class AnswerTable:
+    """All answers to the rows, and where to start from.
 
     Attributes
     ----------
     people : Answers
-        Of people; the answers of functions are left out.
+        Of annotators; the answers of functions are left out.
     functions : Functions or None
         Labelling functions.
     models : sequence of ModelAnswers
@@ -109,8 +124,97 @@ class Table:
         smoothed = (self.votes + doubt / self.votes.shape[1]) / (self.total + doubt)[:, None]
         return certain(smoothed, self.decided)
 
+    def folds(self) -> Iterator[tuple[AnswerTable, Answers]]:
+        """Yield the table without a fifth of the annotators' answers, and these answers.
 
-def hear(
+        Every opinion is drawn for one of five folds, every vote of a count by itself. A count
+        that is not whole is as many votes as the next whole number. Folds are left out once
+        50,000 opinions were held out.
+        """
+        people, number = self.people, number_opinions(self.people)
+        weights = counted(people)[0]
+        _, first = np.unique(number, return_index=True)
+        times = np.ceil(np.maximum(weights[first], EDGE)).astype(np.int64)
+        drawn = np.random.default_rng(0).multinomial(times, np.full(_FOLDS, 1 / _FOLDS))
+        parts = (drawn / times[:, None])[number] * weights[:, None]
+        enough = -(-_HELD_OUT * _FOLDS // max(len(first), 1))
+        for part in parts.T[:enough]:
+            held = replace(people._take(part > 0), weights=part[part > 0])
+            left = weights - part
+            rest = replace(people._take(left > 0), weights=left[left > 0])
+            votes, total = count_votes(held)
+            yield (
+                replace(self, people=rest, votes=self.votes - votes, total=self.total - total),
+                held,
+            )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What every label of every row has for it, by answers and features.
+
+    Attributes
+    ----------
+    evidence : ndarray, shape (n, l)
+        Log-likelihood of the answers.
+    looks : ndarray, shape (n, l), or float
+        What the features say; 0 without features.
+    prior : ndarray, shape (l,), or float
+        How frequent labels are; 0 with features, which have learned it.
+    total : ndarray, shape (n,)
+        Number of answers; with features one more, because they may repeat the errors of the
+        answers.
+    """
+
+    evidence: Matrix
+    looks: Matrix | float
+    prior: Matrix | float
+    total: Matrix
+
+    def __getitem__(self, rows: NDArray[Any]) -> Scores:
+        """Return the scores of some rows."""
+        looks = self.looks if isinstance(self.looks, float) else self.looks[rows]
+        return Scores(self.evidence[rows], looks, self.prior, self.total[rows])
+
+    def posterior(self, shared: float) -> Matrix:
+        """Posterior if annotators err together, (n, l).
+
+        ``softmax((evidence + looks) / (1 + s (m - 1)) + prior)`` for m answers.
+        """
+        scores = (self.evidence + self.looks) / repeated(self.total, shared) + self.prior
+        return np.asarray(softmax(scores, axis=1))
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round found.
+
+    Attributes
+    ----------
+    annotators : Annotators
+        Their confusions.
+    scores : Scores
+        Of all rows.
+    beta, gain : float
+        Trust in the features, and what they gain.
+    trusts : dict
+        Inverse temperature of every model's probabilities.
+    functions : ndarray, shape (F, l), or None
+        Evidence of every labelling function in the rows where it speaks.
+    """
+
+    annotators: Annotators
+    scores: Scores
+    beta: float = 0.0
+    gain: float = 0.0
+    trusts: dict[Any, float] = field(default_factory=dict)
+    functions: Matrix | None = None
+
+
+Fit = Callable[[AnswerTable, Expectation, int], Round]
+
+
+def fit_crowd(
     answers: Answers,
     regressions: Regressions | None = None,
     *,
@@ -118,111 +222,252 @@ def hear(
     ordered: bool = False,
     functions: bool | str = "auto",
     models: Sequence[ModelAnswers] = (),
-) -> Hearing:
+) -> CrowdFit:
     """Weigh answers and features.
 
     Parameters
     ----------
     answers : Answers
-        Who said what.
+        Who gave which label.
     regressions : Regressions, default=None
         The features; None: the answers alone.
     decided : ndarray of int, shape (n,), default=None
         Class of the rows that are certain, -1 elsewhere.
     ordered : bool, default=False
-        Whether the classes are in order, see `confusions`.
+        Whether the classes are in order, see `expected_confusions`.
     functions : bool or "auto", default="auto"
         Which sources are labelling functions, see `find_functions`.
     models : sequence of ModelAnswers
         Models that gave probabilities.
     """
-    said, members = incidence(answers), find_functions(answers, functions)
+    members = find_functions(answers, functions)
+    counts = incidence(answers)
     votes, total = count_votes(answers)
     for model in models:
         votes, total = votes + model.shares(), total + model.spoke
-    table = Table(
+    table = AnswerTable(
         people=answers._take(~members[answers.people]),
-        functions=Functions.of(answers, said, members) if members.any() else None,
+        functions=Functions.of(answers, counts, members) if members.any() else None,
         models=models,
         votes=votes,
         total=total,
         decided=decided,
         ordered=ordered,
     )
-    alone = table.functions is not None and not len(table.people.rows)
-    found = (_hear_functions if alone else _hear_people)(table, regressions)
-    theta = know_people(answers, said, found.posterior, ordered)[0] if alone else found.confusion
-    return replace(found, confusion=theta)
+    if table.functions is None or len(table.people.rows):
+        return _fit_annotators(table, regressions)
+    found = _fit_functions(table, regressions)
+    known = estimate_annotators(answers, counts, found.posterior, ordered)
+    return replace(found, confusion=known.confusion)
 
 
-def _hear_people(table: Table, regressions: Regressions | None) -> Hearing:
-    """Run eight rounds on the regression of the votes, and one on that of the posterior.
-
-    Functions next to people add their evidence in every round.
-    """
-    people, said = table.people, incidence(table.people)
-    q = table.shares(DOUBT if regressions is None else DOUBT_WITH_FEATURES)
-    output, ridge, beta, gain, weights = None, None, 0.0, 0.0, None
-    trusts = {model.name: 1.0 for model in table.models}
+def _fit_annotators(table: AnswerTable, regressions: Regressions | None) -> CrowdFit:
+    """Weigh the models of the annotators by held-out answers, and average their scores."""
+    ridge = None
     if regressions is not None:
-        ridge = choose_ridge(regressions, people, q, ordered=table.ordered)
-        output = regressions.leave_one_out(q, ridge)
-    for step in range(ROUNDS + 1):
-        if regressions is not None and ridge is not None and step == ROUNDS:  # more would echo
-            output = regressions.leave_one_out(q, ridge)
-        theta, rates, told = know_people(people, said, q, table.ordered)
-        frequency = class_shares(q)
-        prior = np.log(frequency)
-        if table.functions is not None:
-            weights = table.functions.weights(q, frequency)
-            told = told + table.functions.evidence(weights)
-        if output is not None or table.models:
-            opinions = sample_opinions(people, theta, rates)
-        if table.models:
-            trusts, told = _weigh_models(table.models, trusts, told, prior, opinions)
-        if output is not None:  # the regression has learned how frequent labels are
-            beta, gain = find_beta(output, told, opinions, prior)
-        looks = prior if output is None else beta * output
-        q = certain(softmax(told + looks, axis=1), table.decided)
-    alone = output is None
-    shared = find_shared_errors(people, q, SHARED_ALONE if alone else SHARED_ERRORS)
-    # The features may repeat the errors of a single answer.
-    repeats = repeated(table.total if alone else np.maximum(table.total, 2), shared)
-    share = credit(people, softmax(told / repeats + prior, axis=1))
-    believed = told / repeats
-    if share < 1:
-        believed = np.log(with_chance(softmax(believed, axis=1), share))
-    posterior = softmax(believed + (looks if alone else looks / repeats), axis=1)
-    if alone:  # the votes keep a part: the model of the people may be wrong
-        posterior = (1 - shared) * posterior + shared * with_chance(table.shares(), share)
-    account = _account(table, looks, not alone, theta, rates, weights, trusts)
-    posterior = certain(posterior, table.decided)
-    return Hearing(posterior, theta, beta, gain, ridge, shared, trusts, account)
+        start = table.shares(DOUBT_WITH_FEATURES)
+        ridge = choose_ridge(regressions, table.people, start, ordered=table.ordered)
+
+    def fit(part: AnswerTable, expectation: Expectation, rounds: int) -> Round:
+        return run_rounds(part, expectation, regressions, ridge, rounds)
+
+    weights, shared = weigh_by_held_out(table, fit, regressions is not None)
+    found = [fit(table, expectation, ROUNDS) for expectation in EXPECTATIONS]
+    scores = average_scores([each.scores for each in found], weights)
+    correlated = None
+    if regressions is None:
+        q = certain(scores.posterior(0.0), table.decided)
+        correlated = find_shared_errors(table.people, q)
+    if correlated is not None:
+        shared = correlated
+    posterior = scored = scores.posterior(shared)
+    if correlated is not None:
+        # The votes keep a part, because the models of the annotators are wrong on some rows.
+        posterior = (1 - shared) * scored + shared * table.shares()
+    account = _account(table, found, weights, regressions is not None)
+    return CrowdFit(
+        posterior=certain(posterior, table.decided),
+        confusion=_mean([each.annotators.confusion for each in found], weights),
+        beta=_mean([each.beta for each in found], weights),
+        gain=_mean([each.gain for each in found], weights),
+        ridge=ridge,
+        shared=shared,
+        trusts={
+            name: _mean([each.trusts[name] for each in found], weights) for name in found[0].trusts
+        },
+        account=replace(account, scored=scored, voted=correlated is not None),
+    )
 
 
 def _account(
-    table: Table,
-    looks: Matrix,
-    informed: bool,
-    theta: Matrix,
-    rates: Matrix,
-    weights: Matrix | None,
-    trusts: dict[Any, float],
+    table: AnswerTable, found: Sequence[Round], weights: Matrix, informed: bool
 ) -> Account:
-    """Keep the parts that the scores of the last round were summed from."""
+    """Average the parts that the scores of the last rounds were summed from."""
     p, (n, l) = table.people.n_people, table.votes.shape
     members, spoken = np.zeros(p, dtype=bool), np.zeros((p, l))
-    if table.functions is not None and weights is not None:
+    if table.functions is not None:
         members[table.functions.members] = True
-        spoken[members] = weights
-    models = {each.name: each.evidence(trusts[each.name]) for each in table.models}
-    looks = np.broadcast_to(looks, (n, l))
-    return Account(looks, informed, theta, rates, members, spoken, models)
+        spoken[members] = _mean([each.functions for each in found], weights)
+    scores = average_scores([each.scores for each in found], weights)
+    return Account(
+        looks=np.broadcast_to(scores.looks + scores.prior, (n, l)),
+        informed=informed,
+        log_theta=_mean([np.log(each.annotators.confusion) for each in found], weights),
+        odds=_mean([logit(each.annotators.rates) for each in found], weights),
+        functions=members,
+        weights=spoken,
+        models={
+            model.name: _mean([model.evidence(each.trusts[model.name]) for each in found], weights)
+            for model in table.models
+        },
+    )
 
 
-def with_chance(p: Matrix, share: float) -> Matrix:
-    """Mix probabilities with chance, (n, l)."""
-    return share * p + (1 - share) / p.shape[1]
+def _mean(values: Sequence[Any], weights: Matrix) -> Any:
+    """Weighted mean of numbers or arrays."""
+    return sum(w * value for w, value in zip(weights.tolist(), values, strict=True))
+
+
+def average_scores(scores: Sequence[Scores], weights: Matrix) -> Scores:
+    """Average the scores of the same rows by several models."""
+    return replace(
+        scores[0],
+        evidence=_mean([each.evidence for each in scores], weights),
+        looks=_mean([each.looks for each in scores], weights),
+        prior=_mean([each.prior for each in scores], weights),
+    )
+
+
+def run_rounds(
+    table: AnswerTable,
+    expectation: Expectation,
+    regressions: Regressions | None = None,
+    ridge: float | None = None,
+    rounds: int = ROUNDS,
+) -> Round:
+    """Run some rounds on the regression of the votes, and one on that of the posterior.
+
+    Functions next to annotators add their evidence in every round.
+    """
+    counts = incidence(table.people)
+    q = table.shares(DOUBT if regressions is None else DOUBT_WITH_FEATURES)
+    output = None
+    if regressions is not None and ridge is not None:
+        output = regressions.leave_one_out(q, ridge)
+    last = None
+    for step in range(rounds + 1):
+        if regressions is not None and ridge is not None and step == rounds:  # more would echo
+            output = regressions.leave_one_out(q, ridge)
+        last = _next_round(table, expectation, counts, q, output, last)
+        q = certain(last.scores.posterior(0.0), table.decided)
+    assert last is not None
+    return last
+
+
+def _next_round(
+    table: AnswerTable,
+    expectation: Expectation,
+    counts: Any,
+    q: Matrix,
+    output: Matrix | None,
+    before: Round | None,
+) -> Round:
+    """Estimate annotators, models and the trust in the features by the posterior q."""
+    known = estimate_annotators(table.people, counts, q, table.ordered, expectation)
+    frequency = class_shares(q)
+    prior, evidence = np.log(frequency), known.evidence
+    spoken = None
+    if table.functions is not None:
+        spoken = table.functions.weights(q, frequency)
+        evidence = evidence + table.functions.evidence(spoken)
+    trusts = {model.name: 1.0 for model in table.models} if before is None else before.trusts
+    if output is None and not table.models:
+        return Round(known, Scores(evidence, 0.0, prior, table.total), functions=spoken)
+    opinions = sample_opinions(table.people, known.confusion, known.rates)
+    if table.models:
+        trusts, evidence = _weigh_models(table.models, trusts, evidence, prior, opinions)
+    if output is None:
+        scores = Scores(evidence, 0.0, prior, table.total)
+        return Round(known, scores, trusts=trusts, functions=spoken)
+    beta, gain = find_beta(output, evidence, opinions, prior)
+    scores = Scores(evidence, beta * output, 0.0, table.total + 1)
+    return Round(known, scores, beta, gain, trusts, spoken)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Answers of one fold that were predicted by every model of the annotators.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (o,)
+        How often the opinions were given.
+    scores : list of Scores
+        Of the rows of the opinions, by the answers that are left; one per model.
+    chances : list of ndarray, shape (o, l)
+        Probability of the opinions under every label; one per model.
+    """
+
+    weights: Matrix
+    scores: list[Scores]
+    chances: list[Matrix]
+
+    def likelihood(self, models: Matrix, shared: float) -> float:
+        """Log-likelihood of the opinions if the models of the annotators have these weights."""
+        posterior = average_scores(self.scores, models).posterior(shared)
+        mixed = np.einsum("oc,oc->o", posterior, _mean(self.chances, models))
+        return float(self.weights @ np.log(np.maximum(mixed, np.finfo(float).tiny)))
+
+
+def weigh_by_held_out(table: AnswerTable, fit: Fit, informed: bool) -> tuple[Matrix, float]:
+    """Weigh the models of the annotators, and find how far they err together.
+
+    A fifth of the answers is predicted from the others, five times. A model that predicts them
+    with the log-likelihood h per answer has the weight ``exp(h / .05)`` over the sum of all. How
+    much of a further answer repeats the errors of the others is the value under which held-out
+    answers are likeliest, with the prior N(.4, .3^2); without any it is .4.
+
+    Parameters
+    ----------
+    table : Table
+        All answers.
+    fit : callable
+        Runs so many rounds on a table with an expectation.
+    informed : bool
+        Whether there are features. They predict the answers to rows that have no other answer.
+
+    Returns
+    -------
+    weights : ndarray, shape (3,)
+        One per expectation.
+    shared : float
+        How much is repeated.
+    """
+    n_models = len(EXPECTATIONS)
+    folds = [_hold_out(rest, held, fit, informed) for rest, held in table.folds()]
+    n_held = max(sum(float(fold.weights.sum()) for fold in folds), 1.0)
+    gains = np.zeros(n_models)
+    for e, alone in enumerate(np.eye(n_models)):
+        gains[e] = sum(fold.likelihood(alone, 0.0) for fold in folds) / n_held
+    weights = np.asarray(softmax(gains / _HELD_OUT_SCALE))
+    best = -np.square((_SHARED - SHARED_ERRORS) / _SHARED_SPREAD) / 2
+    for s, shared in enumerate(_SHARED):
+        best[s] += sum(fold.likelihood(weights, shared) for fold in folds)
+    return weights, float(_SHARED[best.argmax()])
+
+
+def _hold_out(rest: AnswerTable, held: Answers, fit: Fit, informed: bool) -> HeldOut:
+    """Fit every model of the annotators to the answers that are left."""
+    scores, chances = [], []
+    for expectation in EXPECTATIONS:
+        last = fit(rest, expectation, _FOLD_ROUNDS)
+        known = last.annotators
+        opinions = sample_opinions(held, known.confusion, known.rates)
+        if not informed:
+            opinions = opinions[rest.total[opinions.rows] > 0]
+        scores.append(last.scores[opinions.rows])
+        chances.append(np.exp(opinions.evidence))
+    return HeldOut(opinions.weights, scores, chances)
 
 
 def _weigh_models(
@@ -243,8 +488,8 @@ def _weigh_models(
     return found, scores
 
 
-def _hear_functions(table: Table, regressions: Regressions | None) -> Hearing:
-    """Pass twice over labelling functions, without people.
+def _fit_functions(table: AnswerTable, regressions: Regressions | None) -> CrowdFit:
+    """Pass twice over labelling functions, without annotators.
 
     The words that a function looks for are among the features, so that a regression predicts which
     function speaks. It therefore learns from the vote shares, never from the posterior, and it is
@@ -255,29 +500,40 @@ def _hear_functions(table: Table, regressions: Regressions | None) -> Hearing:
     q = shares = table.shares()
     spoken = np.asarray(table.functions.spoke.sum(axis=0)).ravel() > 0
     trusts = {model.name: model.match(shares, spoken) for model in table.models}
-    told = sum((m.evidence(trusts[m.name]) for m in table.models), np.zeros_like(q))
-    output, ridge, beta, gain = None, None, 0.0, 0.0
+    of_models = sum((m.evidence(trusts[m.name]) for m in table.models), np.zeros_like(q))
+    looks: Matrix | float = 0.0
+    ridge = None
+    beta = gain = 0.0
     if regressions is not None:
         ridge = FUNCTIONS_RIDGE if FUNCTIONS_RIDGE in regressions.ridges else regressions.ridges[0]
         output = regressions.leave_one_out(shares, ridge)
         beta = scale_of(output, shares)[0]
-        better = log_softmax(beta * output, axis=1) - np.log(shares.mean(axis=0))
+        looks = beta * output
+        better = log_softmax(looks, axis=1) - np.log(shares.mean(axis=0))
         gain = float(np.sum(shares * better))
+    total = table.total + (regressions is not None)
     for _ in range(PASSES):
         frequency = class_shares(q)
-        weights, prior = table.functions.weights(q, frequency), np.log(frequency)
-        scores, looks = told + table.functions.evidence(weights), prior
-        if output is not None:
-            looks = beta * output
-            scores, prior = looks + scores, np.zeros_like(prior)
-        q = certain(softmax(scores + prior, axis=1), table.decided)
-    total = table.total + (output is not None)
-    posterior = softmax(scores / repeated(total, SHARED_ERRORS) + prior, axis=1)
-    nobody = np.empty((0, *2 * q.shape[1:]))
-    rates = np.full(table.people.n_people, 0.5)  # nobody named a set
-    account = _account(table, looks, output is not None, nobody, rates, weights, trusts)
-    posterior = certain(posterior, table.decided)
-    return Hearing(posterior, nobody, beta, gain, ridge, SHARED_ERRORS, trusts, account)
+        weights = table.functions.weights(q, frequency)
+        evidence = of_models + table.functions.evidence(weights)
+        prior = np.log(frequency) if regressions is None else 0.0
+        scores = Scores(evidence, looks, prior, total)
+        q = certain(scores.posterior(0.0), table.decided)
+    l, nobody = q.shape[1], table.people.n_people
+    unasked = Annotators(np.full((nobody, l, l), 1 / l), np.full(nobody, 0.5), np.zeros_like(q))
+    last = Round(unasked, scores, beta, gain, trusts, weights)
+    account = _account(table, [last], np.ones(1), regressions is not None)
+    scored = scores.posterior(SHARED_ERRORS)
+    return CrowdFit(
+        posterior=certain(scored, table.decided),
+        confusion=np.empty((0, l, l)),
+        beta=beta,
+        gain=gain,
+        ridge=ridge,
+        shared=SHARED_ERRORS,
+        trusts=trusts,
+        account=replace(account, scored=scored),
+    )
 
 
 def class_shares(q: Matrix) -> Matrix:
@@ -298,28 +554,30 @@ def certain(posterior: NDArray[Any], decided: NDArray[np.intp] | None) -> NDArra
 def repeated(n_answers: Matrix, shared: float) -> Matrix:
     """``1 + s (m - 1)``, (n, 1): by how much m answers to a row say less than independent ones.
 
-    People err together on hard rows.
+    Annotators err together on hard rows.
     """
     return np.asarray(1 + shared * (np.maximum(n_answers, 1) - 1)[:, None])
 
 
-def find_shared_errors(answers: Answers, q: Matrix, most: float = SHARED_ALONE) -> float:
-    """How much of a further answer repeats the errors of the others: ``min(most, 7 rho)``.
+def find_shared_errors(answers: Answers, q: Matrix) -> float | None:
+    """How much of a further answer repeats the errors of the others: ``min(.5, 7 rho)``.
 
     rho is the correlation of the answers to one row beyond what its label explains: counts of row
     i are taken for draws from a Dirichlet-multinomial distribution with the parameters
-    ``(1 / rho - 1) Theta_c``, where Theta is the confusion matrix of all people by q and c has
+    ``(1 / rho - 1) Theta_c``, where Theta is the confusion matrix of all annotators by q and c has
     the posterior frequencies; rho in [.001, .5] is the value under which the counts of the rows
     of five answers or more are likeliest. Rows of fewer answers cannot show it: with fewer than
-    50 such rows the result is `most`. At most 5,000 rows are asked, evenly over all.
+    50 such rows the result is None. At most 5,000 rows are used, evenly over all.
     """
     votes, total = count_votes(answers)
     rows = np.flatnonzero(total >= _MANY)
-    if len(rows) < _ENOUGH or q.shape[1] == 1:
-        return most
-    rows = rows[:: -(-len(rows) // _ASKED)]
-    votes, total, believed = votes[rows], total[rows], q[rows]
     l = q.shape[1]
+    if len(rows) < _ENOUGH or l == 1:
+        return None
+    rows = rows[:: -(-len(rows) // _ASKED)]
+    votes = votes[rows]
+    total = total[rows]
+    believed = q[rows]
     counts = believed.T @ votes
     theta = np.maximum((counts + np.eye(l)) / (counts.sum(axis=1, keepdims=True) + 1), 1e-4)
     frequency = np.log(class_shares(believed))
@@ -334,7 +592,7 @@ def find_shared_errors(answers: Answers, q: Matrix, most: float = SHARED_ALONE) 
 
     bounds = (np.log(1e-3), np.log(0.5))
     rho = float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
-    return min(most, _PER_CORRELATION * rho)
+    return min(_MOST_SHARED, _PER_CORRELATION * rho)
 
 
 def audit_temperature(posterior: Matrix, truth: NDArray[np.intp]) -> float:
@@ -345,8 +603,8 @@ def audit_temperature(posterior: Matrix, truth: NDArray[np.intp]) -> float:
     logs = np.log(np.maximum(posterior, EDGE))
 
     def loss(log_t: float) -> float:
-        right = log_softmax(logs / np.exp(log_t), axis=1)[np.arange(len(truth)), truth]
-        return float(log_t**2 / (2 * 0.7**2) - right.sum())
+        correct = log_softmax(logs / np.exp(log_t), axis=1)[np.arange(len(truth)), truth]
+        return float(log_t**2 / (2 * 0.7**2) - correct.sum())
 
     return float(np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x))
 
@@ -357,7 +615,7 @@ def majority_vote(answers: Any) -> Matrix:
     Parameters
     ----------
     answers : Answers or what `as_answers` reads
-        What people said of every row.
+        Who gave which label.
 
     Returns
     -------
@@ -380,9 +638,9 @@ def crowd_posterior(
     Parameters
     ----------
     answers : Answers or what `as_answers` reads
-        What people said of every row.
+        Who gave which label.
     ordered : bool, default=False
-        Whether labels are ordered: errors are then expected near the truth.
+        Whether labels are ordered: errors are then expected near the true label.
     functions : bool or "auto", default="auto"
         Whether sources that give one label only are labelling functions, see
         `TestimonyClassifier`.
@@ -397,4 +655,4 @@ def crowd_posterior(
     >>> crowd_posterior([["cat", "cat", "dog"], ["dog", "dog", None]]).argmax(axis=1)
     array([0, 1])
     """
-    return hear(as_answers(answers), ordered=ordered, functions=functions).posterior
+    return fit_crowd(as_answers(answers), ordered=ordered, functions=functions).posterior
