@@ -205,14 +205,16 @@ def test_features_that_say_nothing_are_not_believed(seed, tmp_path):
         run = appellate.rectify(frame, candidates="maybe")
     assert run.scores["signal"] is False
     assert run.model is None
-    assert run.scores["notes"][0].startswith("the features do not inform the labels")
+    assert run.scores["notes"][0].startswith("the features do not predict held-out candidates")
     assert run.scores["notes"][0] in run.summary()
     with pytest.warns(appellate.NoteWarning, match="^the features"):
         informed = appellate.rectify(frame, candidates="maybe", method="jury")
     assert np.mean(run.labels["label"] == truth) >= np.mean(informed.labels["label"] == truth)
     folder = run.save(tmp_path / "run")
     assert json.loads((folder / "run.json").read_text())["scores"]["signal"] is False
-    assert "the features do not inform the labels" in (folder / "docket.html").read_text()
+    assert (
+        "the features do not predict held-out candidates" in (folder / "docket.html").read_text()
+    )
     assert appellate.load(folder).model is None
     assert run.decide({"0": "praise"}).labels["label"][0] == "praise"
 
@@ -309,11 +311,11 @@ def test_models_of_prose_and_pictures_beside_numbers(tmp_path):
     with pytest.warns(NoteWarning, match="1 of 90 images are not used as features"):
         again = predict(folder, tmp_path / "t.csv", embeddings=vectors, **models)
     assert again["label"].tolist() == expected
-    with pytest.raises(ValueError, match="by text_model 'Letters': give text_model again"):
+    with pytest.raises(ValueError, match=r"by text_model= 'Letters'\. Give text_model= again"):
         predict(folder, tmp_path / "t.csv", embeddings=vectors)
     other = Letters()
     other.cache_key = "others"
-    with pytest.raises(ValueError, match="text_model is not the one"):
+    with pytest.raises(ValueError, match="text_model= is not the model that was used"):
         predict(folder, tmp_path / "t.csv", embeddings=vectors, image_model=Means(),
                 text_model=other)  # fmt: skip
 
@@ -326,7 +328,7 @@ def test_a_picture_whose_name_is_too_long_is_not_there(tmp_path):
     names = ["n" * 300, *(f"{i}.png" for i in range(1, 30))]
     frame = pd.DataFrame({"photo": names, "maybe": ["a", "a|b", "b"] * 10})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.warns(appellate.NoteWarning, match="1 of 30 pictures are not learned from"):
+    with pytest.warns(appellate.NoteWarning, match="1 of 30 images are not used as features"):
         run = appellate.rectify(tmp_path / "t.csv", candidates="maybe", image="photo")
     assert "1 of 30 image files do not exist" in " ".join(run.settings["notes"])
 
@@ -380,7 +382,7 @@ def test_a_plain_table_goes_to_a_tool(tmp_path):
     run = appellate.rectify(make_passengers(40), truth="truth")
     lines = run.export(tmp_path / "tasks.jsonl", tool="prodigy").read_text().splitlines()
     assert json.loads(lines[0])["accept"] == [run.labels["label"][0]]
-    with pytest.raises(ValueError, match="name the labelling tool"):
+    with pytest.raises(ValueError, match="Name the labelling tool"):
         run.export(tmp_path / "tasks.jsonl")
 
 

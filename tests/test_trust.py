@@ -105,7 +105,7 @@ def test_memory_that_is_not_there_is_said(tmp_path, capsys, monkeypatch):
         raise MemoryError
 
     write_table(tmp_path / "t.csv")
-    monkeypatch.setattr("appellate.rectification.run.judge", fail)
+    monkeypatch.setattr("appellate.rectification.run.fit_labels", fail)
     assert run(["rectify", str(tmp_path / "t.csv"), *PLAIN, "--out", str(tmp_path / "o")]) == 2
     assert "not enough memory" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()

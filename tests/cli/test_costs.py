@@ -140,7 +140,7 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
         ("size", ["--cost", "foo"], "there is no cost 'foo'"),
         ("age", ["--cost", "within:x"], "needs a distance of 0 or more"),
         ("size", ["--cost", "tree"], "there is no cost 'tree'"),
-        ("size", ["--method", "plcp", "--order", "S,M,L,XL,XXL"], "uses order only with a cost"),
+        ("size", ["--method", "plcp", "--order", "S,M,L,XL,XXL"], "uses --order only with a cost"),
         ("size", ["--cost", "absolute", "--order", "S,M,L"], "lacks labels of the table: 'XL'"),
         ("size", ["--cost", "absolute", "--order", "S,M,S"], "has 'S' twice"),
         ("size", ["--cost", "absolute", "--order", "S"], "lacks labels"),
@@ -160,7 +160,7 @@ def test_mistakes_are_said_before_any_work(column, options, said, shirts, capsys
     [
         ([{"true": s, "S": 0, "M": 1} for s in SIZES], "no column for the label 'L'"),
         ([{"true": "S", "S": 0, "M": 1}], "no row for the label 'L'"),
-        ([{"true": s} | dict.fromkeys(SIZES, "much") for s in SIZES], "holds no number"),
+        ([{"true": s} | dict.fromkeys(SIZES, "much") for s in SIZES], "must hold numbers"),
         ([{"true": s} | {t: int(s == t) for t in SIZES} for s in SIZES], "similarities"),
     ],
 )
@@ -185,7 +185,7 @@ def test_an_order_of_numbers_stays_one_of_numbers(more, code, tmp_path, capsys):
     arguments += ["--cost", "absolute", "--order", f"0,1,2,{more}", "--out", str(tmp_path / "o")]
     assert run(arguments) == code
     if code:
-        assert f"'{more}' is no number" in capsys.readouterr().err
+        assert f"'{more}', which is not a number" in capsys.readouterr().err
     else:
         model = load_model(tmp_path / "o" / "model")[-1]
         assert model.classes_.tolist() == ["0", "1", "2", "5"]

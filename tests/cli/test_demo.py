@@ -31,9 +31,9 @@ def test_it_ends_with_labels_a_model_and_a_page(ran):
     assert [line.split()[0] for line in ran.err.splitlines()] == [f"[{i}/3]" for i in (1, 2, 3)]
     assert "898 handwritten digits" in ran.out
     accuracy = {name: float(value) for value, name in re.findall(r"accuracy +(\S+) (.+)", ran.out)}
-    assert accuracy["random candidate"] < 0.2
-    assert accuracy["rectified"] > 0.95
-    assert accuracy["rectified"] > accuracy["first round"]
+    assert accuracy["random candidate (baseline)"] < 0.2
+    assert accuracy["Appellate"] > 0.95
+    assert accuracy["Appellate"] > accuracy["first round (baseline)"]
     assert float(re.search(r"model is ([\d.]+)% accurate", ran.out)[1]) > 93
     assert f"open {ran.folder / 'docket.html'}" in ran.out
     assert {path.name for path in ran.folder.iterdir()} >= FILES

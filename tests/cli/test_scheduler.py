@@ -33,5 +33,5 @@ def test_what_cannot_be(tmp_path, capsys):
     assert rectify(tmp_path / "t.csv", *options, "--set", "scheduler=nonsense://x") == 2
     said = capsys.readouterr().err
     assert "no Dask scheduler answers at 'nonsense://x'" in said
-    assert "Leave scheduler out to fit in this process" in said
+    assert "Leave the setting out to fit in this process" in said
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]

@@ -89,7 +89,7 @@ def test_nothing_to_decide_is_said_before_the_work(here, capsys):
     assert run(["rectify", "t.csv", "--candidates", "label", "--out", "o"]) == 2
     said = capsys.readouterr().err
     assert "every row has a single candidate, so no label can change" in said
-    assert "annotators=" in said
+    assert "--annotators" in said
     assert run(["rectify", "t.csv", "--annotators", "label", "--out", "o"]) == 0
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from appellate._text import printable
+from appellate.cli._terminal import as_typed
 from appellate.cli.app import run
 from appellate.datasets import load_partial_csv
 from appellate.experiments.problems import load_own
@@ -69,7 +70,8 @@ def by_check(path, options):
 
 
 def plain(text):
-    return "".join(printable(text).replace("\\n", " ").split())
+    """Text without spaces, with the names of options as in a terminal."""
+    return "".join(as_typed(printable(text)).replace("\\n", " ").split())
 
 
 def outcome(read, path, options):

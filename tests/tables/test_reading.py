@@ -533,7 +533,7 @@ def test_a_header_is_for_files_that_can_lack_one(here):
 def test_notes_a_header_that_looks_like_a_row(here, text, why):
     (note,) = read_table(put(here, "a.csv", text)).notes
     assert why in note
-    assert note.endswith("If the file has no header, give header='none' (--header none).")
+    assert note.endswith("If the file has no header, give header='none'.")
     assert read_table("a.csv", header="none").notes == ()
 
 

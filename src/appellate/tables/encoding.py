@@ -529,7 +529,7 @@ def column_places(encoder: ColumnTransformer) -> dict[str, NDArray[np.intp]]:
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"site": ["n", "s", "o"], "w": [1.5, None, 2.0]})
     >>> column_places(make_encoder(frame).fit(frame))
-    {'site': array([0, 1, 2]), 'w': array([3])}
+    {'site': array([1, 2, 3]), 'w': array([0])}
     """
     found: dict[str, NDArray[np.intp]] = {}
     for name, part, columns in encoder.transformers_:

@@ -327,7 +327,7 @@ def _doubt_header(table: Table) -> Iterator[str]:
         return
     yield (
         f"the first row is taken as the header ({name_some(titles, 3)}), but {why}. If the file "
-        "has no header, give header='none' (--header none)."
+        "has no header, give header='none'."
     )
 
 
@@ -992,7 +992,7 @@ def _refuse_repeated(table: Table, titles: Sequence[str]) -> None:
         what = "without a title" if twice == [""] else f"called {name_some(twice)}"
         other = ""
         if table.kind in ("csv", "excel"):
-            other = " If the file has no header, give header='none' (--header none)."
+            other = " If the file has no header, give header='none'."
         raise TableError(
             f"{table.source} has several columns {what}. Give each its own title.{other}"
         )
