@@ -45,7 +45,7 @@ from appellate.methods.testimony.rounds import (
     find_shared_errors,
     fit_crowd,
     repeated,
-    run_rounds,
+    run_crowd_rounds,
     weigh_by_held_out,
 )
 
@@ -152,7 +152,7 @@ def whole_table(answers):
 
 
 def rounds_alone(table, expectation, rounds):
-    return run_rounds(table, expectation, rounds=rounds)
+    return run_crowd_rounds(table, expectation, rounds=rounds)
 
 
 def test_confusions_are_the_formulas():
@@ -170,7 +170,7 @@ def test_confusions_are_the_formulas():
 def test_the_rounds_without_features_are_an_independent_em(expectation):
     truth, table = crowd()
     theta, L, prior = plain_em(table, 3, expectation)
-    found = run_rounds(whole_table(read(table, 3)), expectation)
+    found = run_crowd_rounds(whole_table(read(table, 3)), expectation)
     np.testing.assert_allclose(found.annotators.confusion, theta, rtol=1e-9)
     np.testing.assert_allclose(found.scores.evidence, L, atol=1e-9)
     np.testing.assert_allclose(found.scores.prior, prior, atol=1e-9)
@@ -227,7 +227,7 @@ def test_models_are_weighed_by_held_out_answers_against_loops():
             fit[s] += np.log(p @ chance / p.sum())
     found, shared = weigh_by_held_out(
         whole,
-        lambda part, expectation, rounds: run_rounds(part, expectation, rounds=rounds),
+        lambda part, expectation, rounds: run_crowd_rounds(part, expectation, rounds=rounds),
         False,
     )
     np.testing.assert_allclose(found, weights, rtol=1e-6)
@@ -410,7 +410,7 @@ def test_people_and_rows_may_be_permuted():
     rng = np.random.default_rng(0)
     rows, order = rng.permutation(150), rng.permutation(6)
     fits = [
-        run_rounds(whole_table(read(part, 3)), EXPECTATIONS[2], Regressions(Z, 3), 0.5)
+        run_crowd_rounds(whole_table(read(part, 3)), EXPECTATIONS[2], Regressions(Z, 3), 0.5)
         for part, Z in ((table, X), (table[rows][:, order], X[rows]))
     ]
     p, other = (fit.scores.posterior(0.4) for fit in fits)

@@ -134,7 +134,7 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
     from appellate import tables
     from appellate._files import check_writable
     from appellate.datasets import make_partial_labels
-    from appellate.tables.cells import name_rows, name_some
+    from appellate.tables.cells import list_rows, name_some
 
     with user_errors():
         arrays = out.suffix.lower() == ".npz"
@@ -165,7 +165,7 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         read = tables.read_labels(table, roles)
         empty = [i for i, label in enumerate(read.majority) if label < 0]
         if empty:
-            where = name_rows(empty, read.lines)
+            where = list_rows(empty, read.lines)
             raise ValueError(f"No true label in {where}. Add one, or drop the rows.")
         y = read.class_names[read.labels]
         document = {"from": source, "random_state": random_state, "file": str(out)}

@@ -70,7 +70,7 @@ def load_partial_csv(
            [False,  True]]), ['anna', 'bob'])
     """
     from appellate.tables import TableError, features, find_roles, read_labels, read_table
-    from appellate.tables.cells import in_order, name_rows
+    from appellate.tables.cells import in_order, list_rows
 
     check_options("load_partial_csv", LoadOptions, options)
     table = read_table(path, **pick(ReadingOptions, options))
@@ -79,7 +79,7 @@ def load_partial_csv(
     empty = np.flatnonzero(~read.matrix.any(axis=1))
     if len(empty):
         raise TableError(
-            f"{table.source}: no label in {name_rows(empty, read.lines)}. Add one, or drop the "
+            f"{table.source}: no label in {list_rows(empty, read.lines)}. Add one, or drop the "
             "rows."
         )
     frame = features(table, roles, rows=read.first)

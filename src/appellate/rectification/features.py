@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate.tables import Roles, Table, TableError
-from appellate.tables.cells import name_rows, name_some, printable
+from appellate.tables.cells import list_rows, name_some, printable
 from appellate.tables.encoding import (
     ColumnReading,
     FeatureKind,
@@ -208,7 +208,7 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
         what = (
             "infinite numbers" if np.isinf(matrix).any() else "numbers too large to compute with"
         )
-        raise TableError(f"{where}: {name_rows(wrong)}: {what}. Correct them.")
+        raise TableError(f"{where}: {list_rows(wrong)}: {what}. Correct them.")
     import pyarrow as pa
 
     return pa.table({f"embedding_{j}": column for j, column in enumerate(matrix.T)}).to_pandas()

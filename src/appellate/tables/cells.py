@@ -84,13 +84,13 @@ def name_some(names: Iterable[Any], most: int = 5) -> str:
     return listing((f"'{printable(name)}'" for name in shown), most)
 
 
-def name_rows(rows: Sequence[int] | NDArray[Any], lines: NDArray[Any] | None = None) -> str:
+def list_rows(rows: Sequence[int] | NDArray[Any], lines: NDArray[Any] | None = None) -> str:
     """Name rows for a message: their numbers from 0, and their lines where these are known.
 
     Examples
     --------
     >>> import numpy as np
-    >>> name_rows([1], np.array([2, 3])), name_rows([0, 4])
+    >>> list_rows([1], np.array([2, 3])), list_rows([0, 4])
     ('row 1 (line 3)', 'rows 0, 4')
     """
     where = naming("row", rows)
@@ -630,7 +630,7 @@ class Labels:
         if n < 2:
             said.append("one row only: nothing can be compared with it.")
         if len(empty) and not answers:
-            where = name_rows(empty, self.lines)
+            where = list_rows(empty, self.lines)
             said.append(f"no label in {where}: add one, or drop the rows.")
         if not l:
             said.append("No row has a label. Is it the correct column, and the correct missing=?")
@@ -901,7 +901,7 @@ def _sets(
             parted = [row or () for row in lists]
             notes.append(f"cells of {name_some([name])} are read as lists of labels.")
         elif len(rows):
-            where = name_rows(rows, table.lines)
+            where = list_rows(rows, table.lines)
             notes.append(f"nothing before, after or between two {mark!r} in {where}.")
     place: dict[str, int] = {}
     numbered = [[place.setdefault(label, len(place)) for label in row] for row in parted]

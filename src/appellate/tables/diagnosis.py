@@ -11,7 +11,7 @@ import numpy as np
 
 from appellate._table_options import ColumnOptions, takes_options
 from appellate.tables import cells
-from appellate.tables.cells import Labels, name_rows, name_some, printable, read_labels
+from appellate.tables.cells import Labels, list_rows, name_some, printable, read_labels
 from appellate.tables.commands import command, in_python, options_of
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Readings, Roles, find_readings
@@ -308,7 +308,7 @@ def _notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
         yield f"{name_some([one])} occurs once and is close to {name_some([other])}. A typo?"
     blank = [] if read.truth is None else [i for i, t in enumerate(read.truth) if t is None]
     if blank:
-        yield f"no true label in {name_rows(blank, read.lines)}. Accuracy is for the other rows."
+        yield f"no true label in {list_rows(blank, read.lines)}. Accuracy is for the other rows."
     for name in roles.features if roles.long else ():
         texts = table.texts(name).to_pylist()
         if len({*zip(read.owner.tolist(), texts, strict=True)}) > len(read.first):

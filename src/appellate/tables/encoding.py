@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from appellate._text import import_extra
 from appellate.notes import tell
 from appellate.tables import cells
-from appellate.tables.cells import Style, TableError, name_rows, name_some
+from appellate.tables.cells import Style, TableError, list_rows, name_some
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles
 from appellate.tables.vectors import LONGEST, Step, report_progress
@@ -253,7 +253,7 @@ def features(
             at = np.flatnonzero(wrong)
             if len(at):
                 cell = name_some([cells.texts(column.slice(at[0], 1))[0].as_py()])
-                said = why.format(example=f"e.g. {cell} in {name_rows(taken[at[:1]])}")
+                said = why.format(example=f"e.g. {cell} in {list_rows(taken[at[:1]])}")
                 notes.append(f"{table.where(title)}: {len(at)} of {len(taken)} rows {said}.")
     frame = pa.table(columns).to_pandas()
     for title, numbers in frame.select_dtypes("number").items():

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from appellate._text import did_you_mean, install
 from appellate.tables import cells
-from appellate.tables.cells import TableError, as_text, is_text, name_rows, name_some, restore
+from appellate.tables.cells import TableError, as_text, is_text, list_rows, name_some, restore
 from appellate.tables.quick import Cells, read_quickly
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
 from appellate.tables.workbooks import look_through
@@ -159,7 +159,7 @@ class Table:
     def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
         """Say for a message where something is: the table, a column, rows and their lines."""
         place = f"{self.source}, column {name_some([name])}"
-        return f"{place}, {name_rows(rows, self.lines)}" if len(rows) else place
+        return f"{place}, {list_rows(rows, self.lines)}" if len(rows) else place
 
     def find(self, patterns: str | Sequence[str], role: str = "") -> tuple[str, ...]:
         """Return the columns that names, patterns such as ``w*`` or lists ``a,b`` stand for.

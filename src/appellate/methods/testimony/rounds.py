@@ -186,7 +186,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Round:
+class CrowdRound:
     """What one round found.
 
     Attributes
@@ -211,7 +211,7 @@ class Round:
     functions: Matrix | None = None
 
 
-Fit = Callable[[AnswerTable, Expectation, int], Round]
+Fit = Callable[[AnswerTable, Expectation, int], CrowdRound]
 
 
 def fit_crowd(
@@ -268,8 +268,8 @@ def _fit_annotators(table: AnswerTable, regressions: Regressions | None) -> Crow
         start = table.shares(DOUBT_WITH_FEATURES)
         ridge = choose_ridge(regressions, table.people, start, ordered=table.ordered)
 
-    def fit(part: AnswerTable, expectation: Expectation, rounds: int) -> Round:
-        return run_rounds(part, expectation, regressions, ridge, rounds)
+    def fit(part: AnswerTable, expectation: Expectation, rounds: int) -> CrowdRound:
+        return run_crowd_rounds(part, expectation, regressions, ridge, rounds)
 
     weights, shared = weigh_by_held_out(table, fit, regressions is not None)
     found = [fit(table, expectation, ROUNDS) for expectation in EXPECTATIONS]
@@ -300,7 +300,7 @@ def _fit_annotators(table: AnswerTable, regressions: Regressions | None) -> Crow
 
 
 def _account(
-    table: AnswerTable, found: Sequence[Round], weights: Matrix, informed: bool
+    table: AnswerTable, found: Sequence[CrowdRound], weights: Matrix, informed: bool
 ) -> Account:
     """Average the parts that the scores of the last rounds were summed from."""
     p, (n, l) = table.people.n_people, table.votes.shape
@@ -338,13 +338,13 @@ def average_scores(scores: Sequence[Scores], weights: Matrix) -> Scores:
     )
 
 
-def run_rounds(
+def run_crowd_rounds(
     table: AnswerTable,
     expectation: Expectation,
     regressions: Regressions | None = None,
     ridge: float | None = None,
     rounds: int = ROUNDS,
-) -> Round:
+) -> CrowdRound:
     """Run some rounds on the regression of the votes, and one on that of the posterior.
 
     Functions next to annotators add their evidence in every round.
@@ -370,8 +370,8 @@ def _next_round(
     counts: Any,
     q: Matrix,
     output: Matrix | None,
-    before: Round | None,
-) -> Round:
+    before: CrowdRound | None,
+) -> CrowdRound:
     """Estimate annotators, models and the trust in the features by the posterior q."""
     known = estimate_annotators(table.people, counts, q, table.ordered, expectation)
     frequency = class_shares(q)
@@ -382,20 +382,20 @@ def _next_round(
         evidence = evidence + table.functions.evidence(spoken)
     trusts = {model.name: 1.0 for model in table.models} if before is None else before.trusts
     if output is None and not table.models:
-        return Round(known, Scores(evidence, 0.0, prior, table.total), functions=spoken)
+        return CrowdRound(known, Scores(evidence, 0.0, prior, table.total), functions=spoken)
     opinions = sample_opinions(table.people, known.confusion, known.rates)
     if table.models:
         trusts, evidence = _weigh_models(table.models, trusts, evidence, prior, opinions)
     if output is None:
         scores = Scores(evidence, 0.0, prior, table.total)
-        return Round(known, scores, trusts=trusts, functions=spoken)
+        return CrowdRound(known, scores, trusts=trusts, functions=spoken)
     beta, gain = find_beta(output, evidence, opinions, prior)
     scores = Scores(evidence, beta * output, 0.0, table.total + 1)
-    return Round(known, scores, beta, gain, trusts, spoken)
+    return CrowdRound(known, scores, beta, gain, trusts, spoken)
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutAnswers:
     """Answers of one fold that were predicted by every model of the annotators.
 
     Attributes
@@ -456,7 +456,7 @@ def weigh_by_held_out(table: AnswerTable, fit: Fit, informed: bool) -> tuple[Mat
     return weights, float(_SHARED[best.argmax()])
 
 
-def _hold_out(rest: AnswerTable, held: Answers, fit: Fit, informed: bool) -> HeldOut:
+def _hold_out(rest: AnswerTable, held: Answers, fit: Fit, informed: bool) -> HeldOutAnswers:
     """Fit every model of the annotators to the answers that are left."""
     scores, chances = [], []
     for expectation in EXPECTATIONS:
@@ -467,7 +467,7 @@ def _hold_out(rest: AnswerTable, held: Answers, fit: Fit, informed: bool) -> Hel
             opinions = opinions[rest.total[opinions.rows] > 0]
         scores.append(last.scores[opinions.rows])
         chances.append(np.exp(opinions.evidence))
-    return HeldOut(opinions.weights, scores, chances)
+    return HeldOutAnswers(opinions.weights, scores, chances)
 
 
 def _weigh_models(
@@ -521,7 +521,7 @@ def _fit_functions(table: AnswerTable, regressions: Regressions | None) -> Crowd
         q = certain(scores.posterior(0.0), table.decided)
     l, nobody = q.shape[1], table.people.n_people
     unasked = Annotators(np.full((nobody, l, l), 1 / l), np.full(nobody, 0.5), np.zeros_like(q))
-    last = Round(unasked, scores, beta, gain, trusts, weights)
+    last = CrowdRound(unasked, scores, beta, gain, trusts, weights)
     account = _account(table, [last], np.ones(1), regressions is not None)
     scored = scores.posterior(SHARED_ERRORS)
     return CrowdFit(

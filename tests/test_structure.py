@@ -1,0 +1,53 @@
+"""The shape of the code: one value per assignment, one meaning per public name."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "appellate"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+# A command and its function share a name; so do the two ways to fit the kernels of a jury.
+SHARED = {
+    *("predict", "rectify", "serve", "train", "evaluate"),
+    *("fit_outputs", "prepare"),
+}
+
+
+def trees():
+    for path in MODULES:
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def is_packed(node):
+    """Tell whether a statement assigns more than two values at once."""
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Tuple)
+        and len(node.value.elts) > 2
+    )
+
+
+def test_no_statement_assigns_more_than_two_values():
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if is_packed(node)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("kind", [ast.ClassDef, ast.FunctionDef], ids=["classes", "functions"])
+def test_a_public_name_is_defined_in_one_module(kind):
+    homes = defaultdict(set)
+    for name, tree in trees():
+        for node in tree.body:
+            if isinstance(node, kind) and not node.name.startswith("_"):
+                homes[node.name].add(name)
+    twice = {name: sorted(them) for name, them in homes.items() if len(them) > 1}
+    assert {name: them for name, them in twice.items() if name not in SHARED} == {}
