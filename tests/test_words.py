@@ -24,8 +24,8 @@ LIMITS = {
     "docs": 1.0,
     "examples": 1.0,
     "help": 1.0,
-    "messages": 11.0,
-    "docstrings": 8.5,
+    "messages": 8.5,
+    "docstrings": 5.5,
 }
 COURT = "verdict, appeal, overturned, upheld"
 # The page on the paper's method explains the paper's words.
