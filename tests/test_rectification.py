@@ -179,7 +179,7 @@ def test_a_review_goes_on_over_runs(tmp_path):
     assert first.scores["audit"] is None, "too few"
     first.save(tmp_path / "one")
     with (tmp_path / "one" / "decisions.csv").open("a") as file:
-        file.writelines(f"{name},accept,{names[name]},,,,\n" for name in drawn[12:])
+        file.writelines(f"{name},accept,{names[name]},,,,,\n" for name in drawn[12:])
     again = appellate.rectify(
         table, candidates="maybe", decisions=tmp_path / "one" / "decisions.csv"
     )

@@ -82,14 +82,7 @@ def look_through(content: bytes, sheet: str, source: str) -> tuple[str, ...]:
                 return ()
             with archive.open(member) as stream:
                 seen = _scan(stream)
-    except (
-        BadZipFile,
-        ElementTree.ParseError,
-        KeyError,
-        ValueError,
-        OSError,
-        NotImplementedError,
-    ):
+    except _UNREADABLE:
         return ()  # whoever reads the file says what is wrong with it
     _check_extent(seen, f"{source}, sheet {sheet!r}")
     notes = []
