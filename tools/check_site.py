@@ -28,7 +28,8 @@ class Page(HTMLParser):
             if value and name in ("href", "src"):
                 self.links.add(value)
             elif value and name in ("id", "name"):
-                self.anchors.add(value)
+                # The review page opens the element `view-labels` at the address `#labels`.
+                self.anchors |= {value, value.removeprefix("view-")}
 
 
 @cache
