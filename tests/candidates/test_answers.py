@@ -106,9 +106,11 @@ def test_a_label_a_row_may_be_missing():
 L = np.array([[0, -1, 0], [-1, -1, 1], [-1, 2, -1], [-1, -1, -1]])
 
 
-@pytest.mark.parametrize("form", ["array", "int8", "lists", "frame"])
+@pytest.mark.parametrize("form", ["array", "int8", "floats", "lists", "frame"])
 def test_minus_one_of_a_label_matrix_is_an_abstention(form):
     table = {"array": L, "int8": L.astype(np.int8), "lists": L.tolist()}.get(form)
+    if form == "floats":
+        table = L.astype(float)
     if form == "frame":
         table = pytest.importorskip("pandas").DataFrame(L, columns=["lf0", "lf1", "lf2"])
     answers = as_answers(table)
@@ -117,7 +119,17 @@ def test_minus_one_of_a_label_matrix_is_an_abstention(form):
     np.testing.assert_array_equal(answers.table(), L)
 
 
+def test_a_label_matrix_may_have_empty_cells():
+    table = L.astype(float)
+    table[3, 0] = np.nan
+    for form in (table, table.astype(object)):
+        answers = as_answers(form)
+        assert answers.class_names.tolist() == [0, 1, 2]
+        np.testing.assert_array_equal(answers.table(), L)
+
+
 def test_minus_one_may_be_a_label():
+    assert as_answers(np.array([[-1.0, 0.5], [0.0, 1.0]])).class_names.tolist() == [-1, 0, 0.5, 1]
     assert as_answers(L, classes=[-1, 0, 1, 2]).votes().sum() == L.size
     assert as_answers(L, classes=[0, 1, 2, 3]).votes().sum() == 4
     assert as_answers(np.array([[1, -1], [-1, -1]])).class_names.tolist() == [-1, 1]

@@ -173,12 +173,24 @@ def test_titles_with_spaces_around_them(tmp_path, monkeypatch, capsys):
     assert "appellate rectify 'own data.csv'" in said
 
 
-def test_a_plain_table_gets_no_command(tmp_path, capsys):
+def test_proposes_to_look_for_wrong_labels_in_a_plain_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i},{i % 2 * 5 + i / 7:.3f},{'ab'[i % 2]}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,x,label", *lines]))
+    command, said = proposed("t.csv", capsys)
+    assert command == ["rectify", "t.csv", "--annotators", "label", "--id", "id", "--out", "t"]
+    assert "any classifier of scikit-learn will do" in said
+    assert "To look for wrong labels, in the terminal:" in said
+    assert run(command) == 0
+    assert "method testimony" in "".join(capsys.readouterr())
+
+
+def test_a_plain_table_without_features_gets_no_command(tmp_path, capsys):
     path = tmp_path / "t.csv"
-    path.write_text("x,label\n1.5,a\n2,b\n")
+    path.write_text("id,label\nr1,a\nr2,b\nr3,a\n")
     command, said = proposed(path, capsys)
     assert command is None
-    assert "any classifier of scikit-learn will do" in said
+    assert "wrong labels" not in said
 
 
 def test_a_feature_called_y_is_no_label(tmp_path, capsys):

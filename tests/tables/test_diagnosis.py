@@ -131,6 +131,7 @@ def test_plain_and_wrong_labels():
     assert found.kind == "plain"
     assert found.command is None
     assert "any classifier of scikit-learn" in found.python
+    assert "rectify(table, annotators=['label'])" in found.python
     wrong = np.where(np.arange(50) < 5, "a", truth)
     found = diagnose({"x": x, "label": wrong, "truth": truth})
     assert found.kind == "noisy"

@@ -282,11 +282,19 @@ def read_answers(
 def _abstains(cells: NDArray[Any], classes: Names) -> bool:
     """Tell whether -1 is an abstention: a label matrix of Snorkel has whole numbers from -1 on.
 
-    It is a label if it is among the classes, or if -1 and 1 are the only answers.
+    It is a label if it is among the classes, or if -1 and 1 are the only answers. Numbers may be
+    stored as floats, which a missing cell makes of them.
     """
-    if cells.dtype == object and all(type(cell) is int for cell in cells.tolist()):
-        cells = np.array(cells.tolist())
-    if cells.dtype.kind != "i" or not len(cells) or cells.min() != -1:
+    if cells.dtype == object:
+        values = [cell for cell in cells.tolist() if not is_missing(cell)]
+        if not all(type(cell) in (int, float) for cell in values):
+            return False
+        cells = np.array(values)
+    if cells.dtype.kind == "f":
+        cells = cells[~np.isnan(cells)]
+    if cells.dtype.kind not in "if" or not len(cells) or cells.min() != -1:
+        return False
+    if (cells % 1 != 0).any():
         return False
     if classes is not None:
         return -1 not in scalars(classes)

@@ -56,7 +56,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 model = OneVsRestClassifier(LogisticRegression())  # .fit(X, indicator_matrix)"""
 _PLAIN = "# Nothing is ambiguous: any classifier of scikit-learn will do."
-_DOUBTED = "# If some labels may be wrong, rectify compares them with the features:"
+_DOUBTED = "# To look for wrong labels, compare them with the features:"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class Diagnosis:
     notes : list of str
         What is good to know, though nothing has to be done.
     command : str or None
-        What to type next in a terminal; None where Appellate is of no use.
+        What to type next in a terminal; None if Appellate is of no use. With one label per row
+        it looks for wrong labels.
     python : str
         What to type next in Python.
     source : str
@@ -143,7 +144,8 @@ class Diagnosis:
         for heading, said in {fix: self.problems, "Note:": self.notes}.items():
             lines += ["", heading, *(f"  - {spell(text)}" for text in said)] if said else []
         if self.command:
-            lines += ["", "Next, in the terminal:", "", f"    {self.command}"]
+            aim = "To look for wrong labels" if self.kind == "plain" else "Next"
+            lines += ["", f"{aim}, in the terminal:", "", f"    {self.command}"]
         lines += ["", "Or in Python:" if self.command else "Next, in Python:", ""]
         lines += [f"    {line}".rstrip() for line in self.python.splitlines()]
         return "\n".join(map(printable, lines))
@@ -205,7 +207,8 @@ def diagnose(
 def _diagnose(table: Table, roles: Roles, *, alone: bool) -> Diagnosis:
     """Tell what kind of labels a table holds whose columns are known.
 
-    Plain labels get a command only if they are one reading of several.
+    Plain labels get a command if there are features that show which labels may be wrong, or if
+    they are one reading of several.
     """
     read = read_labels(table, roles)
     facts = _count(table, roles, read)
@@ -227,8 +230,9 @@ def _diagnose(table: Table, roles: Roles, *, alone: bool) -> Diagnosis:
     if kind == "multi-label":
         said, python = None, _MULTI
     elif kind == "plain":
-        said = None if alone else said
-        python = f"{_PLAIN}\n{_DOUBTED}\n{python}" if single else _PLAIN
+        doubted = single and facts["features"] > 0
+        said = said if doubted or not alone else None
+        python = f"{_PLAIN}\n{_DOUBTED}\n{python}" if doubted else _PLAIN
     return Diagnosis(kind, reason, roles, facts, problems, notes, said, python, table.source)
 
 
