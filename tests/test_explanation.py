@@ -410,7 +410,7 @@ def test_a_page_gets_at_most_six_labels_and_keeps_the_differences():
     assert page["labels"] == np.argsort(-why.confidence)[:6].tolist()
     total = np.sum([part["values"] for part in page["parts"]], axis=0)
     expected = why.scores[page["labels"]]
-    np.testing.assert_allclose(total - total[0], expected - expected[0], atol=0.05)
+    np.testing.assert_allclose(total - total[0], expected - expected[0], atol=1e-6)
 
 
 def test_many_answers_are_summed_up_and_the_sum_stays():

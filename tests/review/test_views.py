@@ -573,3 +573,13 @@ def test_many_rows_accepted_together_reach_the_server(visit, tmp_path):
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_reliability_does_not_lie_over_its_number_on_a_phone(rich, visit):
+    page = visit(as_url(rich, "people"), "phone")
+    gaps = page.locator("#people-rows tr").evaluate_all(
+        """rows => rows.map((row) => row.querySelector(".wide + .num").getBoundingClientRect().left
+          - row.querySelector(".range-box").getBoundingClientRect().right)"""
+    )
+    assert len(gaps) == 3
+    assert min(gaps) >= 4

@@ -16,7 +16,8 @@ Numbers = NDArray[np.float64]
 SHOWN = 6  # labels, and similar rows, that are shown
 _PARTS = 12  # parts that are shown; further ones are summed up
 _FAINT = 0.001  # confidence below which a label is not shown, unless it is one of the first two
-_FLAT = 0.005  # a part that differs less between the shown labels is not shown
+_FLAT = 1e-8  # a part that differs less between the shown labels is not shown
+_DECIMALS = 7  # of a number on a page, which then equals the model's to 1e-6
 _UNHEARD = 0.005  # weight below which a member is not shown
 _WIDTH = 48  # characters of a name in the table
 
@@ -165,7 +166,7 @@ class Explanation:
         return rows
 
     def to_page(self) -> dict[str, Any]:
-        """Return what a review page shows, in JSON's types, rounded to two decimals.
+        """Return what a review page shows, in JSON's types, to seven decimals.
 
         ``labels`` are class indices, at most six; ``parts`` have a ``name`` and ``values``, one
         per shown label, and the number of the ``annotator`` if it is an answer; ``neighbours``
@@ -174,10 +175,12 @@ class Explanation:
         labels = self.shown()
         parts: list[dict[str, Any]] = []
         for part, values in self.table(labels):
-            parts.append({"name": part.name, "values": [round(float(v), 2) for v in values]})
+            parts.append(
+                {"name": part.name, "values": [round(float(v), _DECIMALS) for v in values]}
+            )
             if part.annotator is not None:
                 parts[-1]["annotator"] = part.annotator
-        near = [[each.row, round(each.weight, 3)] for each in self.neighbors[:SHOWN]]
+        near = [[each.row, round(each.weight, _DECIMALS)] for each in self.neighbors[:SHOWN]]
         return {"parts": parts, "labels": labels, "neighbours": near}
 
     def named(self, names: Sequence[Any]) -> Explanation:

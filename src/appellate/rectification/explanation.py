@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from appellate._text import did_you_mean
 
 ROWS = 400  # items whose explanation is on a page, at most
-BYTES = 160_000  # that their explanations take on it, at most
+BYTES = 280_000  # that their explanations take on it, at most
 
 
 def find_item(item: Any, names: Sequence[str]) -> int:
@@ -75,7 +75,7 @@ def page_why(
     """Return why items have their labels, as the review page takes it.
 
     Those that the page suggests come first, then the items of the least confidence, up to 400
-    items and 160,000 bytes.
+    items and 280,000 bytes.
 
     Parameters
     ----------
