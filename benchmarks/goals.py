@@ -187,8 +187,8 @@ def peak(n, landmarks=0):
         X,
         as_candidates(candidates),
         kernels=model._kernels,
-        n_matrices=model._n_matrices(),
-        n_squares=model._n_squares(),
+        n_matrices=model._n_matrices,
+        n_squares=model._n_squares,
     )
     budget = problem.representation(model._kernels()[0][0]).memory
     return peak_bytes() - before, budget

@@ -31,3 +31,11 @@ def test_help_is_what_the_script_says_of_itself(path, monkeypatch, capsys):
 def test_make_bench_names_scripts():
     found = re.search(r"^BENCHMARKS := (.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert {*found.group(1).split()} <= {path.stem for path in SCRIPTS}
+
+
+@pytest.mark.parametrize("landmarks", [0, 64])
+def test_goals_asks_the_jury_for_its_budget(landmarks, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    peak = runpy.run_path(str(ROOT / "benchmarks" / "goals.py"))["peak"]
+    budgets = [peak(n, landmarks)[1] for n in (300, 600)]
+    assert 0 < budgets[0] < budgets[1]
