@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -40,6 +41,51 @@ def test_no_statement_assigns_more_than_two_values():
         if is_packed(node)
     ]
     assert not found
+
+
+def complexity(function):
+    """Count the paths through a function as radon does: one, and one per branch."""
+    count = 1
+    for node in ast.walk(function):
+        match node:
+            case ast.If() | ast.IfExp() | ast.Assert():
+                count += 1
+            case ast.For() | ast.While():
+                count += 1 + bool(node.orelse)
+            case ast.Try():
+                count += len(node.handlers) + bool(node.orelse)
+            case ast.BoolOp():
+                count += len(node.values) - 1
+            case ast.comprehension():
+                count += 1 + len(node.ifs)
+            case ast.Match():
+                rest = [each for each in node.cases if ast.unparse(each.pattern) == "_"]
+                count += len(node.cases) - len(rest)
+    return count
+
+
+def test_no_function_has_more_than_thirty_paths():
+    # radon grades such a function E or F.
+    found = {
+        f"{name}:{node.name}": complexity(node)
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {name: count for name, count in found.items() if count > 30} == {}
+
+
+def test_a_class_or_type_is_defined_in_one_module():
+    homes = defaultdict(set)
+    for name, tree in trees():
+        for node in tree.body:
+            names = [node.name] if isinstance(node, ast.ClassDef) else []
+            if isinstance(node, ast.Assign):
+                names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+            for each in names:
+                if re.match("[A-Z].*[a-z]", each):  # a type, not a constant
+                    homes[each].add(name)
+    assert {name: sorted(them) for name, them in homes.items() if len(them) > 1} == {}
 
 
 @pytest.mark.parametrize("kind", [ast.ClassDef, ast.FunctionDef], ids=["classes", "functions"])

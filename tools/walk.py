@@ -4,6 +4,7 @@ python tools/walk.py sure       # SUREClassifier().fit on a small problem
 python tools/walk.py fit        # PLCPClassifier(AGGDClassifier()).fit on a small problem
 python tools/walk.py jury       # JuryClassifier("kernel").fit on the same problem
 python tools/walk.py full-jury  # JuryClassifier().fit, with a forest and a network
+python tools/walk.py testimony  # TestimonyClassifier().fit on three annotators' answers
 python tools/walk.py rectify    # the command on a small table, without methods and numerics
 """
 
@@ -46,6 +47,23 @@ def full_jury() -> Callable[[], Any]:
     return fit_twice(lambda: JuryClassifier(random_state=0))
 
 
+def testimony() -> Callable[[], Any]:
+    import numpy as np
+
+    from appellate import TestimonyClassifier
+    from appellate.candidates import as_answers
+    from appellate.testing import make_clusters
+
+    X, _, truth = make_clusters()
+    rng = np.random.default_rng(0)
+    guesses = rng.integers(0, truth.max() + 1, (len(truth), 3))
+    answers = as_answers(
+        np.where(rng.random(guesses.shape) < 0.7, truth[:, None], guesses).tolist()
+    )
+    TestimonyClassifier().fit(X, answers)  # compiles and imports
+    return lambda: TestimonyClassifier().fit(X, answers)
+
+
 def fit_twice(make: Callable[[], Any]) -> Callable[[], Any]:
     from appellate.testing import make_clusters
 
@@ -65,7 +83,14 @@ def rectify() -> Callable[[], Any]:
     return lambda: run([*words, str(folder / "second")])
 
 
-WALKS = {"sure": sure, "fit": fit, "jury": jury, "full-jury": full_jury, "rectify": rectify}
+WALKS = {
+    "sure": sure,
+    "fit": fit,
+    "jury": jury,
+    "full-jury": full_jury,
+    "testimony": testimony,
+    "rectify": rectify,
+}
 # What stands between a user and a method.
 ROOMS = {"rectify": ("cli", "rectification", "tables", "review", "io", "docket", "_files")}
 

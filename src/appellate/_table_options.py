@@ -16,9 +16,9 @@ from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_type_hints
 
 from appellate._text import did_you_mean
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Columns = str | int | Sequence[str | int]
-Column = str | int | bool
+ColumnName = str | int | bool
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class ColumnOptions(TypedDict, total=False):
         ),
     ]
     id: Annotated[
-        Column | None,
+        ColumnName | None,
         Option(
             "COL",
             "Column with a unique row id (default: detected).",
@@ -110,7 +110,7 @@ class ColumnOptions(TypedDict, total=False):
         ),
     ]
     truth: Annotated[
-        Column | None,
+        ColumnName | None,
         Option(
             "COL",
             "Column with the true labels. Only used to report accuracy (default: detected).",
@@ -132,7 +132,7 @@ class ColumnOptions(TypedDict, total=False):
         ),
     ]
     image: Annotated[
-        Column | None,
+        ColumnName | None,
         Option(
             "COL",
             "Column with image files, shown on the review page; used as a feature with "
@@ -352,13 +352,13 @@ def check_options(function: str, group: type, given: Mapping[str, Any], hint: st
             )
 
 
-def takes_options(group: type) -> Callable[[Function], Function]:
+def takes_options(group: type) -> Callable[[Decorated], Decorated]:
     """Give a function with ``**options`` the signature and the docstring of a group of options.
 
     In the docstring the line ``**options`` and the indented text below it are replaced.
     """
 
-    def describe(function: Function) -> Function:
+    def describe(function: Decorated) -> Decorated:
         types, options = get_type_hints(group), options_in(group)
         signature = inspect.signature(function)
         own = list(signature.parameters.values())[:-1]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from appellate._text import listing as listing
 from appellate._text import naming as naming
 
-Labels = list[Any] | NDArray[Any]
+LabelValues = list[Any] | NDArray[Any]
 Names = NDArray[Any] | None
 
 
@@ -71,7 +71,7 @@ def label_vector(labels: Any) -> NDArray[Any]:
     return object_array(labels) if texts and texts != kinds else np.asarray(labels)
 
 
-def factorize(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
+def factorize(labels: LabelValues) -> tuple[LabelValues, NDArray[np.intp]]:
     """Return the distinct labels and, for every label, its position among them."""
     if isinstance(labels, np.ndarray):
         if labels.dtype.kind in "biufmM":
@@ -103,7 +103,7 @@ def ordered(distinct: Sequence[Any]) -> list[Any]:
 
 
 def encode_labels(
-    labels: Labels, classes: Names, rows: NDArray[np.intp], missing: Sequence[Any] = ()
+    labels: LabelValues, classes: Names, rows: NDArray[np.intp], missing: Sequence[Any] = ()
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Turn every label into its column among the classes.
 

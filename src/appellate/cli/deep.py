@@ -24,10 +24,9 @@ from appellate.cli._options import (
 from appellate.cli._terminal import INTERRUPTED, UserError, show_reports, user_errors
 
 if TYPE_CHECKING:
-    from appellate.deep.settings import Listener
+    from appellate.deep.settings import Listener, Record
     from appellate.experiments.networks.sources import RunData
 
-Record = dict[str, Any]
 SMOKE_WARNING = "SMOKE RUN: few rows, a narrow network, few epochs. Ignore its accuracy."
 
 _EPILOG = """\b

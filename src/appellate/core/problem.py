@@ -39,10 +39,10 @@ logger = logging.getLogger("appellate")
 
 Kernel = str | KernelSetting
 Gram = tuple[Radial, NDArray[Any]]
-Method = TypeVar("Method", bound=Callable[..., Any])
+AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 
 
-def _once(method: Method) -> Method:
+def _once(method: AnyMethod) -> AnyMethod:
     """Keep what a method of a problem computes for its arguments, unless ``keep=False``."""
 
     @wraps(method)
@@ -56,7 +56,7 @@ def _once(method: Method) -> Method:
             self._made[key] = made
         return made
 
-    return cast(Method, ask)
+    return cast(AnyMethod, ask)
 
 
 class Problem:

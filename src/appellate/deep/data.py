@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-Rows = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 
 
 class Inputs(ABC):
@@ -38,7 +38,7 @@ class Inputs(ABC):
         return self.shape[0]
 
     @abstractmethod
-    def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
+    def batches(self, batches: Sequence[RowNumbers], device: torch.device) -> Iterator[Tensor]:
         """Yield the rows of each batch on the device, as float32 or, if they are, float64."""
 
 
@@ -72,7 +72,7 @@ class ArrayInputs(Inputs):
         """Leave out what is on a device."""
         return {**self.__dict__, "_kept": None}
 
-    def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
+    def batches(self, batches: Sequence[RowNumbers], device: torch.device) -> Iterator[Tensor]:
         """Yield the rows of each batch on the device, as float32 or, if they are, float64."""
         whole = self._whole(device)
         for rows in batches:
@@ -116,7 +116,7 @@ class DatasetInputs(Inputs):
         n = len(dataset)  # type: ignore[arg-type]
         super().__init__(n, tuple(_input_of(dataset[0]).shape))
 
-    def batches(self, batches: Sequence[Rows], device: torch.device) -> Iterator[Tensor]:
+    def batches(self, batches: Sequence[RowNumbers], device: torch.device) -> Iterator[Tensor]:
         """Yield the rows of each batch as float32 on the device."""
         loader = DataLoader(
             self._dataset,
@@ -169,12 +169,12 @@ class InputScaling(NamedTuple):
         return ((batch - mean) / deviation).float()
 
 
-def cut_batches(rows: Rows, batch_size: int) -> list[Rows]:
+def cut_batches(rows: RowNumbers, batch_size: int) -> list[RowNumbers]:
     """Cut rows into batches as they come."""
     return [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
 
 
-def cut(order: Rows, batch_size: int, *, drop_last: bool = False) -> list[Rows]:
+def cut(order: RowNumbers, batch_size: int, *, drop_last: bool = False) -> list[RowNumbers]:
     """Cut an order of rows into batches of at least two rows.
 
     A last row alone joins the batch before it, and a data set of one row is taken twice:

@@ -27,7 +27,7 @@ from sklearn.base import clone
 
 from appellate.deep.augment import make_augmentation
 from appellate.deep.checkpoint import RunFolder
-from appellate.deep.data import ArrayInputs, Inputs, InputScaling, Rows, cut_batches
+from appellate.deep.data import ArrayInputs, Inputs, InputScaling, RowNumbers, cut_batches
 from appellate.deep.methods import DeepMethod, MethodPlan, combine
 from appellate.deep.processes import n_processes
 from appellate.deep.settings import Record, Settings
@@ -40,7 +40,7 @@ from appellate.evidence.scales import fit_temperature, soften
 from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import Values
 
-Matrix = NDArray[Any]
+AnyMatrix = NDArray[Any]
 _TEMPERATURES = 0.5, 4.0
 _IN_SAMPLE = 0.5  # tau; 1 takes away too much of what is still being learnt
 _HONEST = 1.0  # tau; .5 is better in the first round, but its later rounds learn less
@@ -69,7 +69,7 @@ class Reading:
     resemblance: float | None = None
 
     @classmethod
-    def of(cls, scores: Matrix, evidence: Evidence, tau: float | None = None) -> Reading:
+    def of(cls, scores: AnyMatrix, evidence: Evidence, tau: float | None = None) -> Reading:
         """Read the sets by label-first networks; tau is chosen unless it is given.
 
         If the taus cannot be told apart, or the criterion is not above chance: label-first.
@@ -89,7 +89,7 @@ class Reading:
         heat, rows = fits[tau]
         return cls(tau, heat, float(rows.mean()), resembling)
 
-    def posterior(self, scores: Matrix, evidence: Evidence) -> Matrix:
+    def posterior(self, scores: AnyMatrix, evidence: Evidence) -> AnyMatrix:
         """Posterior of the labels, (n, l), by the E-step at this tau and temperature."""
         values = estep(soften(scores, self.temperature), evidence, self.tau)
         return np.asarray(evidence.entries.scatter(values))
@@ -130,7 +130,7 @@ class Judgement:
     targets: str
     readings: dict[str, Reading] = field(default_factory=dict)
     others: bool = False
-    confidence: Matrix | None = None
+    confidence: AnyMatrix | None = None
 
     @property
     def resemblance(self) -> float | None:
@@ -138,7 +138,7 @@ class Judgement:
         first = self.readings.get("honest-0")
         return None if first is None else first.resemblance
 
-    def heads(self) -> dict[str, Matrix]:
+    def heads(self) -> dict[str, AnyMatrix]:
         """Probabilities of the training rows: first label, partners and result, (n, l)."""
         return combine([each.heads for each in self.heard], self.others)
 
@@ -169,7 +169,7 @@ class Panel:
     inputs: Inputs
     candidates: NDArray[np.bool_]
     scaling: InputScaling
-    start: Matrix
+    start: AnyMatrix
     seed: int
     folder: Path | None
 
@@ -237,8 +237,8 @@ class Panel:
         return [first, *self._train_all(start, n_epochs, "", numbers, **how)]
 
     def _on_folds(
-        self, start: Matrix, n_epochs: int, place: str, **how: Any
-    ) -> tuple[list[Heard], Matrix]:
+        self, start: AnyMatrix, n_epochs: int, place: str, **how: Any
+    ) -> tuple[list[Heard], AnyMatrix]:
         """Networks that did not see a fold each, and logarithms of what they say of it, (n, l).
 
         The folds are drawn at random, others in every round.
@@ -251,7 +251,13 @@ class Panel:
         return heard, np.log(np.maximum(said, 1e-12))
 
     def _train_all(
-        self, start: Matrix, n_epochs: int, place: str, which: range, folds: Any = None, **how: Any
+        self,
+        start: AnyMatrix,
+        n_epochs: int,
+        place: str,
+        which: range,
+        folds: Any = None,
+        **how: Any,
     ) -> list[Heard]:
         """Train one network after the other, or side by side in processes of their own."""
         streams, run = Streams(self.seed), self.settings.run
@@ -281,7 +287,7 @@ class Panel:
                 run.listener(each.history[-1])
         return heard
 
-    def _head_of(self, heads: dict[str, Matrix]) -> Matrix:
+    def _head_of(self, heads: dict[str, AnyMatrix]) -> AnyMatrix:
         return heads.get(self.settings.head, heads["base"])
 
     # -- numbers ------------------------------------------------------------------------
@@ -304,13 +310,13 @@ class Panel:
 
     def train(
         self,
-        start: Matrix,
+        start: AnyMatrix,
         n_epochs: int,
         seed: int,
         *,
         tau: float = 0.0,
         fixed: bool = False,
-        rows: Rows | None = None,
+        rows: RowNumbers | None = None,
         place: str = "",
         before: DeepMethod | None = None,
     ) -> Heard:

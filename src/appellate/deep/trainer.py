@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from appellate.deep.checkpoint import RunFolder
-from appellate.deep.data import Inputs, InputScaling, Rows, cut, cut_batches
+from appellate.deep.data import Inputs, InputScaling, RowNumbers, cut, cut_batches
 from appellate.deep.methods import Batch, DeepMethod
 from appellate.deep.processes import average_statistics, gather_processes, n_processes, rank, wrap
 from appellate.deep.settings import Listener, Optimizer, Record
@@ -45,7 +45,7 @@ class HeldOut:
         Whose probabilities are scored.
     """
 
-    rows: Rows
+    rows: RowNumbers
     candidates: NDArray[np.bool_]
     score: str
     head: str
@@ -115,7 +115,7 @@ class Trainer:
     views: Sequence[Callable[[Tensor], Tensor]]
     scaling: InputScaling
     device: torch.device
-    rows: Rows | None = None
+    rows: RowNumbers | None = None
     held_out: HeldOut | None = None
     folder: RunFolder | None = None
     listen: Listener | None = None
@@ -187,7 +187,7 @@ class Trainer:
 
     # -- one epoch, one step ------------------------------------------------------------
 
-    def _step(self, rows: Rows, x: Tensor) -> None:
+    def _step(self, rows: RowNumbers, x: Tensor) -> None:
         place = (self.epoch, self.batch, rank())
         numbers = torch.from_numpy(rows).to(self.device)
         with self.streams.drawing("views", *place), torch.no_grad():
@@ -246,7 +246,7 @@ class Trainer:
 
 @torch.inference_mode()
 def predict_rows(
-    method: Any, inputs: Inputs, scaling: InputScaling, rows: Rows | None = None
+    method: Any, inputs: Inputs, scaling: InputScaling, rows: RowNumbers | None = None
 ) -> Heads:
     """Probabilities of rows, by default all, by every head, (m, l), in evaluation mode."""
     method.eval()
@@ -258,7 +258,7 @@ def predict_rows(
     return {name: torch.cat(tensors).numpy() for name, tensors in parts.items()}
 
 
-def _own_share(rows: Rows) -> Rows:
+def _own_share(rows: RowNumbers) -> RowNumbers:
     """Rows of a batch that this process takes; all take equally many, of two or more."""
     n = n_processes()
     if n == 1:

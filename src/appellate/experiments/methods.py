@@ -18,9 +18,9 @@ from appellate.methods.registry import TITLES
 
 Luck = Literal["random", "lowest", "majority"]
 Whole = Literal["jury", "testimony", "partner", "ridge"]
-Kind = Literal["base", "plcp", "deep"] | Whole | Luck
+MethodKind = Literal["base", "plcp", "deep"] | Whole | Luck
 Item = TypeVar("Item")
-Settings = tuple[tuple[str, Any], ...]
+MethodSettings = tuple[tuple[str, Any], ...]
 
 # The paper's six bases, in the order of its tables.
 BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
@@ -69,10 +69,10 @@ class Method:
     """
 
     title: str = field(compare=False)
-    kind: Kind
+    kind: MethodKind
     base: str | None = None
-    base_settings: Settings = ()
-    settings: Settings = ()
+    base_settings: MethodSettings = ()
+    settings: MethodSettings = ()
     start: Literal["own", "graph"] = "own"
     details: str | None = None
 
@@ -353,5 +353,5 @@ def _title(base: str, settings: dict[str, Any]) -> str:
     return (TITLES | DEEP).get(base, base) + (f" ({said})" if said else "")
 
 
-def _settings(settings: dict[str, Any]) -> Settings:
+def _settings(settings: dict[str, Any]) -> MethodSettings:
     return tuple(sorted(settings.items()))

@@ -19,7 +19,7 @@ from appellate.experiments.protocol import Outcome, Trial, execute
 from appellate.experiments.store import Store
 
 Backend = Literal["loky", "dask"]
-Report = Callable[[Trial, Outcome], None]
+TellOutcome = Callable[[Trial, Outcome], None]
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl")
 
 
@@ -54,7 +54,7 @@ def run_all(
     backend: Backend = "loky",
     scheduler: str | None = None,
     begin: Callable[[int, int], None] = lambda total, found: None,
-    report: Report = lambda run, outcome: None,
+    report: TellOutcome = lambda run, outcome: None,
 ) -> Summary:
     """Compute the runs that a store does not have yet.
 

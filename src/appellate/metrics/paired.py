@@ -15,7 +15,7 @@ from scipy.special import nctdtrinc
 from appellate.candidates import name_rows
 
 Test = Literal["t", "wilcoxon", "corrected"]
-Outcome = Literal["win", "tie", "loss"]
+PairOutcome = Literal["win", "tie", "loss"]
 
 TESTS: tuple[Test, ...] = ("t", "wilcoxon", "corrected")
 FEWEST = 3  # splits, below which no test is made
@@ -75,7 +75,7 @@ class PairedComparison:
             raise ValueError(f"unknown test {test!r}. Use one of {', '.join(map(repr, TESTS))}.")
         return float(getattr(self, f"{test}_pvalue"))
 
-    def outcome(self, alpha: float = 0.05, test: Test = "t") -> Outcome:
+    def outcome(self, alpha: float = 0.05, test: Test = "t") -> PairOutcome:
         """Whether the first method wins, ties or loses at a significance level.
 
         A p-value that does not exist (NaN, see `paired_comparison`) is a tie.

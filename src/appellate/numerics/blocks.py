@@ -23,9 +23,9 @@ from sklearn.utils import gen_batches
 
 from appellate.numerics.threads import ordered_map
 
-Part = tuple[Any, ...]
-Parts = Iterable[Part] | None
-Function = Callable[..., Any]
+BlockPart = tuple[Any, ...]
+Parts = Iterable[BlockPart] | None
+BlockFunction = Callable[..., Any]
 _BLOCK_ROWS = 4096  # of a table that is given, at most
 _BLOCK_BYTES = 16 * 2**20
 _PIECE_BYTES = 32 * 2**20  # of one block under way, in double precision
@@ -62,11 +62,11 @@ class Blocks(ABC):
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows, block after block."""
 
-    def _items(self) -> tuple[Iterable[Any], Function]:
+    def _items(self) -> tuple[Iterable[Any], BlockFunction]:
         """Keys of the blocks, and how a thread reads one of them."""
         return self.blocks(), np.asarray
 
-    def map(self, function: Function, parts: Parts = None, *common: Any) -> Iterable[Any]:
+    def map(self, function: BlockFunction, parts: Parts = None, *common: Any) -> Iterable[Any]:
         """Yield ``function(block, *part, *common)`` for every block, in order.
 
         `parts` has one tuple of further arguments for every block. Compiled functions call no
@@ -74,13 +74,13 @@ class Blocks(ABC):
         """
         items, read = self._items()
 
-        def work(item: tuple[Any, Part]) -> Any:
+        def work(item: tuple[Any, BlockPart]) -> Any:
             return function(read(item[0]), *item[1], *common)
 
         pairs = zip(items, repeat(()) if parts is None else parts, strict=parts is not None)
         return ordered_map(work, pairs, blas=not hasattr(function, "py_func"))
 
-    def fold(self, function: Function, parts: Parts = None) -> Any:
+    def fold(self, function: BlockFunction, parts: Parts = None) -> Any:
         """Add up ``function(block, *part, sum so far)``; the first sum is None."""
         total = None
         for block, part in zip(self.blocks(), repeat(()) if parts is None else parts):  # noqa: B905
@@ -111,7 +111,9 @@ class Blocks(ABC):
         """Read all rows into memory, (n, r)."""
         return np.array(self.toarray(), dtype=dtype, copy=copy)
 
-    def make(self, function: Function, width: int, dtype: Any, cache_dir: Any = None) -> Blocks:
+    def make(
+        self, function: BlockFunction, width: int, dtype: Any, cache_dir: Any = None
+    ) -> Blocks:
         """Keep what a function makes of every block: (n, width) numbers.
 
         They are kept in memory, in a file in `cache_dir`, or by the workers of a cluster.
@@ -122,7 +124,7 @@ class Blocks(ABC):
             out.write(start, block)
         return out
 
-    def rewrite(self, function: Function, width: int, *common: Any) -> None:
+    def rewrite(self, function: BlockFunction, width: int, *common: Any) -> None:
         """Overwrite every block by ``function(block, *common)``, which may not be wider."""
         raise TypeError(f"{type(self).__name__} can only be read.")
 
@@ -182,7 +184,7 @@ class ArrayBlocks(Blocks):
         """Yield the rows, block after block."""
         return map(self.read, self.slices)
 
-    def _items(self) -> tuple[Iterable[Any], Function]:
+    def _items(self) -> tuple[Iterable[Any], BlockFunction]:
         return self.slices, self.read
 
     def take(self, indices: NDArray[np.intp]) -> NDArray[Any]:
@@ -259,7 +261,7 @@ class StoredBlocks(ArrayBlocks):
         """Return some rows, whose numbers ascend."""
         return Blocks.take(self, indices)
 
-    def rewrite(self, function: Function, width: int, *common: Any) -> None:
+    def rewrite(self, function: BlockFunction, width: int, *common: Any) -> None:
         """Overwrite every block by ``function(block, *common)``, which may not be wider."""
         # Narrower rows are packed towards the front, behind those that are still read.
         for rows, block in zip(self.slices, self.map(function, None, *common), strict=True):

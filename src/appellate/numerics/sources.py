@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from appellate._compat import check_n_features
 from appellate._text import install
-from appellate.numerics.blocks import ArrayBlocks, Blocks, Function, Parts
+from appellate.numerics.blocks import ArrayBlocks, BlockFunction, Blocks, Parts
 
 __all__ = ["ParquetRows"]
 
@@ -164,10 +164,10 @@ class DaskBlocks(Blocks):
     def blocks(self) -> Iterator[NDArray[Any]]:
         return (_run("compute", [task])[0] for task in self._tasks)
 
-    def map(self, function: Function, parts: Parts = None, *common: Any) -> Iterable[Any]:
+    def map(self, function: BlockFunction, parts: Parts = None, *common: Any) -> Iterable[Any]:
         return _run("compute", self._calls(function, parts, *common))
 
-    def fold(self, function: Function, parts: Parts = None) -> Any:
+    def fold(self, function: BlockFunction, parts: Parts = None) -> Any:
         level, add = self._calls(function, parts, None), _dask().delayed(_add)
         while len(level) > 1:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
@@ -182,22 +182,24 @@ class DaskBlocks(Blocks):
         parts = [(indices[k] - rows.start,) for rows, k in zip(self.slices, within, strict=True)]
         return np.concatenate(list(self.map(getitem, parts)))
 
-    def make(self, function: Function, width: int, dtype: Any, cache_dir: Any = None) -> Blocks:
+    def make(
+        self, function: BlockFunction, width: int, dtype: Any, cache_dir: Any = None
+    ) -> Blocks:
         tasks = _run("persist", self._calls(_call, None, function))
         return DaskBlocks(tasks, self.slices, width, dtype)
 
-    def rewrite(self, function: Function, width: int, *common: Any) -> None:
+    def rewrite(self, function: BlockFunction, width: int, *common: Any) -> None:
         self._tasks = _run("persist", self._calls(function, None, *common))
         self.shape = (len(self), width)
 
-    def _calls(self, function: Function, parts: Parts, *common: Any) -> list[Any]:
+    def _calls(self, function: BlockFunction, parts: Parts, *common: Any) -> list[Any]:
         delayed = _dask().delayed
         call, shared = delayed(function), [delayed(each, traverse=False) for each in common]
         pairs = zip(self._tasks, repeat(()) if parts is None else parts, strict=False)
         return [call(task, *part, *shared) for task, part in pairs]
 
 
-def _call(block: NDArray[Any], function: Function) -> Any:
+def _call(block: NDArray[Any], function: BlockFunction) -> Any:
     return function(block)
 
 

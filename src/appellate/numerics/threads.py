@@ -14,15 +14,15 @@ from threadpoolctl import ThreadpoolController
 
 from appellate._compat import effective_threads
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+TaskItem = TypeVar("TaskItem")
+TaskResult = TypeVar("TaskResult")
 
 _AHEAD = 2  # blocks under way for every thread
 
 
 def ordered_map(
-    function: Callable[[Item], Result], items: Iterable[Item], *, blas: bool = False
-) -> Iterator[Result]:
+    function: Callable[[TaskItem], TaskResult], items: Iterable[TaskItem], *, blas: bool = False
+) -> Iterator[TaskResult]:
     """Apply a function that releases the interpreter lock to every item, in order.
 
     As many threads as OpenMP would take. Results do not depend on their number: every item is
@@ -47,7 +47,7 @@ def ordered_map(
     if n_threads == 1:
         yield from map(function, items)
         return
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[TaskResult]] = deque()
     with _single_blas() if blas else nullcontext(), ThreadPoolExecutor(n_threads) as pool:
         try:
             for item in items:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ from appellate.metrics import PairedComparison, paired_comparison
 from appellate.metrics.paired import FEWEST
 from appellate.paper.printed import lookup
 
-Record = dict[str, Any]
+if TYPE_CHECKING:
+    from appellate.deep.settings import Record
 
 #: Image sets by name as the paper writes them, and the rows of each to train and to test on.
 TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}

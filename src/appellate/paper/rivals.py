@@ -30,7 +30,7 @@ from appellate.experiments.reports import FIXED, Report, Sheet, mean_text
 from appellate.experiments.results import Results, mean_spread
 from appellate.metrics import paired_comparison
 
-Scores = dict[str, dict[str, NDArray[np.float64]]]  # by method, then by data set
+ScoreTable = dict[str, dict[str, NDArray[np.float64]]]  # by method, then by data set
 Seconds = dict[tuple[str, str], float]  # by method and data set
 
 
@@ -57,7 +57,7 @@ def report_rivals(results: Results, bases: Sequence[str], *_: object) -> Report:
     records: list[dict[str, Any]] = []
     notes = []
     for score, title in (("test", "Test accuracy"), ("transductive", "Transductive accuracy")):
-        found: Scores = {}
+        found: ScoreTable = {}
         for name, method in runs:
             values = results.scores(name, method, score)
             if values is not None:
@@ -95,7 +95,7 @@ def _seconds(results: Results, runs: Iterable[tuple[str, Method]]) -> Seconds:
 
 
 def _ranking(
-    title: str, found: Scores, problems: Mapping[str, Dataset], seconds: Seconds
+    title: str, found: ScoreTable, problems: Mapping[str, Dataset], seconds: Seconds
 ) -> tuple[Sheet, str]:
     """Return one line per method, the best mean rank first, and a note on the ranks."""
     datasets = [name for name in problems if any(name in each for each in found.values())]
@@ -114,7 +114,7 @@ def _ranking(
     return Sheet(title, header, tuple(lines)), rank_note(len(ranks), len(datasets), "data sets")
 
 
-def _records(score: str, found: Scores, seconds: Seconds) -> Iterator[dict[str, Any]]:
+def _records(score: str, found: ScoreTable, seconds: Seconds) -> Iterator[dict[str, Any]]:
     """Return one record per method and data set."""
     for method, scores in found.items():
         for name, values in scores.items():

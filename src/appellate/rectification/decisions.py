@@ -16,7 +16,7 @@ from appellate.candidates.names import is_missing
 from appellate.docket import Docket, free_separator
 from appellate.rectification.preparation import Preparation
 from appellate.review import Decisions, read_decisions
-from appellate.review.decisions import Record, as_file, check_kind
+from appellate.review.decisions import DecisionRecord, as_file, check_kind
 from appellate.tables import Table, read_table
 from appellate.tables.cells import as_label, as_number, as_text, name_some
 
@@ -116,7 +116,7 @@ def take_decisions(
     return read_decisions([*kept, *records], **options) if kept else found, notes
 
 
-def _records_in(table: Table) -> list[Record]:
+def _records_in(table: Table) -> list[DecisionRecord]:
     """Return the decisions of a table."""
     lacking = [name for name in _NEEDED if name not in table.names]
     if lacking:
@@ -133,7 +133,7 @@ def _records_in(table: Table) -> list[Record]:
 
 def _records_of(
     prepared: Preparation, labels: Mapping[Any, Any], skipped: list[str]
-) -> list[Record]:
+) -> list[DecisionRecord]:
     """Return labels by name as decisions; names without a label are skipped."""
     records, rows = [], {name: i for i, name in enumerate(prepared.names)}
     for key, value in labels.items():
@@ -171,7 +171,9 @@ def _find_class(prepared: Preparation, label: str | None) -> str:
     return label
 
 
-def _spell(prepared: Preparation, records: Iterable[Record], notes: list[str]) -> list[Record]:
+def _spell(
+    prepared: Preparation, records: Iterable[DecisionRecord], notes: list[str]
+) -> list[DecisionRecord]:
     """Return decisions with their labels spelled as those of the table; add notes on them."""
     known, rows = {*prepared.classes.tolist()}, {n: i for i, n in enumerate(prepared.names)}
     spelled = []

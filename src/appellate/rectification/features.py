@@ -30,7 +30,7 @@ from appellate.tables.vectors import (
 )
 
 LARGEST = 1e30  # numbers of this size overflow on the way
-Step = Callable[..., object]
+TellStep = Callable[..., object]
 _KINDS = {"text": "text", "picture": "image"}
 _WEAK = (
     "images are compared by histograms of colours and edges, which contain little information. "
@@ -87,7 +87,7 @@ def find_features(
     needed: bool,
     random_state: int | None,
     notes: list[str],
-    step: Step = nobody,
+    step: TellStep = nobody,
 ) -> Features:
     """Collect what is learned from: columns, embeddings, vectors of text and images.
 
@@ -252,7 +252,7 @@ def add_vectors(
     embedders: Sequence[Embedder],
     cells_of: Callable[[str], Sequence[str]],
     notes: list[str],
-    step: Step = nobody,
+    step: TellStep = nobody,
 ) -> tuple[Any, dict[str, list[str]]]:
     """Add vectors to the columns of a frame, in the place of text that has a model.
 

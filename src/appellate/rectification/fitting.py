@@ -22,7 +22,7 @@ from appellate.docket import Docket, find_runner_up
 from appellate.methods.testimony.features import CHANCE_GAIN
 from appellate.numerics.neighbours import nearest_rows
 from appellate.rectification.decisions import Review, Reviewed
-from appellate.rectification.features import Step, nobody
+from appellate.rectification.features import TellStep, nobody
 from appellate.rectification.preparation import Preparation
 
 _ENOUGH = 50  # items from which on features that show no use are of none
@@ -38,7 +38,7 @@ _LABELS = {*RENAMED.values(), "margin"}
 # -- how long it takes --------------------------------------------------------------------
 
 
-def tell_rounds(step: Step) -> Callable[[int, int], None]:
+def tell_rounds(step: TellStep) -> Callable[[int, int], None]:
     """Return what a fit calls after every round; it tells `step` the round and the time left.
 
     The first round prepares the kernels and takes longer than the others. The time of a round is
@@ -138,7 +138,7 @@ def fit_labels(
     prepared: Preparation,
     encoder: Any,
     rows: Any,
-    step: Step = nobody,
+    step: TellStep = nobody,
     review: Review | None = None,
 ) -> FittedLabels:
     """Fit the classifier and tabulate the labels of all items.
@@ -191,7 +191,7 @@ def _fit_answers(prepared: Preparation, rows: Any, review: Review | None) -> _Fi
     return _Fit(classifier, docket, docket.suspicion, signal)
 
 
-def _fit_sets(prepared: Preparation, rows: Any, step: Step, review: Review | None) -> _Fit:
+def _fit_sets(prepared: Preparation, rows: Any, step: TellStep, review: Review | None) -> _Fit:
     """Fit the jury or PLCP to candidate sets; without rows, to how frequent the labels are."""
     classifier, n = clone(prepared.estimator), len(prepared.names)
     sets, kept = prepared.sets, np.ones(n, dtype=bool)

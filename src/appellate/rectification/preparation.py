@@ -35,7 +35,7 @@ from appellate.methods.testimony import TestimonyClassifier
 from appellate.numerics.kernels import GaussianKernel
 from appellate.rectification.features import (
     Features,
-    Step,
+    TellStep,
     find_features,
     is_file,
     item_cells,
@@ -190,7 +190,7 @@ def prepare_table(
     order: Any = None,
     random_state: int | None = 0,
     settings: Mapping[str, Any] | None = None,
-    step: Step = nobody,
+    step: TellStep = nobody,
     **options: Unpack[TableOptions],
 ) -> Preparation:
     """Read a table and make the classifier that will be fitted to it.

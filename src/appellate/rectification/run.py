@@ -48,7 +48,7 @@ from appellate.rectification.acceptance import (
 )
 from appellate.rectification.decisions import Review, decisions_csv, take_decisions
 from appellate.rectification.explanation import find_item, fitted_items
-from appellate.rectification.features import Features, Step, nobody
+from appellate.rectification.features import Features, TellStep, nobody
 from appellate.rectification.fitting import FittedLabels, fit_labels
 from appellate.rectification.pages import collect_page
 from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
@@ -172,7 +172,7 @@ def rectify(
 
 
 def label_items(
-    prepared: Preparation, decisions: Any = None, step: Step = nobody
+    prepared: Preparation, decisions: Any = None, step: TellStep = nobody
 ) -> Rectification:
     """Label the items of a prepared table; `step` is told what begins, and the rounds within."""
     if decisions is not None:
@@ -358,7 +358,7 @@ class Rectification:
         backend: Any = frame_backend(self.docket)
         return nw.from_dict(columns, backend=backend).to_native()
 
-    def decide(self, decisions: Any, *, step: Step = nobody) -> Rectification:
+    def decide(self, decisions: Any, *, step: TellStep = nobody) -> Rectification:
         """Treat reviewed items as certain, and label the others again.
 
         Parameters
@@ -391,7 +391,7 @@ class Rectification:
         tell([n for n in run.scores["notes"] if n not in self.scores["notes"]], stacklevel=2)
         return run
 
-    def _decide(self, decisions: Any, step: Step) -> Rectification:
+    def _decide(self, decisions: Any, step: TellStep) -> Rectification:
         """Take reviewed items as certain, without warnings."""
         if self._fitted is None:
             return _again(self)._decide(decisions, step)
@@ -713,7 +713,7 @@ class Rectification:
         return write_file(path, text)
 
     def save(
-        self, folder: str | os.PathLike[str], *, tool: str | None = None, step: Step = nobody
+        self, folder: str | os.PathLike[str], *, tool: str | None = None, step: TellStep = nobody
     ) -> Path:
         """Write everything into a folder, which changes at once or not at all.
 

@@ -67,7 +67,7 @@ _LARGEST_LINE = 16 << 20  # bytes of one decision
 _LARGEST = 1 << 30  # bytes of a file of decisions
 _BREAK = re.compile(rb"\r\n|\n|\r")
 
-Record = dict[str, str]
+DecisionRecord = dict[str, str]
 
 
 class DecisionError(ValueError):
@@ -142,7 +142,7 @@ class Rows:
         )
 
     def check(
-        self, records: Iterable[Record], source: str, skipped: Sequence[str] = ()
+        self, records: Iterable[DecisionRecord], source: str, skipped: Sequence[str] = ()
     ) -> Decisions:
         """Return the latest decision on every row that has one, or raise a `DecisionError`."""
         latest = {record["id"]: record for record in records}
@@ -226,13 +226,13 @@ class Decisions:
 
 
 def read_decisions(
-    path: str | os.PathLike[str] | Sequence[Record],
+    path: str | os.PathLike[str] | Sequence[DecisionRecord],
     *,
     classes: Sequence[Any],
     candidates: NDArray[np.bool_],
     ids: Sequence[Any] | None = None,
     data: str = "",
-    spell: Callable[[list[Record]], list[Record]] | None = None,
+    spell: Callable[[list[DecisionRecord]], list[DecisionRecord]] | None = None,
 ) -> Decisions:
     r"""Read a file of decisions and check it against the rows that it decides.
 
@@ -319,7 +319,7 @@ class DecisionFile:
 
     _version: str  # of what is known of the file, in the marks of `since`
     _stamp: tuple[int, ...]
-    _records: list[Record]
+    _records: list[DecisionRecord]
     _skipped: list[str]
     _keys: set[str]
     _head: list[str]
@@ -337,7 +337,7 @@ class DecisionFile:
         self._lock = threading.Lock()
         self._forget()
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[DecisionRecord]:
         """Return all decisions, the earliest first."""
         return self.read().records
 
@@ -540,7 +540,7 @@ def _stamp(found: os.stat_result) -> tuple[int, ...]:
 class Change(NamedTuple):
     """Decisions that were added to a file; all of it if `whole`; and the mark to go on from."""
 
-    records: list[Record]
+    records: list[DecisionRecord]
     whole: bool
     mark: str
 
@@ -548,7 +548,7 @@ class Change(NamedTuple):
 class Parsed(NamedTuple):
     """The decisions of a file, and what lines had to be skipped: the number of each, and why."""
 
-    records: list[Record]
+    records: list[DecisionRecord]
     skipped: list[str]
 
 
@@ -571,7 +571,7 @@ class _Line(NamedTuple):
 
     start: int
     end: int
-    record: Record | None
+    record: DecisionRecord | None
     reason: str = ""
 
 
@@ -582,7 +582,7 @@ def say_skipped(skipped: Sequence[str]) -> str:
     return " ".join(f"{each[:1].upper()}{each[1:]}." for each in skipped[:SHOWN]) + more
 
 
-def parse(content: bytes, source: str) -> list[Record]:
+def parse(content: bytes, source: str) -> list[DecisionRecord]:
     """Return the decisions of a file; see `read_records`."""
     return read_records(content, source).records
 
@@ -686,7 +686,7 @@ def _lines(form: _Form, number: int) -> Iterator[_Line]:
         at = end
 
 
-def _as_record(cells: list[bytes] | None, head: list[str]) -> tuple[Record | None, str]:
+def _as_record(cells: list[bytes] | None, head: list[str]) -> tuple[DecisionRecord | None, str]:
     """Return the decision that cells make, or why they make none."""
     if cells is None:
         return None, "has a quotation mark that is not closed"
@@ -699,7 +699,7 @@ def _as_record(cells: list[bytes] | None, head: list[str]) -> tuple[Record | Non
     return _of_a_kind(dict(zip(head, texts, strict=True)))
 
 
-def _of_a_kind(record: Record) -> tuple[Record | None, str]:
+def _of_a_kind(record: DecisionRecord) -> tuple[DecisionRecord | None, str]:
     kind = record["decision"]
     if kind in KINDS:
         return record, ""
@@ -724,7 +724,7 @@ def _json_lines(content: bytes) -> Iterator[_Line]:
         yield _Line(0, 0, record, f"line {number} {reason}" if reason else "")
 
 
-def check_kind(record: Record, where: str) -> Record:
+def check_kind(record: DecisionRecord, where: str) -> DecisionRecord:
     """Return a decision of a kind that there is, or raise a `DecisionError`."""
     if record["decision"] not in KINDS:
         raise DecisionError(

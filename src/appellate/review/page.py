@@ -157,21 +157,12 @@ def page_data(
     starts = np.searchsorted(owner, np.arange(n + 1))
     outcomes, outcome = np.unique(docket.outcome.astype(np.str_), return_inverse=True)
     classes = [str(name) for name in scalars(docket.class_names)]
-    ids = None
-    if docket.ids is not None:  # names that occur more than once get the number of their row
-        names = [str(name) for name in np.asarray(docket.ids).tolist()]
-        counts = Counter(names)
-        ids = [f"{name} #{i}" if counts[name] > 1 else name for i, name in enumerate(names)]
-    if not table:
-        digest = hashlib.sha256(repr((ids, classes)).encode("utf-8", "replace"))
-        for each in (starts, labels):
-            digest.update(np.ascontiguousarray(each, "<u4").tobytes())
-        table = f"sha256:{digest.hexdigest()[:32]}"
+    ids = _distinct_ids(docket)
     decided = {int(i): tuple(decision) for i, decision in (decisions or {}).items()}
     data: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
-        "table": table,
+        "table": table or _hash_table(ids, classes, starts, labels),
         "n": n,
         "classes": classes,
         "separator": free_separator(classes),
@@ -189,15 +180,6 @@ def page_data(
         "decisions": {str(i): list(decision) for i, decision in decided.items()},
         "summary": summarize(docket, {i: label for i, (_, label) in decided.items()}),
     }
-    if answers is not None:  # sorted by row
-        rows = np.asarray(answers["row"])
-        order = np.argsort(rows, kind="stable")
-        answers = {
-            "people": [str(person) for person in answers["people"]],
-            "starts": np.searchsorted(rows[order], np.arange(n + 1)),
-            "person": np.asarray(answers["person"])[order],
-            "label": np.asarray(answers["label"])[order],
-        }
     optional: dict[str, Any] = {
         "first": first or None,
         "outside": _outside(docket, named),
@@ -208,7 +190,7 @@ def page_data(
         "neighbors": neighbors,
         "votes": votes,
         "suspicion": suspicion,
-        "answers": answers,
+        "answers": None if answers is None else _sort_answers(answers, n),
         "annotators": annotators,
         "features": features,
         "scores": scores,
@@ -217,13 +199,8 @@ def page_data(
         "why": why,
         "command": command or None,
     }
-    if docket.rounds is not None:  # as shares of the row
-        parts = [each[owner, labels] for each in docket.rounds]
-        sums = [np.add.reduceat(part, starts[:-1])[owner] for part in parts]
-        optional["rounds"] = [
-            part / np.maximum(total, np.finfo(part.dtype).tiny)
-            for part, total in zip(parts, sums, strict=True)
-        ]
+    if docket.rounds is not None:
+        optional["rounds"] = _shares_by_round(docket.rounds, owner, labels, starts)
     if docket.truth is not None:
         truth = np.asarray(docket.truth, dtype=object).tolist()
         optional["truth"] = [None if is_missing(t) else str(t) for t in truth]
@@ -242,6 +219,58 @@ def page_data(
         tied = (np.asarray(votes) < 0) & docket.candidates.any(axis=1)
         data["summary"]["ties"] = int(tied.sum())
     return data
+
+
+def _distinct_ids(docket: Docket) -> list[str] | None:
+    """Return a different name for every row, or None if the docket has no names.
+
+    A name that occurs more than once gets the number of its row.
+    """
+    if docket.ids is None:
+        return None
+    names = [str(name) for name in np.asarray(docket.ids).tolist()]
+    counts = Counter(names)
+    return [f"{name} #{i}" if counts[name] > 1 else name for i, name in enumerate(names)]
+
+
+def _hash_table(
+    ids: list[str] | None,
+    classes: list[str],
+    starts: NDArray[np.intp],
+    labels: NDArray[np.intp],
+) -> str:
+    """Return a hash of names, labels and candidates, for a page whose table has none."""
+    digest = hashlib.sha256(repr((ids, classes)).encode("utf-8", "replace"))
+    for each in (starts, labels):
+        digest.update(np.ascontiguousarray(each, "<u4").tobytes())
+    return f"sha256:{digest.hexdigest()[:32]}"
+
+
+def _sort_answers(answers: Mapping[str, Any], n: int) -> dict[str, Any]:
+    """Return annotators' answers sorted by row, with the first answer of each of n rows."""
+    rows = np.asarray(answers["row"])
+    order = np.argsort(rows, kind="stable")
+    return {
+        "people": [str(person) for person in answers["people"]],
+        "starts": np.searchsorted(rows[order], np.arange(n + 1)),
+        "person": np.asarray(answers["person"])[order],
+        "label": np.asarray(answers["label"])[order],
+    }
+
+
+def _shares_by_round(
+    rounds: Sequence[NDArray[Any]],
+    owner: NDArray[np.intp],
+    labels: NDArray[np.intp],
+    starts: NDArray[np.intp],
+) -> list[NDArray[Any]]:
+    """Return the confidences of the candidates after each round, as shares of their row."""
+    shares = []
+    for confidence in rounds:
+        part = confidence[owner, labels]
+        total = np.add.reduceat(part, starts[:-1])[owner]
+        shares.append(part / np.maximum(total, np.finfo(part.dtype).tiny))
+    return shares
 
 
 def _outside(docket: Docket, named: NDArray[np.bool_]) -> dict[str, NDArray[Any]] | None:

@@ -28,10 +28,10 @@ from appellate.tables import cells
 from appellate.tables.cells import Style, TableError, list_rows, name_some
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles
-from appellate.tables.vectors import LONGEST, Step, report_progress
+from appellate.tables.vectors import LONGEST, TellProgress, report_progress
 
 FeatureKind = Literal["number", "category", "date", "text", "picture"]
-Fit = Callable[[NDArray[np.intp]], Callable[[NDArray[Any]], NDArray[Any]]]
+FitColumns = Callable[[NDArray[np.intp]], Callable[[NDArray[Any]], NDArray[Any]]]
 
 CATEGORIES = 40  # values of a column from which on they are compared as texts
 _TERMS = 20_000  # words and sequences of letters, the most frequent ones
@@ -467,7 +467,7 @@ def _are_few_texts(column: Any) -> bool:
     return 0 < len(filled) < CATEGORIES and all(isinstance(each, str) for each in filled)
 
 
-def encode(encoder: ColumnTransformer, frame: Any, step: Step = lambda text: None) -> Any:
+def encode(encoder: ColumnTransformer, frame: Any, step: TellProgress = lambda text: None) -> Any:
     """Fit an encoder to a data frame and return its numbers, as ``fit_transform`` does.
 
     Parameters
@@ -573,7 +573,7 @@ def _outputs(kind: str, fitted: Any, columns: Sequence[str]) -> dict[str, list[i
 
 
 def contributions(
-    fit: Fit,
+    fit: FitColumns,
     rows: NDArray[Any],
     evidence: NDArray[Any],
     columns: Mapping[str, NDArray[np.intp]],

@@ -33,7 +33,7 @@ LONGEST = 20_000  # letters of a text that are read
 _BATCH = 64
 _SECONDS = 2.0  # between two reports
 
-Step = Callable[[str], object]
+TellProgress = Callable[[str], object]
 HISTOGRAMS = "histograms"  # the model without a model
 _LARGEST_FILE = 64 << 20
 _MOST_PIXELS = 64_000_000  # that a file may claim to have
@@ -41,7 +41,7 @@ _SIDE = 512  # a model sees no more pixels a side
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _MEAN, _SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as networks expect
 
-Model = Callable[[list[Any]], Any]
+ImageModel = Callable[[list[Any]], Any]
 
 
 def cache_home() -> Path:
@@ -56,7 +56,7 @@ def cache_home() -> Path:
     return Path(os.environ.get(CACHE) or user_cache())
 
 
-def report_progress(total: int, what: str, step: Step) -> Callable[[float], None]:
+def report_progress(total: int, what: str, step: TellProgress) -> Callable[[float], None]:
     """Return what is told how much of the work is done; at times it tells how fast, and the end.
 
     Parameters
@@ -87,7 +87,7 @@ def embed(
     *,
     model: str | None,
     what: str = "items",
-    step: Step = lambda text: None,
+    step: TellProgress = lambda text: None,
 ) -> NDArray[np.float32]:
     """Return a vector for every row; those of known content are taken from the disk.
 
@@ -208,7 +208,7 @@ def digest(content: bytes) -> str:
 
 
 def embed_texts(
-    texts: Sequence[str | None], model: Any, *, step: Step = lambda text: None
+    texts: Sequence[str | None], model: Any, *, step: TellProgress = lambda text: None
 ) -> NDArray[np.float32]:
     """Return vectors of texts by a sentence encoder.
 
@@ -296,7 +296,7 @@ def embed_pictures(
     model: Any = None,
     *,
     home: Path | str = "",
-    step: Step = lambda text: None,
+    step: TellProgress = lambda text: None,
 ) -> tuple[NDArray[np.float32], dict[int, str]]:
     """Return vectors of pictures, and why some have none.
 
@@ -473,7 +473,7 @@ def histograms(pictures: Sequence[Any]) -> NDArray[np.float32]:
     return out
 
 
-def picture_model(model: Any) -> Model:
+def picture_model(model: Any) -> ImageModel:
     """Return a function of pictures for what the user named, see `embed_pictures`."""
     if model is None or model == HISTOGRAMS:
         return histograms
@@ -498,7 +498,7 @@ def _batch(pictures: Sequence[Any], size: tuple[int, int]) -> NDArray[np.float32
     return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2), dtype=np.float32)
 
 
-def _onnx(name: str) -> Model:
+def _onnx(name: str) -> ImageModel:
     runtime = import_extra("onnxruntime", "image_model of ONNX", "image")
     wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
     providers = [each for each in wanted if each in runtime.get_available_providers()]

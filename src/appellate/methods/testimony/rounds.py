@@ -211,7 +211,7 @@ class CrowdRound:
     functions: Matrix | None = None
 
 
-Fit = Callable[[AnswerTable, Expectation, int], CrowdRound]
+FitRound = Callable[[AnswerTable, Expectation, int], CrowdRound]
 
 
 def fit_crowd(
@@ -419,7 +419,7 @@ class HeldOutAnswers:
         return float(self.weights @ np.log(np.maximum(mixed, np.finfo(float).tiny)))
 
 
-def weigh_by_held_out(table: AnswerTable, fit: Fit, informed: bool) -> tuple[Matrix, float]:
+def weigh_by_held_out(table: AnswerTable, fit: FitRound, informed: bool) -> tuple[Matrix, float]:
     """Weigh the models of the annotators, and find how far they err together.
 
     A fifth of the answers is predicted from the others, five times. A model that predicts them
@@ -456,7 +456,7 @@ def weigh_by_held_out(table: AnswerTable, fit: Fit, informed: bool) -> tuple[Mat
     return weights, float(_SHARED[best.argmax()])
 
 
-def _hold_out(rest: AnswerTable, held: Answers, fit: Fit, informed: bool) -> HeldOutAnswers:
+def _hold_out(rest: AnswerTable, held: Answers, fit: FitRound, informed: bool) -> HeldOutAnswers:
     """Fit every model of the annotators to the answers that are left."""
     scores, chances = [], []
     for expectation in EXPECTATIONS:
