@@ -91,9 +91,9 @@ def test_a_loaded_run_explains_the_same(crowd, sets, tmp_path):
 
 
 def test_says_why_there_is_nothing_to_explain(sets, crowd, tmp_path):
-    with pytest.raises(ValueError, match=r"There is no item 'i800'\. Did you mean 'i80'"):
+    with pytest.raises(ValueError, match=r"Cannot find the item 'i800'\. Did you mean 'i80'"):
         appellate.rectify(make_table(81)[0], candidates="maybe").explain("i800")
-    with pytest.raises(ValueError, match="There is no item '999'"):
+    with pytest.raises(ValueError, match="Cannot find the item '999'"):
         sets.explain(999)
     plcp = appellate.rectify(make_table()[0], candidates="maybe", base="knn")
     with pytest.raises(ValueError, match="PLCP do not come from a sum"):

@@ -243,7 +243,7 @@ def test_answers_without_any_feature():
         for i in range(20)
         for j in range(3)
     ]
-    with pytest.warns(appellate.NoteWarning, match="the answers alone decide"):
+    with pytest.warns(appellate.NoteWarning, match="only the answers decide"):
         run = appellate.rectify(rows, long="task,label,worker")
     assert len(run.docket) == 20
     assert run.model is None

@@ -110,7 +110,7 @@ def test_confusion_with_answers_and_with_first_labels(crowd, sets, axes):
     assert other.get_ylabel() == "first label"
     changed = int((sets.docket["first_label"] != sets.docket["label"]).sum())
     assert other.get_title(loc="left") == f"{changed} of {len(sets.docket)} differ"
-    with pytest.raises(ValueError, match="no answers of annotators"):
+    with pytest.raises(ValueError, match="no annotators' answers"):
         plot_confusion(sets, against="answers")
     with pytest.raises(ValueError, match="No true label is known"):
         plot_confusion(sets, against="truth")
@@ -150,7 +150,7 @@ def test_annotators_are_drawn_with_intervals_the_least_reliable_first(crowd, axe
 
 def test_a_docket_and_candidate_sets_have_no_annotators(sets):
     for source in (sets, sets._fitted.docket):
-        with pytest.raises(ValueError, match="There are no annotators here"):
+        with pytest.raises(ValueError, match="The source has no annotators"):
             plot_annotators(source)
 
 

@@ -153,7 +153,7 @@ def test_pickle_in_disguise(rows, tmp_path):
     [
         ({"appellate": "9.1.0"}, r"written by appellate 9\.1\.0 .*Install appellate 9\.1\.0"),
         ({"format_version": 1}, "model format 1"),
-        ({"file": "../model.skops"}, "no ../model.skops"),
+        ({"file": "../model.skops"}, "../model.skops is missing"),
         ({"file": ["model.skops"]}, "holds no model"),
         ({"classes": 7}, "does not say the classes"),
         ({"format": "else"}, "does not describe"),
@@ -175,9 +175,9 @@ def test_another_scikit_learn_is_a_warning(rows, tmp_path):
 
 
 def test_what_is_no_model(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no model"):
+    with pytest.raises(FileNotFoundError, match="cannot find the model"):
         load_model(tmp_path / "nowhere")
-    with pytest.raises(ModelFileError, match=r"no meta\.json"):
+    with pytest.raises(ModelFileError, match=r"meta\.json is missing"):
         load_model(tmp_path)
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ModelFileError, match="a model is the folder"):

@@ -238,7 +238,7 @@ def test_layouts_of_answers_agree(crowd, tmp_path):
 
 def test_answers_alone_leave_labels_and_no_model(crowd, tmp_path):
     _, table = crowd
-    with pytest.warns(NoteWarning, match="the answers alone decide, and no model is made"):
+    with pytest.warns(NoteWarning, match="only the answers decide, and no model is made"):
         run = appellate.rectify(table.drop(columns=["x", "y"]), annotators="w*")
     assert run.model is None
     assert run.scores["first"] is None, "there are none but the first labels"
@@ -303,7 +303,7 @@ def test_methods_bases_and_settings(plain):
     assert light.model[-1].max_rounds == 1
     for wrong, message in (
         ({"method": "magic"}, "none of auto, jury"),
-        ({"base": "nope"}, "no base classifier 'nope'"),
+        ({"base": "nope"}, "Unknown base classifier 'nope'"),
         ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
         ({"settings": {"colour": 3}}, "Invalid parameter 'colour'"),
         ({"order": "cat,dog", "method": "plcp"}, "uses order= only with a cost"),
@@ -370,7 +370,7 @@ def test_polluted_folders_are_left_alone(plain, tmp_path):
 def test_mistakes_in_decisions_are_said_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr("appellate.rectification.run.fit_labels", None)
     table = {"size": [1.0, 1.1, 5.0, 5.1] * 5, "names": ["cat|dog", "cat", "dog", "dog"] * 5}
-    with pytest.raises(ValueError, match="there is no file"):
+    with pytest.raises(ValueError, match="cannot find the file"):
         appellate.rectify(table, candidates="names", decisions=tmp_path / "gone.csv")
 
 

@@ -82,7 +82,7 @@ def read_member(folder: str | os.PathLike[str], name: str, limit: int) -> bytes:
     Raises
     ------
     FileNotFoundError, NotADirectoryError
-        If there is no such file.
+        If the file does not exist.
     MemberError
         If it is not a regular file (a link, a FIFO, a device, a socket, a folder), is larger than
         the limit, or cannot be read.
@@ -214,7 +214,7 @@ def parse_json(content: str | bytes) -> Any:
 
 
 def check_member(folder: str | os.PathLike[str], name: str, kind: str = "a file") -> Path:
-    """Return the path of a member of a folder that may come from others, if it is no link.
+    """Return the path of a member of a folder that may come from others, if it is not a link.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def check_member(folder: str | os.PathLike[str], name: str, kind: str = "a file"
     Raises
     ------
     FileNotFoundError, NotADirectoryError
-        If there is no such member.
+        If the member does not exist.
     MemberError
         If it is anything else: a link, a FIFO, a device, a socket.
     """
@@ -245,7 +245,7 @@ def check_member(folder: str | os.PathLike[str], name: str, kind: str = "a file"
 
 
 def check_members(folder: str | os.PathLike[str], kinds: Mapping[str, str]) -> None:
-    """Check, before they are opened by others, that members of a folder are no links.
+    """Check, before they are opened by others, that members of a folder are not links.
 
     Parameters
     ----------
@@ -348,9 +348,9 @@ def whole_folder(
     """Lend a temporary folder that takes its place when the block ends well.
 
     Killed at any moment, the old folder or the new one is there whole: on Linux the two are
-    exchanged at once. Where that is not possible (another system, a mount, the folder in which
-    the user stands), finished files are moved one by one after a plan that lies among them, and
-    `finish_folder` goes on with it; every writer and reader of such folders calls it first.
+    exchanged at once. If that is not possible (another system, a mount, the user's
+    current folder), finished files are moved one by one after a plan that is stored with them,
+    and `finish_folder` continues it; every writer and reader of such folders calls it first.
 
     Parameters
     ----------
@@ -473,7 +473,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 def _whole(
     path: str | os.PathLike[str], *, folder: bool, owned: Collection[str] | None = None
 ) -> Iterator[Path]:
-    """Lend a hidden name beside the target, and put what is there then in its place."""
+    """Lend a hidden name next to the target, and put what is there then in its place."""
     target = Path(path).resolve()
     made = [place for place in target.parents if not place.exists()]
     try:
@@ -508,7 +508,7 @@ def _whole(
 
 @contextmanager
 def _stage(parent: Path) -> Iterator[Path]:
-    """Lend a free name in a hidden folder that is locked; both are gone at the end."""
+    """Lend a free name in a hidden folder that is locked; both are removed at the end."""
     while True:
         home = parent / _hidden()
         home.mkdir()
@@ -527,7 +527,7 @@ def _lock(place: Path) -> Iterator[bool]:
     """Lock a hidden folder, and tell whether it is ours now.
 
     A lock ends with the process that holds it, in whatever container that runs. File systems
-    without locks count as locked: there nothing is taken for litter, see `_remove_litter`.
+    without locks count as locked: there nothing is treated as litter, see `_remove_litter`.
     """
     if fcntl is None:
         yield True
@@ -597,7 +597,7 @@ def _replace_folder(stage: Path, target: Path, owned: Collection[str] | None) ->
 
 
 def _can_exchange(target: Path) -> bool:
-    """Tell whether a folder can give its place to another, and nobody stands in it."""
+    """Tell whether a folder can give its place to another, and is not the current folder."""
     try:
         stands = Path.cwd().is_relative_to(target)
     except FileNotFoundError:

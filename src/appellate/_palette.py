@@ -1,10 +1,10 @@
 """One colour for one word: on the page, in plots, in the documentation and in the terminal.
 
-``verdict`` is what the base said, ``appeal`` what came out. An ``overturned`` label has the
-appeal's colour, because it is the appeal's; an ``upheld`` one is grey. Verdict and appeal differ
-in lightness too, so that they stay apart in grey print. Every text colour has a contrast of at
-least 4.5 on paper, ground and mark, and ``edge`` one of at least 3. In `BOTH` the same words have
-the same hues, of a middle lightness.
+``verdict`` is what the base said, ``appeal`` what came out. An ``overturned`` (changed) label has
+the colour of the final label; an ``upheld`` (unchanged) label is grey. First label and final
+label differ in lightness too, so that they stay apart in grey print. Every text colour has
+a contrast of at least 4.5 on paper, ground and mark, and ``edge`` one of at least 3. In `BOTH`
+the same words have the same hues, of a middle lightness.
 """
 
 from __future__ import annotations

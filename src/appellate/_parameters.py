@@ -2,7 +2,7 @@
 
 `allow` states the default of a parameter and what it may be; `stated_constraints` collects that
 for a class. Parts of docstrings that many classifiers share are written once, here: a line
-``<name>`` of a class's docstring stands for the part of that name.
+``<name>`` of a class's docstring means the part of that name.
 
 <kernel>
     kernel : {"rbf", "laplacian", "linear"} or a kernel object, default="rbf"

@@ -23,7 +23,7 @@ ColumnName = str | int | bool
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of an option.
+    """Describe an option.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class FeatureOptions(TypedDict, total=False):
             "str, path or callable, default=None",
             "Model that turns images into features: a function of a list of images, an ONNX file, "
             'or ``"histograms"``; see `appellate.tables.embed_pictures`. By default images are '
-            "only shown, unless there are no other features: then histograms are used, which "
+            "only shown, unless they are the only features: then histograms are used, which "
             "contain little information.",
         ),
     ]

@@ -67,7 +67,7 @@ def naming(word: str, values: Iterable[Any]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Ask whether the nearest of the known words was meant; nothing where none is near.
+    """Ask whether the nearest of the known words was meant; nothing if none is near.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def defuse(cell: str) -> str:
     A spreadsheet that separates cells by another character than the file does would take such a
     part for a cell of its own; quotation marks do not prevent it. Unlike `neutralize` this is not
     undone on reading. A sign or ``@`` counts as a formula only if it calls a function or reaches
-    out of the sheet, so that lists of numbers and prose stay as they are.
+    out of the sheet, so that lists of numbers and text stay as they are.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The docket: verdict, appeal and outcome of every training sample, as a table."""
+"""The docket: first label, final label and outcome of every training sample, as a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _N_SHOWN = 10  # rows in a notebook
 
 @dataclass(frozen=True)
 class Docket:
-    """All training samples with what the base said, what the appeal said, and how surely.
+    """First and final label of all training samples, with confidences.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Docket:
     verdict_confidence, appeal_confidence : ndarray, shape (n, l)
         Confidence before and after, rows on the simplex over the candidates.
     label_history : ndarray of int, shape (rounds + 1, n)
-        Class index of every sample: verdict first, then the appeal after each round.
+        Class index of every sample: the first label, then the label after each round.
     ids : ndarray, shape (n,), or None
         Names of the samples.
     truth : array-like, shape (n,), or None
@@ -54,24 +54,24 @@ class Docket:
 
     Notes
     -----
-    The table has one row a sample, in the order of training, and the columns
+    The table has one row per sample, in the order of training, and the columns
 
     ==================  ===============================================================
     id                  name of the sample
     candidates          its candidate labels, joined by the separator
     n_candidates        how many they are
-    verdict             label by the base alone
-    appeal              label after mutual supervision
-    outcome             ``upheld`` or ``overturned``; a single candidate is never overturned
-    verdict_confidence  confidence of the base in the verdict
-    appeal_confidence   confidence of the partner in the appeal
-    margin              appeal confidence minus that of the next candidate; 1 if there is none.
+    verdict             first label, by the base alone
+    appeal              final label, after mutual supervision
+    outcome             ``upheld`` or ``overturned`` (changed); a single candidate never changes
+    verdict_confidence  confidence of the base in the first label
+    appeal_confidence   confidence of the partner in the final label
+    margin              its confidence minus that of the next candidate; 1 if there is none.
                         With a cost, how much more the next candidate is expected to cost, as a
                         share of the largest cost; for 0/1 costs these are the same
-    round               round from which on the label stayed the appeal; 0 if it never changed
+    round               last round in which the label changed; 0 if it never changed
     truth               (only with truth) the true label
-    verdict_correct     (only with truth) whether the verdict is true; None where it is not known
-    appeal_correct      (only with truth) the same of the appeal
+    verdict_correct     (only with truth) whether the first label is true; None if unknown
+    appeal_correct      (only with truth) the same of the final label
     ==================  ===============================================================
 
     Examples
@@ -96,13 +96,13 @@ class Docket:
     cost_name: str = ""
 
     def __post_init__(self) -> None:
-        """Check that names and truth, if given, are one a sample, and the truth in class names."""
+        """Check that there is one name and one true label per sample, if they are given."""
         for name in ("ids", "truth"):
             given = getattr(self, name)
             if given is not None and len(given) != (n := len(self.candidates)):
                 raise ValueError(
                     f"{name} has {len(given)} values, but {n} samples were fitted; pass one value "
-                    "a sample, in the order of training."
+                    "per sample, in the order of training."
                 )
         if self.truth is None:
             return
@@ -121,17 +121,17 @@ class Docket:
 
     @cached_property
     def verdict(self) -> NDArray[np.intp]:
-        """Class index of every sample's verdict, (n,)."""
+        """Class index of every sample's first label, (n,)."""
         return self.label_history[0]
 
     @cached_property
     def appeal(self) -> NDArray[np.intp]:
-        """Class index of every sample's appeal, (n,)."""
+        """Class index of every sample's final label, (n,)."""
         return self.label_history[-1]
 
     @cached_property
     def overturned(self) -> NDArray[np.bool_]:
-        """Whether the appeal differs from the verdict, (n,)."""
+        """Whether the final label differs from the first, (n,)."""
         return self.verdict != self.appeal
 
     @cached_property
@@ -146,7 +146,7 @@ class Docket:
 
     @cached_property
     def margin(self) -> NDArray[Any]:
-        """Confidence of the appeal minus that of the next candidate, (n,); or their costs."""
+        """Confidence of the final label minus that of the next candidate, (n,); or their costs."""
         merits, scale = self.appeal_confidence, 1.0
         if self.cost is not None:
             entries = CandidateEntries(self.candidates)
@@ -159,7 +159,7 @@ class Docket:
         return np.where(alone, 1, (first - second) / scale).astype(merits.dtype)
 
     def columns(self, separator: str = "|") -> dict[str, NDArray[Any]]:
-        """Return the table as a dict of arrays, one a column."""
+        """Return the table as a dict of arrays, one per column."""
         n = len(self.candidates)
         rows = np.arange(n)
         names = self.class_names
@@ -221,7 +221,7 @@ class Docket:
         path : str or path
             The file to write.
         **options
-            Title, neighbours, texts and pictures, see `appellate.review.page_data`.
+            Title, neighbours, texts and images, see `appellate.review.page_data`.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class Docket:
         )
         n, changed = len(self.candidates), int(np.count_nonzero(self.overturned))
         return (
-            f"<p>Docket of {n} samples: {changed} verdicts overturned, {n - changed} upheld.</p>"
+            f"<p>Docket of {n} samples: {changed} labels changed, {n - changed} unchanged.</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             + (f"<p>{n - _N_SHOWN} more rows</p>" if n > _N_SHOWN else "")
         )
@@ -250,7 +250,7 @@ class Docket:
 def find_runner_up(
     confidence: NDArray[Any], labels: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return the likeliest label beside the given one of every row, and its confidence.
+    """Return the likeliest label except the given one of every row, and its confidence.
 
     With a single class there is no other label: its confidence is NaN.
 

@@ -1,4 +1,4 @@
-"""Models in files: skops for the estimator, JSON for what a person wants to know of it.
+"""Models in files: skops for the estimator, JSON with its description for readers.
 
 A model, shallow or deep, is a folder with two files. ``model.skops`` holds the estimator, often
 a scikit-learn pipeline that ends in a classifier of this library; its arrays are plain ``.npy``
@@ -191,7 +191,7 @@ def load_model(
     Raises
     ------
     FileNotFoundError
-        If there is no such folder.
+        If the folder does not exist.
     ModelFileError
         If it holds no model of ours, is damaged or too large, was written by another version,
         or names a type that is not trusted; pickle files are refused unread.
@@ -222,7 +222,7 @@ def load_model(
         if strange:
             raise ModelFileError(
                 f"'{folder}' names {_types(strange)}, not trusted, so nothing was loaded. If you "
-                f"know where it comes from: load_model(..., trusted={strange})."
+                f"know its source: load_model(..., trusted={strange})."
             )
         return skops.loads(content, trusted=named)
 
@@ -260,7 +260,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     with _refusing(folder):
         finish_folder(folder)
     if not folder.exists():
-        raise FileNotFoundError(f"there is no model '{folder}'.")
+        raise FileNotFoundError(f"cannot find the model '{folder}'.")
     if folder.is_file():
         with folder.open("rb") as stream:
             pickled = stream.read(1) == b"\x80"
@@ -273,7 +273,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"'{folder}' is a file; a model is the folder that appellate.io.save_model writes."
         )
     if not os.path.lexists(folder / META_FILE):
-        raise ModelFileError(f"'{folder}' holds no model: there is no {META_FILE} in it.")
+        raise ModelFileError(f"'{folder}' holds no model: {META_FILE} is missing.")
     with _refusing(folder / META_FILE):
         document = read_json(folder, META_FILE, _LARGEST_META)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -297,7 +297,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     file = document.get("file")
     if file != MODEL_FILE or not os.path.lexists(folder / MODEL_FILE):
-        raise ModelFileError(f"'{folder}' holds no model: there is no {file or MODEL_FILE} in it.")
+        raise ModelFileError(f"'{folder}' holds no model: {file or MODEL_FILE} is missing.")
     if not isinstance(document.get("classes"), list):
         raise ModelFileError(f"'{folder / META_FILE}' does not say the classes of the model.")
     return document
@@ -332,8 +332,8 @@ def _look_through(
 ) -> tuple[list[str], list[str]]:
     """Name the types in a file that skops does not know, and those of them that nobody trusts.
 
-    Beside the caller's, base classifiers that installed distributions register are trusted.
-    Raises where the file is hostile or too large.
+    In addition to the caller's, base classifiers that installed distributions register are
+    trusted. Raises where the file is hostile or too large.
     """
     given = [trusted] if isinstance(trusted, str | type) else trusted
     known = {t if isinstance(t, str) else f"{t.__module__}.{t.__name__}" for t in given}
@@ -368,7 +368,7 @@ def _look_through(
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object that a schema describes, as they stand there, without recursion."""
+    """Every object that a schema describes, in their order, without recursion."""
     left = [schema]
     while left:
         part = left.pop()

@@ -23,7 +23,7 @@ def tell(notes: Iterable[str], stacklevel: int) -> None:
     Parameters
     ----------
     notes : iterable of str
-        What the user should know; a repeated note is told once.
+        What the user should know; a repeated note is reported once.
     stacklevel : int
         Which caller the warning names, as in `warnings.warn`: 1 is the caller of `tell`.
 

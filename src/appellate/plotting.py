@@ -70,10 +70,10 @@ def plot_trajectories(
 ) -> NDArray[Any]:
     """Draw how the confidence in contested labels moves from round to round.
 
-    One panel a sample (the paper's Fig. 2): for the label of the verdict, that of the appeal
-    and, if it is another one, the true label, the confidence of the base and that of the
-    partner at the start and after each round, and what the base said alone. For a verdict
-    that was upheld the next candidate is drawn beside it. Every confidence is divided by its
+    One panel per sample (the paper's Fig. 2): for the first label, the final
+    label and, if it differs, the true label, the confidence of the base and that of the
+    partner at the start and after each round, and what the base said alone. If the label
+    is unchanged, the next candidate is drawn too. Every confidence is divided by its
     sum over the candidates, so that base and partner share one scale.
 
     Parameters
@@ -149,9 +149,9 @@ class _Table:
     label, first : ndarray of int, shape (n,)
         Final and first label, as class index; -1 for none.
     truth : ndarray of int, shape (n,), or None
-        True label; -1 where it is not known, -2 where it is not a class. None if none is known.
+        True label; -1 if it is not known, -2 if it is not a class. None if none is known.
     confidence : ndarray, shape (n,)
-        Of the final label.
+        Confidence of the final label.
     open : ndarray of bool, shape (n,)
         Rows that nobody reviewed.
     votes : ndarray, shape (n, l), or None
@@ -179,7 +179,7 @@ def plot_reliability(source: Any, *, truth: ArrayLike | None = None, axes: Any =
     source : Rectification or Docket
         A run, or what ``model.docket(output="docket")`` returns.
     truth : array-like, shape (n,), default=None
-        True labels, missing where they are not known; by default those of the run or docket.
+        True labels, missing if they are not known; by default those of the run or docket.
     axes : matplotlib Axes, default=None
         Where to draw; by default a new figure of pyplot.
 
@@ -251,7 +251,7 @@ def plot_confusion(
         (columns); the final labels (rows) and what annotators answered (columns); or the first
         labels (rows) and the final labels (columns). Auto: the first of these that is known.
     truth : array-like, shape (n,), default=None
-        True labels, missing where they are not known; by default those of the run or docket.
+        True labels, missing if they are not known; by default those of the run or docket.
     axes : matplotlib Axes, default=None
         Where to draw; by default a new figure of pyplot.
 
@@ -287,7 +287,7 @@ def plot_confusion(
         _needed(table)
     if not known[against]:
         raise ValueError(
-            "There are no answers of annotators. Choose against='truth' or against='first'."
+            "The source has no annotators' answers. Choose against='truth' or against='first'."
         )
     counts, rows, columns = _confusion(table, against)
     names, hidden = table.classes, 0
@@ -346,7 +346,7 @@ def plot_annotators(source: Any, *, most: int = _ANNOTATORS, axes: Any = None) -
     Raises
     ------
     ValueError
-        If there are no annotators.
+        If the source has no annotators.
 
     Examples
     --------
@@ -364,7 +364,7 @@ def plot_annotators(source: Any, *, most: int = _ANNOTATORS, axes: Any = None) -
         people = nw.from_native(source.annotators, eager_only=True).to_dict(as_series=False)
     if people is None:
         raise ValueError(
-            "There are no annotators here. Pass a run of a table with annotators, or a fitted "
+            "The source has no annotators. Pass a run of a table with annotators, or a fitted "
             "TestimonyClassifier."
         )
     accuracy, low, high, count = (
@@ -414,7 +414,7 @@ def plot_effort(source: Any, *, truth: ArrayLike | None = None, axes: Any = None
         A run, or what ``model.docket(output="docket")`` returns. The confidences of PLCP are not
         calibrated: a run of it is refused, and of its docket the true labels only are meaningful.
     truth : array-like, shape (n,), default=None
-        True labels, missing where they are not known; by default those of the run or docket.
+        True labels, missing if they are not known; by default those of the run or docket.
     axes : matplotlib Axes, default=None
         Where to draw; by default a new figure of pyplot.
 
@@ -659,7 +659,7 @@ def _shorten(name: str) -> str:
 
 
 def _roles(model: PLCPClassifier, row: int, truth: Any) -> dict[int, str]:
-    """Labels to draw and why: at least two where there are two candidates."""
+    """Labels to draw and why: at least two if there are two candidates."""
     verdict, appeal = (int(labels[row]) for labels in model.label_history_[[0, -1]])
     roles = {verdict: "verdict"} if verdict != appeal else {}
     roles[appeal] = "appeal"

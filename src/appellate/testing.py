@@ -1,6 +1,6 @@
 """Common checks for base classifiers: run over every one here, exported for new ones.
 
-Like scikit-learn's `parametrize_with_checks`, to be used beside it::
+Like scikit-learn's `parametrize_with_checks`, to be used next to it::
 
     @parametrize_with_pll_checks([MyClassifier(), PLCPClassifier(MyClassifier())])
     def test_partial_label_checks(estimator, check):
@@ -136,7 +136,7 @@ def check_training_output(estimator: Any) -> None:
 
 
 def check_proba(estimator: Any) -> None:
-    """Probabilities have a column a label and are finite, also far away and for equal rows."""
+    """Probabilities have a column per label and are finite, also far away and for equal rows."""
     fitted, X, candidates, _ = _solve(estimator)
     equal = _fit(estimator, np.repeat(X[:5], 12, axis=0), candidates)
     for model, rows in ((fitted, X), (fitted, 1e3 * X), (equal, X), (equal, X[:1])):
@@ -178,7 +178,7 @@ def check_deterministic(estimator: Any) -> None:
 
 
 def check_works_as_base(estimator: Any) -> None:
-    """`PLCPClassifier` couples it, and no single candidate is overturned."""
+    """`PLCPClassifier` couples it, and the label of a row with one candidate does not change."""
     base, cost = clone(estimator), getattr(estimator, "cost", None)
     if cost is not None:  # which the coupled classifier has for both
         base.set_params(cost=None)
@@ -329,7 +329,7 @@ def check_rejects_bad_labels(estimator: Any) -> None:
 
 
 def _checks_between(first: Check, last: Check | None = None) -> tuple[Check, ...]:
-    """Checks as they stand above, from one to before another."""
+    """Checks in the order of this module, from one to before another."""
     checks = [value for name, value in globals().items() if name.startswith("check_")]
     return tuple(checks[checks.index(first) : None if last is None else checks.index(last)])
 

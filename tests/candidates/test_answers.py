@@ -44,7 +44,7 @@ def test_a_wide_table_keeps_who_said_what(library):
     assert triples(answers) == {(i, names[j], k) for i, j, k in said | {(2, 2, "anna")}}
     assert answers.rows.dtype == answers.people.dtype == answers.labels.dtype == np.int32
     assert answers.weights is answers.sizes is None
-    assert repr(answers) == "Answers(3 rows, 6 answers of 3 people, 3 classes)"
+    assert repr(answers) == "Answers(3 rows, 6 answers of 3 annotators, 3 classes)"
 
 
 @pytest.mark.parametrize("library", ["lists", "pandas", "polars", "arrow"])
@@ -189,7 +189,7 @@ def test_a_model_is_one_more_person():
     weighted = answers.add("model", [[0.5, 0.25, 0.25], [0, 1, 0], [0, 0, 1]])
     assert weighted.votes()[0].tolist() == [1.5, 1.25, 0.25]
     assert more.person_names.tolist() == [0, 1, 2, "model"]
-    with pytest.raises(ValueError, match="among the people already"):
+    with pytest.raises(ValueError, match="is already an annotator"):
         more.add("model", ["bob"] * 3)
     with pytest.raises(ValueError, match="answers 2 rows, but there are 3"):
         more.add("other", ["bob"] * 2)
@@ -244,11 +244,11 @@ def test_counts_keep_index_and_order_of_classes():
 @pytest.mark.parametrize(
     ("counts", "options", "message"),
     [
-        ([[1, -1]], {}, "row 0, column 1: -1 is no number of votes"),
-        (sp.csr_array([[1, -1]]), {}, "row 0, column 1: -1 is no number of votes"),
+        ([[1, -1]], {}, "row 0, column 1: -1 is not a number of votes"),
+        (sp.csr_array([[1, -1]]), {}, "row 0, column 1: -1 is not a number of votes"),
         (sp.coo_array([1, 0]), {}, r"counts have shape \(2,\); give rows and classes"),
-        ([[1, float("nan")]], {}, "nan is no number of votes"),
-        ([["cat", "dog"]], {}, "counts are no numbers. Count the answers first"),
+        ([[1, float("nan")]], {}, "nan is not a number of votes"),
+        ([["cat", "dog"]], {}, "counts must be numbers. Count the answers first"),
         ([[1, 0], [0, 0]], {}, "row 1: no candidate"),
         ([[1, 0]], {"rule": "votes:2"}, "no label has 2 votes"),
         ([[1, 0]], {"rule": "most"}, "unknown rule 'most'"),

@@ -376,7 +376,7 @@ def test_numpy_sees_the_matrix():
     assert np.asarray(sets, dtype=float).dtype == float
     assert np.shares_memory(np.asarray(sets), sets.matrix)
     assert not np.shares_memory(np.array(sets), sets.matrix)
-    assert repr(sets) == "CandidateSets(3 rows, 3 classes, 1.67 candidates a row)"
+    assert repr(sets) == "CandidateSets(3 rows, 3 classes, 1.67 candidates per row)"
 
 
 def test_scikit_learn_slices_them():

@@ -312,7 +312,7 @@ MISUSES: list[tuple[str, Any, type[Exception], str]] = [
         "vector as matrix",
         lambda: as_candidates([1, 0], layout="indicator"),
         TypeError,
-        r"^y is no table",
+        r"^y is not a table",
     ),
     (
         "matrix as labels",
@@ -472,25 +472,25 @@ MISUSES: list[tuple[str, Any, type[Exception], str]] = [
         "p zero",
         lambda: as_candidates(ANSWERS, layout="annotators", rule="share:0"),
         ValueError,
-        r"p must lie in \(0, 1\]",
+        r"p must be in \(0, 1\]",
     ),
     (
         "p too large",
         lambda: as_candidates(ANSWERS, layout="annotators", rule="share:1.1"),
         ValueError,
-        r"p must lie in",
+        r"p must be in",
     ),
     (
         "p no number",
         lambda: as_candidates(ANSWERS, layout="annotators", rule="share:x"),
         ValueError,
-        r"p must lie in",
+        r"p must be in",
     ),
     (
         "p NaN",
         lambda: as_candidates(ANSWERS, layout="annotators", rule="share:nan"),
         ValueError,
-        r"p must lie in",
+        r"p must be in",
     ),
     (
         "rule without votes",

@@ -175,7 +175,7 @@ MISUSES: list[tuple[str, Any, type[Exception], str]] = [
         "answers in a list of labels",
         lambda: as_candidates(["a", "b"], layout="annotators"),
         TypeError,
-        r"^y is no table",
+        r"^y is not a table",
     ),
     (
         "items without votes",

@@ -36,7 +36,7 @@ def test_version(capsys):
         (["demo", "--random-state", "one"], "'one' is not a valid integer"),
         (["demo", "--random-state", "-1"], "-1 is not in the range"),
         (["demo", "--flip", "1"], "1.0 is not in the range 0<=x<1"),
-        (["demo", "--flip", "nan"], "nan is no probability"),
+        (["demo", "--flip", "nan"], "nan is not a probability"),
         (["demo", "extra"], "unexpected extra argument"),
     ],
 )

@@ -94,7 +94,7 @@ def truncated_parquet(path):
 
 EMBEDDED = [*SAFE, "--embeddings", "x.npy"]
 CASES = {
-    "no file": (lambda p: None, SAFE, r"there is no file 't\.csv'"),
+    "no file": (lambda p: None, SAFE, r"cannot find the file 't\.csv'"),
     "folder": (lambda p: (p / "t.csv").mkdir(), SAFE, "is a folder"),
     "wrong column": (table, ["--candidates", "lables"], "Did you mean 'labels'"),
     "wrong truth": (table, [*SAFE, "--truth", "y"], r"no column 'y' \(truth\)"),
@@ -106,7 +106,7 @@ CASES = {
     "garbage": (
         lambda p: write(p, os.urandom(9) + b"\0\1"),
         SAFE,
-        "is no text file|another encoding",
+        "is not a text file|another encoding",
     ),
     "2 GB": (sparse, SAFE, "a NUL byte"),
     "ragged": (lambda p: write(p, "labels,x\na|b,1\nb,2,3\n"), SAFE, "line 3: 3 cells"),
@@ -143,7 +143,7 @@ CASES = {
         [*SAFE, "--id", "item", "--decisions", "d.csv"],
         "the decisions exclude 59 of 60 items",
     ),
-    "no npy": (table, EMBEDDED, "there is no file 'x.npy'"),
+    "no npy": (table, EMBEDDED, "cannot find the file 'x.npy'"),
     "torn parquet": (truncated_parquet, SAFE, "cannot be read as Parquet"),
     "no base": (table, ["--candidates", "labels", "--base", "shure"], "Did you mean 'sure'"),
     "two ways": (table, [*SAFE, "--long", "item,labels"], "in one of these ways"),

@@ -77,7 +77,7 @@ def test_options(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        (None, [], "there is no file"),
+        (None, [], "cannot find the file"),
         ("", [], "is empty"),
         ("x,label\n1,a\n2\n3,b\n", [], "line 3"),
         ("x,z\n1,2\n", [], "no label column found. Name it with --candidates"),

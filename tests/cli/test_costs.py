@@ -137,9 +137,9 @@ def test_excluded_rows_are_labelled_by_the_cost_too(shirts):
     [
         ("size", ["--cost", "absolute"], "needs an order"),
         ("size", ["--cost", "absolut"], "Did you mean 'absolute'?"),
-        ("size", ["--cost", "foo"], "there is no cost 'foo'"),
+        ("size", ["--cost", "foo"], "unknown cost 'foo'"),
         ("age", ["--cost", "within:x"], "needs a distance of 0 or more"),
-        ("size", ["--cost", "tree"], "there is no cost 'tree'"),
+        ("size", ["--cost", "tree"], "unknown cost 'tree'"),
         ("size", ["--method", "plcp", "--order", "S,M,L,XL,XXL"], "uses --order only with a cost"),
         ("size", ["--cost", "absolute", "--order", "S,M,L"], "lacks labels of the table: 'XL'"),
         ("size", ["--cost", "absolute", "--order", "S,M,S"], "has 'S' twice"),

@@ -302,12 +302,12 @@ def test_two_processes(npz, tmp_path):
         (["--set", "learning_rte=1"], "Did you mean 'learning_rate'?"),
         (["--set", "learning_rate"], "is not NAME=VALUE"),
         (["--set", "learning_rate=-1"], "learning_rate"),
-        (["--set", "network=resnet19"], "no network named 'resnet19'"),
+        (["--set", "network=resnet19"], "Unknown network 'resnet19'"),
         (["--set", "network=convnet"], "The rows are vectors"),
         (["--data", "cifar11"], "unknown data set 'cifar11'. Did you mean"),
-        (["--data", "none.npz"], "there is no file"),
+        (["--data", "none.npz"], "cannot find the file"),
         (["--flip", "0.1"], "has candidate sets of its own"),
-        (["--flip", "nan", "--data", "cifar10"], "no probability"),
+        (["--flip", "nan", "--data", "cifar10"], "not a probability"),
         (["--device", "warp"], "warp"),
         (["--set", "partner=both"], "'partner' parameter of Coupling must be"),
         (["--data", "cifar10", "--data-home", "/nowhere"], "cifar"),
@@ -393,7 +393,7 @@ def test_folders_that_will_not_do(npz, tmp_path, capsys):
         assert "is damaged" in capsys.readouterr().err
         (tmp_path / "run.json").write_text("{}")
         assert run(["deep", command, str(tmp_path)]) == 2
-        assert "no record of a deep run" in capsys.readouterr().err
+        assert "not a record of a deep run" in capsys.readouterr().err
 
 
 def test_a_loss_that_explodes(npz, tmp_path, capsys):
@@ -459,7 +459,7 @@ def refused(command, folder, capsys):
         ("settings", {}, "settings has no n_epochs"),
         ("seed", "x", "seed is 'x'"),
         ("data", {}, "data has no source"),
-        ("method", "none", "there is no method 'none'"),
+        ("method", "none", "unknown method 'none'"),
         ("candidates", {"sha256": 1}, "sha256 is '1'"),
         ("changes", [7], "an entry of changes is '7'"),
         ("results", 7, "results is not a table"),

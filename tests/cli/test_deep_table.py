@@ -128,7 +128,7 @@ def test_smaller_runs_are_not_set_beside_the_paper(tmp_path, capsys, monkeypatch
     assert run(["deep", "table", str(tmp_path / "run"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["table"][0]["paper_mean"] is None
-    (note,) = [note for note in document["notes"] if "no comparison" in note]
+    (note,) = [note for note in document["notes"] if "not comparable" in note]
     assert "the paper's 89.12 ± 0.12" in note
     for part in ("n_epochs = 1, not 500", '"linear", not "convnet"', "48 training rows"):
         assert part in note
@@ -151,7 +151,7 @@ def test_the_same_run_twice(home, tmp_path, capsys):
     [
         (None, "holds no run"),
         ("{", "is damaged"),
-        ("{}", "no record of a deep run"),
+        ("{}", "not a record of a deep run"),
         ('{"format": "appellate-deep-run", "format_version": 99}', "newer appellate"),
         ('{"format": "appellate-deep-run", "format_version": 1, "results": {}}', "has no 'data'"),
         ('{"format": "appellate-deep-run", "results": {"test": 1}}', "has no 'data'"),

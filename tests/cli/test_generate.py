@@ -152,7 +152,7 @@ def test_numbers_in_groups(tmp_path):
             ["--strategy", "fixed", "--flip", "0.5"],
             "strategy='fixed' does not read flip_probability; it reads n_false.",
         ),
-        (["--flip", "1.5"], "flip_probability=1.5 is no probability"),
+        (["--flip", "1.5"], "flip_probability=1.5 is not a probability"),
         (["--strategy", "hierarchical"], "strategy='hierarchical' needs groups"),
         (
             ["--strategy", "hierarchical", "--groups", "cat"],
@@ -183,8 +183,8 @@ def test_mistakes_end_with_2_and_write_nothing(animals, tmp_path, options, messa
 @pytest.mark.parametrize(
     ("source", "text", "message"),
     [
-        ("digit", None, "there is no file 'digit'"),
-        ("none.csv", None, "there is no file"),
+        ("digit", None, "cannot find the file 'digit'"),
+        ("none.csv", None, "cannot find the file"),
         ("own.csv", "x,candidates,truth\n1,a,a\n", "already has a column 'candidates'"),
         ("own.csv", "x,truth\n1,a\n2\n3,c\n", "line 3"),
         ("own.csv", "x,truth\n1,a\n2,\n3,c\n", "No true label in row 1"),
@@ -305,7 +305,7 @@ def test_a_crowd_one_row_an_answer_is_rectified(tmp_path, capsys):
         (["--answers", "3", "--strategy", "noisy"], "--strategy is for candidate sets"),
         (["--answers", "3", "--min-candidates", "2"], "--min-candidates is for candidate sets"),
         (["--answers", "31"], "must lie from 1 to"),
-        (["--answers", "3", "--accuracy", "2"], "is no share"),
+        (["--answers", "3", "--accuracy", "2"], "is not a share"),
     ],
 )
 def test_options_of_crowds_and_sets_are_kept_apart(more, message, tmp_path, capsys):

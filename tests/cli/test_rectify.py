@@ -65,7 +65,7 @@ def test_long_work_says_how_fast_it_is_and_when_it_ends(tmp_path, monkeypatch, c
     (tmp_path / "t.csv").write_text("\n".join(["n,said,maybe", *lines]))
     options = ["--candidates", "maybe", "--text", "said", "--out", tmp_path / "out"]
     assert rectify(tmp_path / "t.csv", *options) == 0
-    told = r"turning columns into numbers, \d+/30 rows, \d+ a second, \d+ s to go\n"
+    told = r"turning columns into numbers, \d+/30 rows, \d+ a second, \d+ s left\n"
     assert len(re.findall(told, capsys.readouterr().err)) == 3
 
 
@@ -349,9 +349,9 @@ def test_decisions_are_kept_and_move_others(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([{"id": "i0", "verdict": "x"}], "no file of decisions"),
+        ([{"id": "i0", "verdict": "x"}], "not a file of decisions"),
         ([{"id": "i0", "decision": "maybe", "label": ""}], "'maybe', which is none of"),
-        ([{"id": "i0", "decision": "keep", "label": "owl"}], "'owl' is no candidate of 'i0'"),
+        ([{"id": "i0", "decision": "keep", "label": "owl"}], "'owl' is not a candidate of 'i0'"),
         ([{"id": "z", "decision": "keep", "label": "cat"}], "none of its 1 ids"),
         ([], "no decisions. Decide on some rows first"),
     ],

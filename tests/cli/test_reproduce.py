@@ -113,7 +113,7 @@ def test_progress_is_told_in_lines(tmp_path, capsys):
         (["all", "--datasets", ""], "unknown data set ''"),
         (["all", "--datasets", "lots"], "unknown data set 'lots'. Did you mean 'lost'?"),
         (["all", "--bases", "agd"], "unknown base classifier 'agd'. Did you mean 'aggd'?"),
-        (["all", "--datasets", "msrcv2"], "needs is there.\nmsrcv2 is not in the data home"),
+        (["all", "--datasets", "msrcv2"], "needs are missing.\nmsrcv2 is not in the data home"),
         (["sensitivity", "--datasets", "fgnet"], "needs Lost. Choose it too: --datasets fgnet,lo"),
         (["all", "--splits", "0"], "0 is not in the range"),
         (["all", "--backend", "ray"], "'ray' is not one of"),
@@ -261,7 +261,7 @@ def test_compare_on_own_data(table, tmp_path, capsys):
     with (out / "training-rows.csv").open(encoding="utf-8") as file:
         found = {row["score"] for row in csv.DictReader(file)}
     assert {"transductive", "broken"} <= found
-    assert "right verdicts broken" in (out / "index.html").read_text()
+    assert "correct first labels broken" in (out / "index.html").read_text()
 
 
 @pytest.mark.parametrize("words", [["compare", "TABLE"], ["reproduce", "test-accuracy"]])
@@ -311,7 +311,7 @@ def test_compare_without_truth(table, tmp_path, capsys):
         (["--methods", ""], "unknown method ''. Known are jury, "),
         (["--methods", "knn:n_neighbors=few"], "'n_neighbors' parameter of PLKNNClassifier must"),
         (["--methods", "jury:n_folds=0"], "'n_folds' parameter of JuryClassifier must be"),
-        (["--methods", "knn,testimony"], "testimony needs answers of people, but 'own' has"),
+        (["--methods", "knn,testimony"], "testimony needs annotators' answers, but 'own' has"),
         (["--truth", "lable"], "label"),
         (["--truth", "label", "--ignore", "a,b"], "has no column to learn from"),
         (["--candidates", "a", "--truth", "a"], "A column has one role"),
@@ -357,8 +357,12 @@ def test_compare_reads_any_table(tmp_path, capsys):
     assert scores["SURE-PLCP"] > 0.8
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "40 samples, 2 features, 3 classes" in page
-    rivals = [row["method"] for row in found["training_rows"] if "rival" in row["method"]]
-    assert rivals == ["rival: random candidate", "rival: majority vote", "rival: testimony"]
+    rivals = [row["method"] for row in found["training_rows"] if "baseline" in row["method"]]
+    assert rivals == [
+        "baseline: random candidate",
+        "baseline: majority vote",
+        "baseline: testimony",
+    ]
     assert run([*command, "--methods", "testimony", "--out", str(out), *QUICK, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     for rows in found.values():  # chosen and as a rival it stood there twice, once with no scores
@@ -405,9 +409,9 @@ def test_options_of_tables_are_refused_for_others(option, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.csv"], "there is no file 'nowhere.csv'"),
-        (["iris.parquet"], "there is no file 'iris.parquet'"),
-        (["data/lost"], "there is no file 'data/lost'"),
+        (["nowhere.csv"], "cannot find the file 'nowhere.csv'"),
+        (["iris.parquet"], "cannot find the file 'iris.parquet'"),
+        (["data/lost"], "cannot find the file 'data/lost'"),
         (["labelme"], "'labelme' cannot be compared by its name"),
         (["bird song"], "'bird song' cannot be compared by its name"),
         (["lots"], "Did you mean 'lost'?"),

@@ -32,7 +32,7 @@ def test_mistakes(options, message, folder, capsys):
     ("name", "message"),
     [
         ("docket.html", "not a review page of this version"),
-        ("decisions.csv", "no file of decisions"),
+        ("decisions.csv", "not a file of decisions"),
     ],
 )
 def test_files_that_are_not_ours(name, message, folder, capsys):

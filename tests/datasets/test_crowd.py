@@ -275,11 +275,11 @@ class Harm:
     [
         (Harm(), "asks for builtins.print, which is not executed"),
         ({0: [[Harm()]]}, "asks for builtins.print"),
-        ({0: [[11]]}, "no dictionary of 20 image numbers"),
-        ({25: [[1]]}, "no dictionary of 20 image numbers"),
-        ({0: [1]}, "no dictionary of 20 image numbers"),
-        ([[[1]]], "no dictionary of 20 image numbers"),
-        ({}, "no dictionary of 20 image numbers"),
+        ({0: [[11]]}, "not a dictionary of 20 image numbers"),
+        ({25: [[1]]}, "not a dictionary of 20 image numbers"),
+        ({0: [1]}, "not a dictionary of 20 image numbers"),
+        ([[[1]]], "not a dictionary of 20 image numbers"),
+        ({}, "not a dictionary of 20 image numbers"),
     ],
 )
 def test_a_pickle_is_read_as_plain_data_only(content, message, tmp_path, capsys):
@@ -350,7 +350,7 @@ def test_a_generator_makes_a_crowd_too():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"accuracy": 1.2}, "accuracy=1.2 is no share"),
+        ({"accuracy": 1.2}, "accuracy=1.2 is not a share"),
         ({"experts": 0.6, "spammers": 0.6}, "they are 1 at most"),
         ({"n_people": 2}, "n_answers=3 must lie from 1 to n_people=2"),
         ({"y": ["a", None, "b"]}, "y has no label in row 1"),  # it was taken for the last class

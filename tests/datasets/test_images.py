@@ -128,7 +128,7 @@ def test_damaged_and_swapped_fashion(tmp_path):
     images = tmp_path / "fashion-mnist" / "train-images-idx3-ubyte.gz"
     labels = tmp_path / "fashion-mnist" / "train-labels-idx1-ubyte.gz"
     swap(images, labels)
-    with pytest.raises(ValueError, match=r"no idx file of bytes in 3 dimensions.*swapped"):
+    with pytest.raises(ValueError, match=r"not an idx file of bytes in 3 dimensions.*swapped"):
         load_fashion_mnist(data_home=tmp_path)
     swap(images, labels)
     write_idx(labels, np.arange(20) % 10)
@@ -151,5 +151,5 @@ def test_idx_files_with_too_few_bytes(tmp_path):
     with pytest.raises(ValueError, match=r"promises 9 bytes of shape \(9,\), but has 7"):
         read_idx(path, 1)
     truncate(path, 0.3)
-    with pytest.raises(ValueError, match="no idx file"):
+    with pytest.raises(ValueError, match="not an idx file"):
         read_idx(path, 1)

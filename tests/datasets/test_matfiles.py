@@ -103,7 +103,7 @@ def test_noise_is_refused_unless_it_is_meant(tmp_path):
     candidates = CANDIDATES.copy()
     candidates[3] = ~one_hot(TRUTH, 4)[3].astype(bool)
     path = write_mat(tmp_path / "own.mat", X, candidates, TRUTH)
-    with pytest.raises(ValueError, match=r"no candidate in 1 of 12 rows \(row 3\).*noisy=True"):
+    with pytest.raises(ValueError, match=r"not a candidate in 1 of 12 rows \(row 3\).*noisy=True"):
         load_partial_mat(path)
     assert np.array_equal(load_partial_mat(path, noisy=True).candidates, candidates)
 
@@ -174,7 +174,7 @@ def test_things_that_are_no_mat_files(tmp_path):
         load_partial_mat(tmp_path / "page.mat")
     with pytest.raises(ValueError, match=r"cannot be read as a .mat file"):
         load_partial_mat(tmp_path / "text.mat")
-    with pytest.raises(FileNotFoundError, match=r"no file '.*lost.mat'.*'page.mat', 'text.mat'"):
+    with pytest.raises(FileNotFoundError, match=r"the file '.*lost.mat'.*'page.mat', 'text.mat'"):
         load_partial_mat(tmp_path / "lost.mat")
     with pytest.raises(FileNotFoundError, match="nor a folder"):
         load_partial_mat(tmp_path / "nowhere" / "lost.mat")

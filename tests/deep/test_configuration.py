@@ -210,7 +210,7 @@ def test_shrinking_keeps_the_method():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"network": "convnett"}, "no network named"),
+        ({"network": "convnett"}, "Unknown network"),
         ({"network": "convnet"}, "channels, height, width"),
         ({"network": "mlp", "width": 2}, "no option 'width'"),
         ({"network": "mlp", "augmentation": "strange"}, "strange"),

@@ -434,8 +434,8 @@ def test_standardized_by_channel():
         ({"resume": True}, "resume=True needs the folder"),
         ({"folder": 3}, "'folder' parameter"),
         ({"n_epochs": 2.5}, "'n_epochs' parameter"),
-        ({"network": "vgg"}, "no network named 'vgg'"),
-        ({"augmentation": "mixup"}, "no augmentation named 'mixup'"),
+        ({"network": "vgg"}, "Unknown network 'vgg'"),
+        ({"augmentation": "mixup"}, "Unknown augmentation 'mixup'"),
         ({"augmentation": "crop_flip"}, "images of shape"),
         ({"partner": "both"}, "'partner' parameter"),
         ({"batch_size": 1}, "'batch_size' parameter"),
@@ -503,7 +503,7 @@ def test_unknown_device_is_named(device):
     if device == "cuda" and torch.cuda.is_available():
         pytest.skip("there is one")
     X, candidates, _ = make_table()
-    with pytest.raises(ValueError, match=f"no device '{device}'"):
+    with pytest.raises(ValueError, match=f"cannot use the device '{device}'"):
         proden(device=device).fit(X, candidates)
 
 

@@ -72,7 +72,7 @@ def test_what_is_no_address_leaves_no_client(address):
 def test_nobody_at_the_address(listener, monkeypatch):
     monkeypatch.setattr(cluster_module, "_TIMEOUT", 0.2)
     with (
-        pytest.raises(ClusterError, match=r"what listens there is no scheduler\. Start one"),
+        pytest.raises(ClusterError, match=r"server at this address is not a scheduler\. Start"),
         connect(2, listener),
     ):
         pass

@@ -117,7 +117,7 @@ def test_the_papers_figure_beside_runs_of_its_settings(name, flip, figure):
     (line,) = report.records
     assert (line["paper_mean"], line["paper_deviation"]) == pytest.approx(figure)
     assert report.sheets[0].rows[0][-1] == f"{figure[0]:.2f} ± {figure[1]:.2f}"
-    assert not any("no comparison" in note for note in report.notes)
+    assert not any("not comparable" in note for note in report.notes)
 
 
 def test_the_papers_difference():
@@ -144,7 +144,7 @@ def test_other_settings_are_told_and_not_compared(change, said):
     record["results"]["head"] = change.get("head", "mean")
     report = report_deep({"run": record})
     assert report.records[0]["paper_mean"] is None
-    assert any(f"the paper's 89.63 ± 0.15 is no comparison: {said}." in n for n in report.notes)
+    assert any(f"the paper's 89.63 ± 0.15 is not comparable: {said}." in n for n in report.notes)
 
 
 def test_what_a_partner_does_not_read_makes_no_difference():
@@ -332,7 +332,7 @@ def test_runs_without_test_labels_are_named():
         (lambda r: r["results"].update(head="mean"), "is damaged"),
         (lambda r: r["results"]["test"].update(accuracy={"base": float("nan")}), "is damaged"),
         (lambda r: r["results"]["test"].update(accuracy=0.5), "cannot be read"),
-        (lambda r: r.update(method="CC"), "there is no method 'CC'"),
+        (lambda r: r.update(method="CC"), "unknown method 'CC'"),
     ],
 )
 def test_damaged_records(spoil, message):

@@ -68,7 +68,7 @@ def test_rows_without_truth_count_for_nobody(crowd):
 def test_testimony_hears_answers_and_says_when_there_are_none(problem, crowd):
     scores = execute(Trial("small", TESTIMONY, 0, 0), crowd).scores
     assert {"test", "transductive"} <= scores.keys()
-    assert "no answers of people" in execute(Trial("small", TESTIMONY, 0, 0), problem).error
+    assert "no annotators' answers" in execute(Trial("small", TESTIMONY, 0, 0), problem).error
 
 
 def test_answers_are_part_of_the_fingerprint(crowd):

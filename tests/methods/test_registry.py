@@ -106,7 +106,9 @@ def test_an_unknown_name_gets_a_suggestion(wrong, suggested):
 
 
 def test_a_hopeless_name_gets_the_list_only():
-    with pytest.raises(ValueError, match=r"no base classifier 'xyzzyx'\. Known: knn, svm, sure"):
+    with pytest.raises(
+        ValueError, match=r"Unknown base classifier 'xyzzyx'\. Known: knn, svm, sure"
+    ):
         make_base("xyzzyx")
 
 

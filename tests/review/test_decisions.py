@@ -80,18 +80,18 @@ def test_json_lines(path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no file of decisions"),
-        ("a,b\n", "no file of decisions"),
-        ("id,decision\r,label\na,accept,cat\n", "no file of decisions"),
+        ("", "not a file of decisions"),
+        ("a,b\n", "not a file of decisions"),
+        ("id,decision\r,label\na,accept,cat\n", "not a file of decisions"),
         ("id,decision,label\na,drop,cat\n", "Line 2 has the decision 'drop', which is none"),
         ("id,decision,label\na,accept\n", "Line 2 has 2 cells, but the head of the file has 3"),
         ('id,decision,label\na,accept,"cat\n', "Line 2 has a quotation mark that is not closed"),
-        ("id,decision,label\na,accept,cow\n", "'cow' is no candidate of 'a', which has cat, dog"),
+        ("id,decision,label\na,accept,cow\n", "'cow' is not a candidate of 'a', which has cat"),
         ("id,decision,label\na,none,cat\n", "'cat' is a candidate of 'a'"),
         ("id,decision,label\nx,accept,cat\n", "none of its 1 ids is in the table"),
         ("id,decision,label\na,none," + "x" * 1001 + "\n", "more than 1000 characters"),
         ('{"id": "a"}', "Line 1 has no id, decision, label"),
-        ("{", "Line 1 is no JSON"),
+        ("{", "Line 1 is not JSON"),
     ],
 )
 def test_what_is_refused(path, text, message):

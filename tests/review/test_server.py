@@ -271,7 +271,7 @@ def test_a_file_that_cannot_be_read_is_said(serving, folder):
     (folder / "decisions.csv").write_text("mine\n")
     answer, content = ask(serving, "/decisions", decision())
     assert answer.status == 500
-    assert b"'decisions.csv' is no file of decisions" in content
+    assert b"'decisions.csv' is not a file of decisions" in content
     assert (folder / "decisions.csv").read_text() == "mine\n"
 
 
@@ -507,7 +507,7 @@ def test_several_decisions_in_one_request(serving, folder):
     assert answer.status == 200
     saved, first, second, *rest = json.loads(content)
     assert (saved, rest) == ("", ["", ""])
-    assert "is no candidate of 'row 2'" in first
+    assert "is not a candidate of 'row 2'" in first
     assert "no row is called 'nobody'" in second
     found = parse((folder / "decisions.csv").read_bytes(), "it")
     assert [r["id"] for r in found] == ["row 1", "row 4"]

@@ -102,7 +102,7 @@ def test_progress_says_rate_and_end_and_changes_nothing(monkeypatch):
     assert len(done) == 6  # blocks, learning the reduction, reducing
     assert done == sorted(done)
     assert done[-1] == 200
-    assert said[-1].endswith(" a second, 0 s to go")
+    assert said[-1].endswith(" a second, 0 s left")
     blank = pd.DataFrame({"prose": [""] * 3})
     assert encode(make_encoder(blank, text=["prose"]), blank).shape == (3, 1)
 

@@ -110,7 +110,7 @@ def test_counts_are_weights():
     assert labels.counts.tolist() == [[2, 1], [0, 3], [1, 2]]
     assert labels.weights.sum() == 9
     for wrong in ([-1, 0, 1], ["x", "1", "2"], [None, 1.0, 2.0]):
-        with pytest.raises(TableError, match=r"column 'a', row 0: no number of votes"):
+        with pytest.raises(TableError, match=r"column 'a', row 0: not a number of votes"):
             read({**X, "a": wrong, "b": [1, 3, 2]}, counts=["a", "b"])
 
 
@@ -128,7 +128,7 @@ def test_na_and_none_are_labels_unless_they_are_named_as_missing():
     columns = {**X, "ann": ["NA", "none", "a"], "ben": ["a", "NA", ""]}
     labels = read(columns, annotators=["ann", "ben"])
     assert labels.class_names.tolist() == ["NA", "a", "none"]
-    assert "If that means that there is no answer" in labels.notes[0]
+    assert "If that means that an answer is missing" in labels.notes[0]
     labels = read(columns, annotators=["ann", "ben"], missing=["NA", "none"])
     assert labels.class_names.tolist() == ["a"]
     columns = {**X, "ann": [-1.0, 2.0, 3.0], "ben": ["3", "-1", "2"]}

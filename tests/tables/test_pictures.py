@@ -193,7 +193,7 @@ def test_many_pictures_come_in_batches(tmp_path):
     [
         (lambda pictures: [1.0], "one row of numbers each"),
         (lambda pictures: [["x"]] * len(pictures), "must give numbers"),
-        ("nowhere.onnx", "image_model='nowhere.onnx': there is no such file"),
+        ("nowhere.onnx", "image_model='nowhere.onnx': the file does not exist"),
         ("model.pt", "'model.pt' is not an ONNX file. Give a file that ends with .onnx"),
         ("timm/resnet18", "'timm/resnet18' is not an ONNX file"),
     ],

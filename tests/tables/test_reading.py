@@ -109,7 +109,7 @@ def test_a_title_of_pandas_that_comes_twice_is_named(titles):
 
 def test_what_is_no_table():
     for wrong in (np.zeros(3), 5, None, ["a"], {"a": [1], "b": [1, 2]}, {"a": 1}):
-        with pytest.raises(TableError, match=r"is no table \(.*Give a path, a data frame"):
+        with pytest.raises(TableError, match=r"is not a table \(.*Give a path, a data frame"):
             read_table(wrong)
     with pytest.raises(TableError, match="half a letter"):
         read_table(pd.DataFrame({"a": pd.Series(["\ud800"], dtype=object)}))
@@ -304,7 +304,7 @@ def test_numbers_too_large_for_arrow_are_texts(here):
 
 def test_a_missing_file_or_column_is_named_with_the_nearest(here):
     put(here, "birds.csv", "names,w\na,1\n")
-    with pytest.raises(TableError, match=r"no file 'brids.csv'\. Did you mean 'birds.csv'"):
+    with pytest.raises(TableError, match=r"the file 'brids.csv'\. Did you mean 'birds.csv'"):
         read_table("brids.csv")
     (here / "nothing").mkdir()
     with pytest.raises(TableError, match="folder without a table"):

@@ -323,7 +323,7 @@ def test_what_is_wrong_is_said():
         find_roles(Table("x", pa.table(empty.columns), "json", export=empty))
     with pytest.raises(TableError, match=r"'x\.json' looks like an export of Argilla, but"):
         open_export([{"fields": {}, "responses": {"q": ["good"]}}], "argilla", source="'x.json'")
-    with pytest.raises(ValueError, match="no labelling tool that is known: label-studio, argilla"):
+    with pytest.raises(ValueError, match="not a known labelling tool: label-studio, argilla"):
         write_suggestions("excel", [], [], [], [])
 
 
@@ -429,7 +429,7 @@ def test_a_run_as_a_data_set_of_hugging_face(tmp_path):
     assert datasets.load_from_disk(str(tmp_path / "out" / "suggestions")).num_rows == 20
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "letter.txt").write_text("dear")
-    with pytest.raises(TableError, match="is no data set"):
+    with pytest.raises(TableError, match="is not a data set"):
         run.export(tmp_path / "own", tool="hugging-face")
 
 
@@ -456,7 +456,7 @@ def test_one_of_several_questions(tmp_path):
     assert result["from_name"] == "length"
     with pytest.raises(TableError, match="asks no question 'size'"):
         read_table(tmp_path / "export.json", question="size")
-    with pytest.raises(TableError, match="no export of a labelling tool"):
+    with pytest.raises(TableError, match="not an export of a labelling tool"):
         read_table({"x": [1]}, question="length")
     halves = tmp_path / "halves"
     halves.mkdir()

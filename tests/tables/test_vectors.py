@@ -88,7 +88,7 @@ def test_progress_says_rate_and_end(monkeypatch):
           what="texts", step=said.append)  # fmt: skip
     assert len(said) == 3
     assert said[0].startswith("64/130 texts, ")
-    assert said[0].endswith("s to go")
+    assert said[0].endswith("s left")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_without_the_library_the_extra_is_named():
 
 def test_weights_that_are_not_here_are_not_fetched(tmp_path):
     pytest.importorskip("sentence_transformers")
-    with pytest.raises(TableError, match="no model 'nobody/nothing' on this machine"):
+    with pytest.raises(TableError, match="the model does not exist on this machine"):
         embed_texts(["a"], "nobody/nothing")
 
 

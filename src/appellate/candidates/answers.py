@@ -1,4 +1,4 @@
-"""Answers of several people: kept as they were given, and elected to candidates by a rule."""
+"""Answers of several annotators: kept as they were given, and elected to candidates by a rule."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ def choose_rows(n: int, rows: Any) -> NDArray[np.intp]:
 class Answers:
     """Who gave which answer about which row.
 
-    An answer is a row, a person and a label, as three whole numbers; one after the other they
-    are sorted by row. A model is one more person (`add`). Rows may be without an answer.
+    An answer is a row, an annotator and a label, as three whole numbers; one after the other they
+    are sorted by row. A model is one more annotator (`add`). Rows may be without an answer.
 
     Attributes
     ----------
     rows, people, labels : ndarray of int, shape (A,)
-        Row, person and class of every answer.
+        Row, annotator and class of every answer.
     n_rows : int
         Number of rows, n.
     class_names : ndarray, shape (l,)
         The labels that could be given.
     person_names : ndarray, shape (p,), or None
-        Who the people are; None if nobody knows: all answers are then those of person 0.
+        Who the annotators are; None if nobody knows: all answers are then those of annotator 0.
     weights : ndarray of float, shape (A,), or None
-        How many times an answer was given, or how probable it is to a model; None: once each.
+        How often the answer was given, or how probable it is to a model; None: once each.
     sizes : ndarray of int, shape (A,), or None
-        Where people may name several labels of a row: how many this one was named among.
+        If annotators may name several labels of a row: how many this one was named among.
         None: every answer is one label.
     ids : ndarray, shape (n,), or None
         What the rows are called.
@@ -71,7 +71,7 @@ class Answers:
     >>> from appellate.candidates import as_answers
     >>> answers = as_answers([["cat", "cat", "dog"], ["dog", None, None]])
     >>> answers
-    Answers(2 rows, 4 answers of 3 people, 2 classes)
+    Answers(2 rows, 4 answers of 3 annotators, 2 classes)
     >>> answers.votes()
     array([[2., 1.],
            [0., 1.]])
@@ -95,8 +95,8 @@ class Answers:
         return self.n_rows
 
     def __repr__(self) -> str:
-        """Say how many rows, answers, people and classes there are."""
-        who = "" if self.person_names is None else f" of {len(self.person_names)} people"
+        """Say how many rows, answers, annotators and classes there are."""
+        who = "" if self.person_names is None else f" of {len(self.person_names)} annotators"
         return (
             f"Answers({self.n_rows} rows, {len(self.rows)} answers{who}, "
             f"{len(self.class_names)} classes)"
@@ -109,7 +109,7 @@ class Answers:
 
     @property
     def n_people(self) -> int:
-        """Number of people; one if nobody knows who they are."""
+        """Number of annotators; one if nobody knows who they are."""
         return 1 if self.person_names is None else len(self.person_names)
 
     def __getitem__(self, rows: Any) -> Answers:
@@ -144,23 +144,23 @@ class Answers:
         return np.bincount(cells, self.weights, minlength=n * l).reshape(n, l).astype(float)
 
     def table(self) -> NDArray[np.int32]:
-        """Return one column per person, (n, p): class numbers, -1 for an answer not given.
+        """Return one column per annotator, (n, p): class numbers, -1 for an answer not given.
 
-        Of several answers of a person to a row it has the last.
+        If an annotator answered a row several times, it has the last answer.
         """
         out = np.full((self.n_rows, self.n_people), -1, dtype=np.int32)
         out[self.rows, self.people] = self.labels
         return out
 
     def add(self, person: Any, answers: Any) -> Answers:
-        """Return the answers with those of one more person, for instance a model.
+        """Return the answers with those of one more annotator, for instance a model.
 
         Parameters
         ----------
         person : hashable
             Who it is.
         answers : array-like
-            One label per row, missing where there is none; or an (n, l) matrix of
+            One label per row, missing if there is none; or an (n, l) matrix of
             probabilities of the classes, which become weights.
         """
         table = answers.to_numpy() if hasattr(answers, "columns") else np.asarray(answers)
@@ -170,7 +170,7 @@ class Answers:
             raise ValueError(f"{person!r} answers {len(more)} rows, but there are {self.n_rows}.")
         known = [""] if self.person_names is None else scalars(self.person_names)
         if person in known:
-            raise ValueError(f"{person!r} is among the people already. Choose another name.")
+            raise ValueError(f"{person!r} is already an annotator. Choose another name.")
         more = replace(more, people=more.people + np.int32(len(known)))
         both: dict[str, Any] = {}
         for name in _COLUMNS:
@@ -212,7 +212,7 @@ def elect(answers: Answers, rule: str, items: Names) -> NDArray[np.bool_]:
         chosen, wanted = votes >= int(threshold), str(threshold)
     elif kind == "share":
         if not 0 < threshold <= 1:
-            raise ValueError(f"rule {rule!r}: p must lie in (0, 1], as in 'share:0.8'.")
+            raise ValueError(f"rule {rule!r}: p must be in (0, 1], as in 'share:0.8'.")
         # The fewest most-voted labels that reach the share, with all that tie with the last.
         share, descending = threshold.limit_denominator(10**6), -np.sort(-votes, axis=1)
         needed = votes.sum(axis=1, keepdims=True) * share.numerator  # whole: no rounding
@@ -302,7 +302,7 @@ def _abstains(cells: NDArray[Any], classes: Names) -> bool:
 
 
 def _read_counts(source: Any, classes: Names, ids: Names) -> Answers:
-    """Read how often each label was given to each row: one column a label, nobody named."""
+    """Read how often each label was given to each row: one column per label, nobody named."""
     if getattr(source, "ndim", 2) != 2:
         raise ValueError(f"counts have shape {source.shape}; give rows and classes.")
     titles = None
@@ -335,7 +335,7 @@ def check_weights(values: NDArray[Any], places: Names = None) -> NDArray[np.floa
         weights = values.astype(float)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            "counts are no numbers. Count the answers first, or read them with "
+            "counts must be numbers. Count the answers first, or read them with "
             'as_candidates(answers, layout="annotators").'
         ) from error
     wrong = np.argwhere(~(np.isfinite(weights) & (weights >= 0)))
@@ -343,7 +343,7 @@ def check_weights(values: NDArray[Any], places: Names = None) -> NDArray[np.floa
         value = weights[tuple(wrong[0])]
         row, column = wrong[0] if places is None else places[:, wrong[0, 0]]
         raise ValueError(
-            f"row {row}, column {column}: {value:g} is no number of votes. If the "
+            f"row {row}, column {column}: {value:g} is not a number of votes. If the "
             'table holds answers, read it with as_candidates(answers, layout="annotators").'
         )
     return weights
@@ -372,9 +372,9 @@ def _find_roles(columns: list[NDArray[Any]], titles: list[Any] | None) -> dict[s
 
 
 def _join(answers: Answers, lines: NDArray[np.intp]) -> Answers:
-    """Sort answers by row and join repeated ones; `lines` are the cells that they stand in.
+    """Sort answers by row and join repeated ones; `lines` are the cells that hold them.
 
-    A person who repeats an answer gave it once; answers of unknown people add up.
+    An annotator who repeats an answer gave it once; answers of unknown annotators add up.
     """
     several = len(np.unique(lines)) < len(lines)  # labels in a cell
     who: NDArray[Any] = answers.people
@@ -402,7 +402,7 @@ def _join(answers: Answers, lines: NDArray[np.intp]) -> Answers:
 
 
 def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: Names) -> Answers:
-    """Take every candidate set as what one unknown person named."""
+    """Take every candidate set as what one unknown annotator named."""
     rows, labels = (a.astype(np.int32) for a in np.nonzero(matrix))
     sizes = np.count_nonzero(matrix, axis=1).astype(np.int32)[rows]
     several = sizes if (sizes > 1).any() else None
@@ -412,7 +412,7 @@ def answers_of_sets(matrix: NDArray[np.bool_], class_names: NDArray[Any], ids: N
 def unpack(
     cells: list[Any], separator: str | None, collections: tuple[type[Any], ...]
 ) -> tuple[NDArray[np.intp], list[Any]]:
-    """Return every label and the cell that it stands in; a blank text holds none.
+    """Return every label and the cell that holds it; a blank text holds none.
 
     A cell may name several: in one of the collections, or in a text with separators.
     """

@@ -78,7 +78,7 @@ def table_columns(source: Any) -> tuple[list[NDArray[Any]], list[Any] | None]:
     elif isinstance(source, np.ndarray) and source.ndim == 2:
         columns = list(source.T)
     elif sp.issparse(source) or not all(isinstance(r, (list, tuple, np.ndarray)) for r in source):
-        raise TypeError("y is no table. Give a data frame, a 2-D array or a list of rows.")
+        raise TypeError("y is not a table. Give a data frame, a 2-D array or a list of rows.")
     else:
         width = len(source[0])
         ragged = [i for i, row in enumerate(source) if len(row) != width]

@@ -1,4 +1,4 @@
-"""Names of labels, rows and people: which are missing, which are the same, how to say them."""
+"""Names of labels, rows and annotators: which are missing, which are the same, how to say them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def name_array(names: Sequence[Any] | NDArray[Any], *, text: bool = True) -> NDA
 
 
 def label_vector(labels: Any) -> NDArray[Any]:
-    """Return one label a row, each as it is: beside texts, numpy makes a text of NaN and of 1."""
+    """Return one label per row, unchanged; numpy would turn NaN and 1 into texts among texts."""
     kinds = set(map(type, labels)) if isinstance(labels, (list, tuple)) else set()
     texts = {kind for kind in kinds if issubclass(kind, str)}
     return object_array(labels) if texts and texts != kinds else np.asarray(labels)
@@ -116,7 +116,7 @@ def encode_labels(
     rows : ndarray of shape (n_labels,)
         The row each label belongs to, for messages.
     missing : sequence, default=()
-        Values that count as missing beside None, NaN, NA and blank strings.
+        Values that count as missing in addition to None, NaN, NA and blank strings.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def encode_labels(
 
 
 def number_groups(groups: Any) -> NDArray[np.intp]:
-    """Number the groups of rows, from 0 on; a row whose group is missing stands alone, below 0."""
+    """Number the groups of rows, from 0 on; a row without a group is its own group, below 0."""
     values = groups if isinstance(groups, list) else np.asarray(groups)
     rows = np.arange(len(values))
     codes = encode_labels(values, None, rows)[0]
@@ -169,7 +169,7 @@ def distinct_names(values: Any, word: str) -> NDArray[Any]:
     Raises
     ------
     TypeError
-        If it is no ordered sequence.
+        If it is not an ordered sequence.
     ValueError
         If it is empty, or a name is missing or comes twice.
     """

@@ -38,7 +38,7 @@ Layout = Literal[
 
 ANSWERS = ("annotators", "long", "counts")
 TABLES = (
-    'as_candidates(y, layout="annotators") reads one column per person, '
+    'as_candidates(y, layout="annotators") reads one column per annotator, '
     'as_candidates(y, layout="long") reads columns item, label[, annotator], '
     'as_candidates(y, layout="counts") reads one column of counts per label.'
 )
@@ -65,7 +65,7 @@ def as_candidates(
           classes; its rows are candidate sets, not multi-label targets;
         - a sequence or series of lists, tuples, sets or arrays of labels;
         - a sequence or series of strings such as ``"anna|bob"``;
-        - a sequence or series of labels, one a row;
+        - a sequence or series of labels, one per row;
         - a table of answers, see `layout`, or `Answers`;
         - `CandidateSets`, returned as they are.
 
@@ -78,9 +78,9 @@ def as_candidates(
         How to read `y`: ``"indicator"`` (0/1 matrix), ``"sets"`` (collections or delimited
         strings), ``"labels"`` (one label a row; strings are not split), ``"complementary"``
         (one label or several that a row does *not* have, in any of these forms),
-        ``"annotators"`` (one column per person; an empty cell is an answer not given),
-        ``"long"`` (one answer a row, in columns item, label and, optionally, annotator, found
-        by these names or else by position) or ``"counts"`` (one column a label: how often it
+        ``"annotators"`` (one column per annotator; an empty cell is an answer not given),
+        ``"long"`` (one answer per row, in columns item, label and, optionally, annotator, found
+        by these names or else by position) or ``"counts"`` (one column per label: how often it
         was given). ``"auto"`` finds out, but for the tables of answers and complementary
         labels.
     separator : str or None, default="|"
@@ -93,7 +93,7 @@ def as_candidates(
         repeats an answer has one vote; without annotators every row is a vote. The rule only
         says what is called a candidate: the answers are kept.
     missing : object or list, default=None
-        Value, or list of values, that marks an answer not given, beside None, NaN, NA and
+        Value, or list of values, that marks an answer not given, in addition to None, NaN, NA and
         blank strings; for instance -1.
     items : sequence, default=None
         The items of a long table in the order of the rows of X; by default in order of first
@@ -167,19 +167,19 @@ def as_answers(
     ----------
     y : object
         A table of answers, see `layout`; or anything that `as_candidates` reads: a label a
-        row is the answer of an unknown person, a candidate set is what one named.
+        row is the answer of an unknown annotator, a candidate set is what one named.
     layout : str, default="annotators"
-        One column per person, model or labelling function. In a table of whole numbers from -1
+        One column per annotator, model or labelling function. In a table of whole numbers from -1
         on, such as Snorkel's label matrix L, -1 is an abstention; give ``classes=[-1, 0, 1]``
-        if it is a label. ``"long"``: one answer a row, a column ``weight`` may say how
-        often it was given; ``"counts"``: one column a label, of whole numbers or weights,
+        if it is a label. ``"long"``: one answer per row, a column ``weight`` may say how
+        often it was given; ``"counts"``: one column per label, of whole numbers or weights,
         scipy sparse matrices too; ``"labels"``: one label a row, which may be missing.
         ``"auto"`` finds out: frames with columns item and label are long, those of text are
         of annotators, all else is read by `as_candidates`.
     classes, missing, items
         As in `as_candidates`; `items` may name rows that nobody answered.
     separator : str, default=None
-        Between the labels of a cell where people may name several; a cell may also be a list
+        Between the labels of a cell if annotators may name several; a cell may also be a list
         or a set of labels.
 
     Returns

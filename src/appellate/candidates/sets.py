@@ -34,7 +34,7 @@ class CandidateSets:
     >>> from appellate import as_candidates
     >>> sets = as_candidates(["anna|bob", "bob", "anna|carl"])
     >>> sets
-    CandidateSets(3 rows, 3 classes, 1.67 candidates a row)
+    CandidateSets(3 rows, 3 classes, 1.67 candidates per row)
     >>> sets[1:].sets()
     [('bob',), ('anna', 'carl')]
     """
@@ -52,7 +52,7 @@ class CandidateSets:
         """Say how many rows, classes and candidates there are."""
         rows, classes = self.shape
         mean = self.matrix.sum() / max(rows, 1)
-        return f"CandidateSets({rows} rows, {classes} classes, {mean:.3g} candidates a row)"
+        return f"CandidateSets({rows} rows, {classes} classes, {mean:.3g} candidates per row)"
 
     @property
     def shape(self) -> tuple[int, int]:

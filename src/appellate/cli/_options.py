@@ -32,7 +32,7 @@ def hang(word: str, text: str, indent: int) -> str:
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """Read ``name=value``; a value that is no number, truth value, None or list is a text."""
+    """Read ``name=value``; a value that is not a number, truth value, None or list is a text."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name:
         raise click.BadParameter(f"'{text}' is not NAME=VALUE, as in --set max_rounds=3.")
@@ -154,9 +154,9 @@ home_option = click.option(
 def refuse_to_replace(
     out: Path, given: Iterable[str | None], titles: Iterable[str], needed: Iterable[str]
 ) -> None:
-    """Refuse to write over what is read, or over a file that is no earlier result.
+    """Refuse to write over what is read, or over a file that is not an earlier result.
 
-    An earlier result has all columns that are needed, and none beside `titles`.
+    An earlier result has all columns that are needed, and none except `titles`.
     """
     from numpy import load
 

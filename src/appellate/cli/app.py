@@ -91,7 +91,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     int
         0 for success; 1 if single runs of compare or reproduce failed, as it says, and the
         tables show the others; 2 for a mistake of the user, 130 after Ctrl-C, 143 after SIGTERM.
-        Anything else that goes wrong is ours, and raises. (If the reader of a pipe has gone,
+        Anything else that goes wrong is ours, and raises. (If the reader of a pipe has closed it,
         click exits with 1 and says nothing.)
     """
     for stream in (sys.stdout, sys.stderr):  # a letter that is not there is shown by its number

@@ -1,4 +1,4 @@
-"""``appellate datasets``: which data sets are known, which are there, and how to get them."""
+"""``appellate datasets``: which data sets are known, which are downloaded, and how to get them."""
 
 from __future__ import annotations
 

@@ -412,7 +412,7 @@ def _describe(record: Record) -> str:
         if record["changes"]:
             lines.append(f"           not comparable: this run has {'; '.join(record['changes'])}")
     if training is None:
-        lines.append("training rows: the data have no true labels, so there is no accuracy")
+        lines.append("training rows: the data have no true labels, so the accuracy is unknown")
     else:
         lines += _accuracies("labels of the training rows", training, results["head"])
         if len(training["accuracy"]) > 1:

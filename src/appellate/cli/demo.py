@@ -1,4 +1,4 @@
-"""``appellate demo``: the practitioner's journey, on handwritten digits with pictures."""
+"""``appellate demo``: the practitioner's journey, on handwritten digits with images."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _write(out: Path, flip_probability: float, random_state: int) -> list[str]:
 
 
 def _png(grey: NDArray[Any]) -> bytes:
-    """Write a picture with values in [0, 1], from black to white, as PNG."""
+    """Write an image with values in [0, 1], from black to white, as PNG."""
     rows = (grey.clip(0, 1) * 255).round().astype("uint8")
 
     def part(name: bytes, body: bytes) -> bytes:

@@ -215,7 +215,7 @@ def _refuse_mixture(
 def _ask_crowd(
     table: Any, y: Any, long: bool, crowd: dict[str, Any]
 ) -> tuple[Any, list[list[Any]], dict[str, Any], str]:
-    """Let a crowd answer: the rows to write, a column a person or an answer, how good they are."""
+    """Simulate annotators: the rows to write, the answer columns, and how good they are."""
     import numpy as np
 
     from appellate.datasets import make_crowd

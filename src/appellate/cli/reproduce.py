@@ -1,4 +1,4 @@
-"""``appellate reproduce``: the paper's tables and figures, ours beside its own."""
+"""``appellate reproduce``: the paper's tables and figures, ours next to its own."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : array-like, shape (n, q)
-            Features; float32 is kept. A memory-mapped array is read where it lies; kernel
+            Features; float32 is kept. A memory-mapped array is not copied; kernel
             methods also take `appellate.ParquetRows` and Dask arrays and data frames, those
             with a linear kernel and PL-KNN sparse arrays.
         y : array-like
@@ -400,7 +400,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
 
 class AppealClassifier(PartialLabelClassifier):
-    """Base class of the classifiers that give every training row a verdict and an appeal.
+    """Base class of the classifiers that give every training row a first and a final label.
 
     A subclass leaves `verdict_confidence_`, `confidence_` and `label_history_`.
     """
@@ -411,7 +411,7 @@ class AppealClassifier(PartialLabelClassifier):
     def docket(
         self, *, ids: Any = None, truth: Any = None, output: str = "auto", separator: str = "|"
     ) -> Any:
-        """Tabulate verdict, appeal and outcome of every training sample.
+        """Tabulate the first label, the final label and the outcome of every training sample.
 
         Parameters
         ----------
@@ -419,7 +419,7 @@ class AppealClassifier(PartialLabelClassifier):
             Names of the samples; by default the index of the data frame or series that was
             fitted, else 0 .. n - 1.
         truth : array-like, shape (n,), default=None
-            True labels, where they are known; adds what was right before and after.
+            True labels, if they are known; adds whether both labels are correct.
         output : {"auto", "pandas", "polars", "dict", "docket"}, default="auto"
             A data frame of the kind that was fitted; after fitting arrays whichever of
             pandas and polars is installed, else a dict of arrays. ``"docket"`` returns the

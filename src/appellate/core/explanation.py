@@ -52,7 +52,7 @@ class Member:
     weight : float
         Its part in the mixture.
     probabilities : ndarray, shape (l,)
-        Of the candidates, by a fit without the row's own target; NaN elsewhere.
+        Probabilities of the candidates, by a fit without the row's own target; NaN elsewhere.
     """
 
     name: str

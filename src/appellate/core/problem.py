@@ -73,7 +73,7 @@ class Problem:
         Their candidate labels, class names and ids.
     kernels : callable, default=list
         Gives the pairs of kernel and ridge that the classifiers are going to ask for: they say
-        how much memory kernels take. A ridge of None stands for a method that needs a kernel's
+        how much memory kernels take. A ridge of None means a method that needs a kernel's
         features all at once.
     n_matrices, n_squares : callable, default=None
         Return how many n x n matrices of doubles exact kernels take, and how many m x m matrices
@@ -247,7 +247,7 @@ class Problem:
 
     @_once
     def basis(self, kernel: Kernel) -> Basis:
-        """Return the Nystroem features that stand for a kernel."""
+        """Return the Nystroem features that replace a kernel."""
         setting: Any = read_kernel(kernel)
         m = self.representation(kernel).n_landmarks
         if self.keeps_distances:

@@ -167,7 +167,7 @@ def load_cifar10n(found: dict[str, Path], images: Callable[..., Bunch]) -> Bunch
     data = images()
     if not np.array_equal(columns[3], data.y_true):
         raise ValueError(
-            f"the true labels in '{path}' are not those of the images beside '{data.filename}': "
+            f"the true labels in '{path}' are not those of the images in '{data.filename}': "
             "one of the two is damaged, or not in the official order."
         )
     votes = np.stack([np.count_nonzero(table == j, axis=1) for j in range(10)], axis=1)
@@ -260,7 +260,7 @@ def _named_sets(content: Any, n: int, path: Path) -> list[tuple[int, list[int]]]
         for _, named in lines
     ):
         raise ValueError(
-            f"'{path}' is no dictionary of {n} image numbers with lists of label lists; it is "
+            f"'{path}' is not a dictionary of {n} image numbers with lists of label lists; it is "
             "damaged or another file."
         )
     return [line for line in lines if line[1]]

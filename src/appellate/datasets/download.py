@@ -202,7 +202,7 @@ def _unpack(brought: Path, member: str, target: Path) -> None:
         with tarfile.open(brought) as archive, target.open("wb") as file:
             source = archive.extractfile(member)
             if source is None:
-                raise ValueError(f"'{member}' in {brought.name} is no file.")
+                raise ValueError(f"'{member}' in {brought.name} is not a file.")
             shutil.copyfileobj(source, file)
     elif brought.suffix == ".rar":
         program = _unpacker() or "bsdtar"

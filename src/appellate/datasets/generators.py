@@ -39,8 +39,8 @@ class CandidateSummary:
     Examples
     --------
     >>> print(summarize_candidates(["anna|bob", "bob"], ["bob", "bob"]))
-    2 samples, 2 classes, 1.50 candidates a sample (1 to 2), 50.0% with one, 50.0% with all, truth
-    among them in 100.0%
+    2 samples, 2 classes, 1.50 candidates per sample (1 to 2), 50.0% with one, 50.0% with all,
+    truth among them in 100.0%
     """
 
     n_samples: int
@@ -55,9 +55,9 @@ class CandidateSummary:
     def __str__(self) -> str:
         """Say it in one line."""
         text = (
-            f"{self.n_samples} samples, {self.n_classes} classes, {self.mean_size:.2f} candidates "
-            f"a sample ({self.min_size} to {self.max_size}), {self.singleton_share:.1%} with one, "
-            f"{self.full_share:.1%} with all"
+            f"{self.n_samples} samples, {self.n_classes} classes, {self.mean_size:.2f} "
+            f"candidates per sample ({self.min_size} to {self.max_size}), "
+            f"{self.singleton_share:.1%} with one, {self.full_share:.1%} with all"
         )
         if self.truth_coverage is None:
             return text
@@ -287,9 +287,9 @@ def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("flip_probability", "epsilon", "eta"):
         chance = chosen.get(name, 0)
         if isinstance(chance, bool | np.bool_) or not isinstance(chance, Real):
-            raise TypeError(f"{name}={chance!r} is no number; give one in [0, 1].")
+            raise TypeError(f"{name}={chance!r} is not a number; give one in [0, 1].")
         if not 0 <= float(chance) <= 1:
-            raise ValueError(f"{name}={chance!r} is no probability; give one in [0, 1].")
+            raise ValueError(f"{name}={chance!r} is not a probability; give one in [0, 1].")
     return chosen
 
 
@@ -316,7 +316,7 @@ def summarize_candidates(
     --------
     >>> summary = summarize_candidates(["cat|dog", "cow", "cat|cow|dog"], ["cat", "dog", "cow"])
     >>> print(summary)
-    3 samples, 3 classes, 2.00 candidates a sample (1 to 3), 33.3% with one, 33.3% with all,
+    3 samples, 3 classes, 2.00 candidates per sample (1 to 3), 33.3% with one, 33.3% with all,
     truth among them in 66.7%
     """
     sets = as_candidates(candidates, classes=classes)

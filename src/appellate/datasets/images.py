@@ -194,7 +194,7 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
     header = 4 + 4 * n_dimensions
     if len(content) < header or content[:4] != bytes([0, 0, 8, n_dimensions]):
         raise ValueError(
-            f"'{path}' is no idx file of bytes in {n_dimensions} dimensions. Have files of "
+            f"'{path}' is not an idx file of bytes in {n_dimensions} dimensions. Have files of "
             "images and labels been swapped?"
         )
     shape = np.frombuffer(content[4:header], dtype=">u4").astype(int)

@@ -109,7 +109,8 @@ def load_partial_mat(
         outside = np.flatnonzero(~sets.matrix[np.arange(len(y_true)), y_true])
         if outside.size and not noisy:
             raise ValueError(
-                f"{file.name}: the truth is no candidate in {outside.size} of {len(y_true)} rows "
+                f"{file.name}: the true label is not a candidate in {outside.size} of "
+                f"{len(y_true)} rows "
                 f"({name_rows(outside)}). Pass noisy=True if that is meant."
             )
     if return_X_candidates_y:
@@ -140,9 +141,9 @@ def read_mat(path: Path) -> dict[str, Any]:
         raise IsADirectoryError(f"'{path}' is a folder. Name a file in it.")
     if not path.is_file():
         beside = sorted(each.name for each in path.parent.glob(f"*{path.suffix}"))
-        there = f" Beside it there is {', '.join(map(repr, beside[:5]))}." if beside else ""
+        there = f" The folder has {', '.join(map(repr, beside[:5]))}." if beside else ""
         where = "" if path.parent.is_dir() else f", nor a folder '{path.parent}'"
-        raise FileNotFoundError(f"there is no file '{path}'{where}.{there}")
+        raise FileNotFoundError(f"cannot find the file '{path}'{where}.{there}")
     with path.open("rb") as file:
         head = file.read(520)
     if head.lstrip()[:1] == b"<":

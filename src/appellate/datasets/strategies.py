@@ -89,7 +89,7 @@ def cooccurring(labels: KnownLabels, *, epsilon: float = 0.5, partners: Any = No
     l = len(labels.names)
     if l == 2 and epsilon < 1:
         raise ValueError(
-            f"epsilon={epsilon:g} cannot be had with two classes: there is no label but the "
+            f"epsilon={epsilon:g} is not possible with two classes: the only other label is the "
             "partner. Set epsilon=1."
         )
     weight = np.full((l, l), (1 - epsilon) / max(l - 2, 1))  # rows sum to 1
@@ -186,7 +186,7 @@ def set_first(
         bag = np.asarray(np.unique(np.asarray(bags), return_inverse=True)[1], dtype=np.intp)
     else:
         if isinstance(bag_size, bool) or not isinstance(bag_size, Integral) or bag_size < 1:
-            raise ValueError(f"bag_size={bag_size!r} is no number of rows; give 1 or more.")
+            raise ValueError(f"bag_size={bag_size!r} is not a number of rows; give 1 or more.")
         bag = np.empty(n, dtype=np.intp)
         # The first n numbers of a seed may be those that y was drawn with: bags would be sorted.
         bag[np.argsort(labels.draw((2, n))[1], kind="stable")] = np.arange(n) // int(bag_size)
@@ -217,7 +217,7 @@ def check_integer(name: str, value: Any, low: int, high: int) -> int:
         If it is none.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} is no whole number.")
+        raise TypeError(f"{name}={value!r} is not a whole number.")
     if not low <= int(value) <= high:
         raise ValueError(
             f"{name}={value} cannot be had with {high if low else high + 1} classes; give a "
@@ -351,7 +351,7 @@ def _predict(X: Any, labels: KnownLabels, estimator: Any) -> Floats:
         scaler = StandardScaler(with_mean=isinstance(features, np.ndarray))
         estimator = make_pipeline(scaler, LogisticRegression(max_iter=1000))
     elif not is_classifier(estimator) or not hasattr(estimator, "predict_proba"):
-        raise TypeError(f"{estimator!r} is no classifier with predict_proba.")
+        raise TypeError(f"{estimator!r} is not a classifier with predict_proba.")
     present, counts = np.unique(truth, return_counts=True)
     if len(present) < 2:
         raise ValueError("y has one class; a classifier needs two to confuse.")

@@ -239,7 +239,7 @@ def make_crowd(
     shares |= {"confusion": confusion, "shared_errors": shared_errors}
     for name, value in shares.items():
         if not 0 <= value <= 1:
-            raise ValueError(f"{name}={value!r} is no share; it lies from 0 to 1.")
+            raise ValueError(f"{name}={value!r} is not a share; give a number from 0 to 1.")
     if experts + spammers > 1:
         raise ValueError(f"experts + spammers = {experts + spammers:g}; they are 1 at most.")
     if not 1 <= n_answers <= n_people:

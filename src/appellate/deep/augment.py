@@ -84,9 +84,7 @@ def make_augmentation(name: str) -> Augmentation:
     True
     """
     if name not in _AUGMENTATIONS:
-        raise ValueError(
-            f"There is no augmentation named {name!r}. Names are {', '.join(_AUGMENTATIONS)}."
-        )
+        raise ValueError(f"Unknown augmentation {name!r}. Names are {', '.join(_AUGMENTATIONS)}.")
     view = _AUGMENTATIONS[name]
 
     def augment(images: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def load_tree(path: Path) -> dict[str, Any]:
         if not isinstance(tree, dict):
             raise TypeError("it holds no names")
     except (FileNotFoundError, NotADirectoryError):
-        raise FileNotFoundError(f"there is no file '{path}'.") from None
+        raise FileNotFoundError(f"cannot find the file '{path}'.") from None
     except MemberError as error:
         raise CheckpointError(str(error)) from error
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
@@ -107,7 +107,7 @@ def _check_state(trainer: Trainer) -> None:
     if trainer.labels.shape != (n,) or trainer.labels.dtype != torch.int64:
         raise ValueError("the labels do not fit the rows")
     if any(value.dim() for value in trainer.sums.values()):
-        raise ValueError("a sum is no number")
+        raise ValueError("a sum is not a number")
     kept = trainer.held_out
     if kept is not None and not (type(kept.best_epoch) is int and 0 <= kept.best_epoch <= epoch):
         raise ValueError(f"the best epoch is {kept.best_epoch}")
@@ -177,7 +177,7 @@ class RunFolder:
         if path.exists():
             if not self.resume:
                 raise FileExistsError(
-                    f"'{path}' is there already. Go on from it with resume=True, or name another "
+                    f"'{path}' exists already. Continue it with resume=True, or name another "
                     "folder of the run."
                 )
             tree = load_tree(path)

@@ -119,7 +119,7 @@ def make_network(
         return module
     if network not in _ENCODERS:
         raise ValueError(
-            f"There is no network named {network!r}. Names are {', '.join(_ENCODERS)}; or give "
+            f"Unknown network {network!r}. Names are {', '.join(_ENCODERS)}; or give "
             "a factory(input_shape, n_outputs) that returns a torch module."
         )
     known = list(inspect.signature(_ENCODERS[network]).parameters)[1:]

@@ -433,7 +433,7 @@ class Run(Settings):
             try:
                 return torch.empty(0, device=self.device).device
             except (AssertionError, RuntimeError) as error:
-                raise ValueError(f"there is no device {str(self.device)!r}: {error}") from error
+                raise ValueError(f"cannot use the device {str(self.device)!r}: {error}") from error
         found = torch.accelerator.is_available() and torch.accelerator.current_accelerator()
         return found or torch.device("cpu")
 
@@ -463,7 +463,7 @@ def describe_epoch(record: Record, n_epochs: int | None = None) -> str:
     said += [f"{name} {record[key]:.1%}" for key, name in shares.items() if key in record]
     said.append(f"{record['rows_per_second']:.0f} rows/s")
     if left := timedelta(seconds=round(record["seconds_left"])):
-        said.append(f"{left} to go, until {datetime.now() + left:%a %d %b %H:%M}")
+        said.append(f"{left} left, until {datetime.now() + left:%a %d %b %H:%M}")
     return (f"{part}: " if part else "") + ", ".join(said)
 
 

@@ -70,7 +70,7 @@ def resemblance(probabilities: NDArray[Any], evidence: Evidence) -> float | None
     probabilities : ndarray, shape (n, l)
         Out-of-fold probabilities of a classifier that takes the sets as label-first.
     evidence : Evidence
-        Of the same rows.
+        Evidence of the same rows.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def describe(tau: float, resemblance: float | None, order_width: int) -> list[st
     tau : float
         How the sets arose.
     resemblance : float or None
-        Of `resemblance`.
+        From `resemblance`.
     order_width : int
         Width of the order among the labels; 0 without.
 

@@ -33,13 +33,13 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
     Parameters
     ----------
     cost : None, str or array-like
-        - None: every wrong label costs the same; there is no matrix.
+        - None: every wrong label costs the same, without a matrix.
         - ``"absolute"``: the distance of both labels.
         - ``"within:t"``: 1 where the distance is above t, else 0.
         - ``"ordinal:w"``: ``1 - exp(-distance^2 / (2 w^2))``; the label of the smallest
           expected cost is the largest of the probabilities smoothed by a Gaussian of width w.
         - (l, l) matrix: row k, column j holds the cost of saying j where k is true; nothing
-          may cost less than the truth itself. Index and columns of a data frame name them.
+          may cost less than the true label itself. Index and columns of a data frame name them.
 
         The distance is that of the values if all class names are numbers (or texts of
         numbers), else that of their places among the classes. Texts are sorted unless the
@@ -79,7 +79,7 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
             raise ValueError(f"cost={cost!r} needs {least} after the colon, such as '{word}:3'.")
     elif word != "absolute" or number:
         raise ValueError(
-            f"there is no cost {cost!r}.{did_you_mean(word, WORDS)} Use None, 'absolute', "
+            f"unknown cost {cost!r}.{did_you_mean(word, WORDS)} Use None, 'absolute', "
             "'within:3', 'ordinal:3', or a matrix."
         )
     numbers = as_numbers(names)
@@ -189,8 +189,8 @@ def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
         )
     for k, j in np.argwhere(matrix < np.diag(matrix)[:, np.newaxis]):
         raise ValueError(
-            f"saying {names[j]!r} where {names[k]!r} is true would cost less than the truth. Rows "
-            "of the matrix are true labels, columns predicted ones, and larger is worse; a matrix "
-            "of similarities has to be negated."
+            f"saying {names[j]!r} where {names[k]!r} is true would cost less than the true "
+            "label. Rows of the matrix are true labels, columns are predicted labels, and larger "
+            "is worse. Negate a matrix of similarities."
         )
     return np.asarray(matrix - matrix.min(initial=np.inf))

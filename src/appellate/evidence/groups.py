@@ -14,7 +14,7 @@ _COVERING_STEPS = 30
 
 
 class Groups:
-    """Rows of one picture, page or recording that share a set, every label of which occurs.
+    """Rows of one image, page or recording that share a set, every label of which occurs.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 A row's label has the posterior ``held_out * evidence``: what classifiers that did not see the
 row's label say of it, times how likely that which was observed is if the label were true.
 Evidence comes in kinds that multiply: candidate sets, weights of candidates, decisions, and
-any (n, l) matrix of log-likelihoods, such as that of people's answers.
+any (n, l) matrix of log-likelihoods, such as that of annotators' answers.
 
 How candidate sets arise is one number, the *ambiguity* tau. Label-first (0): a label was drawn,
 and others joined it. Set-first (1): a set was there, and one of it is this row's (faces and a
@@ -12,7 +12,7 @@ that already, so that
 
     P(y = j | x, S)  ~  1[j in S] p_j(x) / pi_j^tau
 
-All of tau, temperatures and weights is found without the truth, by the criterion of this page.
+All of tau, temperatures and weights is found without true labels, by the criterion of this page.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Evidence:
     entries : CandidateEntries
         The labels that each of n rows may have, among l.
     likelihood : ndarray, shape (nnz,)
-        Of what was observed if the label of the entry were true; the largest of a row is 1.
+        Likelihood of what was observed if the label of the entry were true; the largest
+        of a row is 1.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def set_odds(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> Val
     probabilities : ndarray, shape (n, l)
         Held-out: of classifiers that saw neither the row nor its set.
     evidence : Evidence
-        Of the same rows.
+        Evidence of the same rows.
     tau : float
         Ambiguity, from 0 (label-first) to 1 (set-first).
 
@@ -179,7 +180,7 @@ def estep(
     probabilities : ndarray, shape (n, l) or (nnz,)
         Out-of-fold probabilities, all or at the candidates.
     evidence : Evidence
-        Of the same rows.
+        Evidence of the same rows.
     tau : float
         Ambiguity.
     groups : Groups, default=None
@@ -221,7 +222,7 @@ def estep_shares(
     probabilities : ndarray, shape (n, l) or (nnz,)
         Out-of-fold probabilities, all or at the candidates.
     evidence : Evidence
-        Of the same rows.
+        Evidence of the same rows.
     tau : float
         Ambiguity, above 0.
     steps : int, default=30

@@ -37,12 +37,12 @@ def label_places(classes: Any, order: Any = "auto") -> NDArray[np.intp] | None:
         Class names.
     order : {"auto"}, None or sequence, default="auto"
         The labels in their order; ``"auto"``: that of the numbers if all class names are
-        numbers or texts of numbers; None: there is no order.
+        numbers or texts of numbers; None: the labels have no order.
 
     Returns
     -------
     ndarray of int, shape (l,), or None
-        None if there is no order.
+        None without an order.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def order_matrix(places: NDArray[np.intp], width: float) -> NDArray[np.float64]:
     Parameters
     ----------
     places : ndarray of int, shape (l,)
-        Of `label_places`.
+        From `label_places`.
     width : float
         Standard deviation of the Gaussian, in places. The matrix of width 0 is the identity.
 
@@ -119,7 +119,7 @@ def choose_width(
 ) -> int:
     """Choose the width of the order; 0 if none is proven.
 
-    Of every width, each member's temperature and then the weights of all members make the
+    For every width, each member's temperature and then the weights of all members make the
     criterion largest. The best width must be better than none by more than two standard
     errors, paired over the rows.
 
@@ -128,9 +128,9 @@ def choose_width(
     scores : sequence of ndarray, shape (n, l)
         Out-of-fold scores of the members, which learned from the sets themselves.
     evidence : Evidence
-        Of the same rows.
+        Evidence of the same rows.
     places : ndarray of int, shape (l,)
-        Of `label_places`.
+        From `label_places`.
 
     Returns
     -------

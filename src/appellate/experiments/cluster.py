@@ -118,7 +118,7 @@ def _ask(scheduler: str) -> None:
         try:
             connection = await asyncio.wait_for(opened, _TIMEOUT + 1)
         except TimeoutError as error:
-            raise TimeoutError("what listens there is no scheduler") from error
+            raise TimeoutError("the server at this address is not a scheduler") from error
         connection.abort()
 
     with ThreadPoolExecutor(1) as pool:  # a notebook has a loop in its own thread

@@ -22,7 +22,7 @@ _THEIR_LOOK = {"color": PAPER, "marker": "D", "markersize": 4.2, "markerfacecolo
 _LABELS = {
     "test": "test accuracy",
     "transductive": "transductive accuracy",
-    "corrected": "wrong verdicts corrected, right verdicts broken (%)",
+    "corrected": "wrong first labels corrected, correct first labels broken (%)",
 }
 
 

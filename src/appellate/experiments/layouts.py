@@ -185,7 +185,7 @@ def make_comparison(problem: Dataset, methods: Sequence[Method]) -> list[ResultT
     """
     if problem.answers is None and any(method.kind == "testimony" for method in methods):
         raise ValueError(
-            f"testimony needs answers of people, but '{problem.name}' has candidates alone. "
+            f"testimony needs annotators' answers, but '{problem.name}' has only candidates. "
             "Leave it out of --methods."
         )
     score, measure = "test", "Accuracy on held-out rows"
@@ -211,13 +211,13 @@ def make_comparison(problem: Dataset, methods: Sequence[Method]) -> list[ResultT
     for method in methods:
         lines.append(Line(method.title, method, "transductive", against.get(method)))
         if method.kind == "jury" or method in against:
-            for which, name in (("wrong", "corrected"), ("right", "broken")):
-                lines.append(Line(f"{method.title}, {which} verdicts {name}", method, name))
+            for which, name in (("wrong", "corrected"), ("correct", "broken")):
+                lines.append(Line(f"{method.title}, {which} first labels {name}", method, name))
     trivial = (RANDOM, *beside)
-    lines += [Line(f"rival: {each.title}", each, "transductive") for each in trivial]
+    lines += [Line(f"baseline: {each.title}", each, "transductive") for each in trivial]
     caption = (
         "Share of training rows whose label, the best of their candidates, is true, mean and "
-        "standard deviation over splits; then the share of wrong verdicts whose appeal is right, "
-        f"and of right verdicts whose appeal is wrong. {marks}"
+        "standard deviation over splits; then the share of wrong first labels that were corrected "
+        f"and of correct ones that were broken. {marks}"
     )
     return [*tables, ResultTable("training-rows", "Training rows", caption, tuple(lines))]

@@ -286,7 +286,7 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise ValueError(
-                f"'{text}' is no method: write name or name:parameter=value,parameter=value."
+                f"'{text}' is not a method: write name or name:parameter=value,parameter=value."
             )
         settings[key.strip()] = _value(value.strip())
     return name.strip(), settings

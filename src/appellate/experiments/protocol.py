@@ -134,7 +134,7 @@ def _execute(run: Trial, problem: Dataset) -> Outcome:
     X, X_test = problem.features(train, test)
     model = method.build(run.seed, len(train))
     if method.kind in ("majority", "testimony") and answers is None:
-        raise ValueError("there are candidates, but no answers of people.")
+        raise ValueError("there are candidates, but no annotators' answers.")
     if answers is not None and method.kind == "majority":
         votes = answers[train].votes()
         candidates = votes == votes.max(axis=1, keepdims=True)  # of several, a random one

@@ -45,7 +45,7 @@ def rank_note(n_methods: int, n_blocks: int, blocks: str) -> str:
     distance = critical_difference(n_methods, n_blocks)
     return (
         f"Mean ranks of {n_methods} methods over {n_blocks} {blocks}; two of them differ by "
-        f"Nemenyi's test at 0.05 where they lie {distance:.2f} or more apart."
+        f"Nemenyi's test at 0.05 if they are {distance:.2f} or more apart."
     )
 
 

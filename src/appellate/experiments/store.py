@@ -171,7 +171,7 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"cannot use the store '{self.path}': {error}. Rows stored so far are kept; "
-                "when the cause is gone, run the same command again and it goes on from there, "
+                "fix the cause and run the same command again to continue, "
                 "or name another file with --store."
             ) from error
 

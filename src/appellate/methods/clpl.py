@@ -46,7 +46,7 @@ class CLPLClassifier(FeatureClassifier):
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-5
-        Stop where no entry of the gradient, divided by the number of rows, is larger.
+        Stop when no entry of the gradient, divided by the number of rows, is larger.
     <cost>
 
     Attributes
@@ -147,7 +147,7 @@ def convex_loss(
     weights : ndarray, shape (n, l)
         Weight of every candidate in its row's mean, 0 elsewhere.
     others : ndarray of bool, shape (n, l)
-        True where a label is no candidate.
+        True where a label is not a candidate.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class IPALClassifier(PartialLabelClassifier):
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours that rebuild a row (k); all others where there are fewer.
+        Neighbours that rebuild a row (k); all others if there are fewer.
     inertia : float, default=0.95
         Share of what comes from the neighbours (the original's alpha).
     max_iter : int, default=100

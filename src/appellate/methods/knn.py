@@ -35,12 +35,12 @@ class PLKNNClassifier(PartialLabelClassifier):
     paper on PLCP. With `supervision`, a sample's candidates below their initial confidence
     are dropped before the vote (the paper's operator G).
 
-    Cost: one neighbour search, then n k c for c candidates a sample. Memory: n x l.
+    Cost: one neighbour search, then n k c for c candidates per sample. Memory: n x l.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours that vote; all others where there are fewer.
+        Neighbours that vote; all others if there are fewer.
     weights : {"uniform", "distance"}, default="uniform"
         One vote each, or ``1 - d_i / sum of d`` as in the original paper.
     <neighbors>

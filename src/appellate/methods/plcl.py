@@ -36,7 +36,7 @@ class PLCLClassifier(KernelClassifier):
 
     Cost: two factorisations and inverses (the models' ridges differ), O(n^3); then
     O(n k^3 + k nnz) a turn and step. Memory: at most three n x n matrices, and for each of the
-    two ridges n^2 c^2 / l numbers with c candidates a row. Nystroem features (`GaussianKernel`)
+    two ridges n^2 c^2 / l numbers with c candidates per row. Nystroem features (`GaussianKernel`)
     make both linear in n.
 
     Parameters

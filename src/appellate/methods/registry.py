@@ -142,7 +142,7 @@ def make_base(name: str, **params: Any) -> Any:
     registered = _registered()
     if name not in registered:
         raise ValueError(
-            f"There is no base classifier {name!r}.{did_you_mean(str(name), registered)} "
+            f"Unknown base classifier {name!r}.{did_you_mean(str(name), registered)} "
             f"Known: {', '.join(registered)}."
         )
     entry = _only(name, registered[name])

@@ -47,7 +47,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
 
     Cost: ``n_rounds * n_folds + 1`` fits of the classifier (``n_rounds + 1`` within the
     sample) on the candidate pairs. Memory: one copy of the features of the pairs, n c q for c
-    candidates a row, and n x l.
+    candidates per row, and n x l.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
     out_of_fold : bool, default=True
         Whether a row's probabilities come from a model that has not seen it.
     n_folds : int, default=5
-        Number of such models, at most one a row. All pairs of a row are in one fold.
+        Number of such models, at most one per row. All pairs of a row are in one fold.
     random_state : int, RandomState instance or None, default=None
         Makes the folds, and replaces the `random_state` of the classifier if it has one.
     <cost>

@@ -76,7 +76,7 @@ def read_ordered(
         true, guess = (find_columns(labels, names, "order") for labels in (true, guess))
     elif not all(labels.dtype.kind in "biuf" for labels in (true, guess)):
         raise ValueError(
-            "labels that are no numbers have no distance. Give all classes from first to last: "
+            "labels that are not numbers have no distance. Give all classes from first to last: "
             "order=[...]."
         )
     true, guess = true.astype(float), guess.astype(float)

@@ -62,8 +62,8 @@ class Scorer:
         self.__dict__.update(_SCORERS[state["name"]].__dict__ if known else state)
 
     def __repr__(self) -> str:
-        """Name the scorer and warn of one that uses the truth."""
-        return f"<scorer {self.name}{', uses the truth' if self.uses_truth else ''}>"
+        """Name the scorer and warn of one that uses true labels."""
+        return f"<scorer {self.name}{', uses true labels' if self.uses_truth else ''}>"
 
 
 def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
@@ -90,7 +90,8 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
           candidates among the data, so they are kinder than held-out scores and more so
           the more a model adapts. Only kernel ridge classifiers, and PLCP where such a one
           predicts, have them; the last step of a pipeline is asked.
-        - ``"oracle_accuracy"``: accuracy against the truth. **It uses the truth**: for studies,
+        - ``"oracle_accuracy"``: accuracy against the true labels. **It uses true labels**: for
+          studies,
           as an upper bound. y is then a vector of true labels, or, for cross-validation, what
           `with_truth` makes of candidate sets.
 
@@ -112,7 +113,7 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
     >>> get_scorer("covering_rate")(model, X, y)
     1.0
     >>> get_scorer("oracle_accuracy")
-    <scorer oracle_accuracy, uses the truth>
+    <scorer oracle_accuracy, uses true labels>
     """
     if callable(scoring):
         return scoring
@@ -144,7 +145,7 @@ def get_scorer_names(*, uses_truth: bool = False) -> list[str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CandidatesWithTruth(CandidateSets):
-    """Candidate sets that carry true labels past `fit`, for scorers that use the truth.
+    """Candidate sets that carry true labels past `fit`, for scorers that use true labels.
 
     Attributes
     ----------
@@ -169,9 +170,9 @@ class CandidatesWithTruth(CandidateSets):
 
 
 def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
-    """Let candidate sets carry the truth, so that it is at hand in every fold.
+    """Let candidate sets carry true labels, so that they are at hand in every fold.
 
-    No classifier here reads it in `fit`; only a scorer that uses the truth does.
+    No classifier here reads them in `fit`; only a scorer that uses true labels does.
 
     Parameters
     ----------
@@ -263,7 +264,7 @@ def _oracle(estimator: Any, X: Any, y: Any) -> float:
     labels = y.truth if isinstance(y, CandidatesWithTruth) else y
     if isinstance(labels, CandidateSets) or np.ndim(labels) != 1:
         raise ValueError(
-            "oracle_accuracy uses the truth, and y holds candidate sets only. Pass a vector of "
+            "oracle_accuracy uses true labels, but y holds candidate sets only. Pass a vector of "
             "true labels, or y = with_truth(candidates, truth) for cross-validation."
         )
     return metrics.accuracy(labels, estimator.predict(X))

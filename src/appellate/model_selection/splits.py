@@ -1,4 +1,4 @@
-"""Splits of rows with candidate sets, none of which puts a row on both sides."""
+"""Splits of rows with candidate sets; no split puts a row on both sides."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CandidateKFold(KFold):  # type: ignore[misc]
 class CandidateStratifiedKFold(CandidateKFold):
     """Folds that share out the candidates of every class evenly.
 
-    Stratification by label needs the truth, and scikit-learn's `StratifiedKFold` refuses 0/1
+    Stratification by label needs true labels, and scikit-learn's `StratifiedKFold` refuses 0/1
     matrices. Here each class's *candidates* are shared out, by a variant of iterative
     stratification [1]_: the class with the fewest rows left is dealt first, and each of its
     rows goes to the fold that lacks the largest share of its due, summed over the candidates
@@ -193,7 +193,7 @@ def candidate_train_test_split(
     y : array-like
         Candidate sets, anything that `as_candidates` reads.
     *others : array-like
-        Anything else with one entry a row, such as the truth.
+        Anything else with one entry per row, such as the true labels.
     test_size : float or int, default=0.25
         Share or number of rows to hold out.
     stratify : bool, default=True

@@ -245,7 +245,7 @@ class StoredBlocks(ArrayBlocks):
             return
         data = np.ascontiguousarray(block, dtype=self.dtype)
         if os.pwrite(self._file.fileno(), data.data, position * data.itemsize) < data.nbytes:
-            raise OSError("cache_dir has no room left for the features. Name another folder.")
+            raise OSError("cache_dir has no space left for the features. Name another folder.")
 
     def read(self, rows: slice) -> NDArray[Any]:
         """Return the features of a range of rows; a view if they are in memory."""

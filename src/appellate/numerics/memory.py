@@ -279,7 +279,7 @@ def _taken(demand: Demand, kind: str, m: int, needed: int, free: int) -> str:
     """Say what does not fit."""
     return (
         f"{_what(demand, kind, m)} of {demand.shape[0]} rows take {_gb(needed)}, and {_gb(free)} "
-        f"are free (of which a fit takes {_SHARE:.0%} at most)."
+        f"are free (a fit takes {_SHARE:.0%} at most)."
     )
 
 

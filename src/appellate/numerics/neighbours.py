@@ -82,7 +82,7 @@ def descend(rows: NDArray[Any], k: int) -> NDArray[np.intp]:
 
 
 def _plant(rows: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Lay the rows out in the leaves of a random tree, (leaves, size); -1 where there is none.
+    """Lay the rows out in the leaves of a random tree, (leaves, size); -1 if there is none.
 
     Every level halves all nodes along one direction, the difference of two random rows.
     """

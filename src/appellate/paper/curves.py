@@ -66,7 +66,7 @@ def report_curves(results: Results, *_: object) -> Report:
                 ]
             header = ("method", *(f"{value:g}" for value in values))
             sheets.append(Sheet(f"{meaning}: {score} accuracy", header, tuple(rows)))
-    caption = "Digits, 1,797 pictures, sets made up; mean and deviation over splits."
+    caption = "Digits, 1,797 images, sets made up; mean and deviation over splits."
     notes = (f"{len(results.splits)} splits. {FIXED}",)
     title, drawn = "Learning curves", _draw(results)
     return Report("curves", title, caption, tuple(sheets), tuple(records), notes, drawn)

@@ -343,8 +343,8 @@ def _usual(method: str) -> Record:
 
 CAPTION = (
     "Test accuracy in per cent, mean ± standard deviation over seeds, of the last epoch or of one "
-    "selected without the truth; never of the best test epoch. A bullet (•) or circle (○): better "
-    "or worse by a paired t-test at 0.05, not corrected for several tests."
+    "selected without true labels; never of the best test epoch. A bullet (•) or circle (○): "
+    "better or worse by a paired t-test at 0.05, not corrected for several tests."
 )
 #: Seeds that Wilcoxon's test needs before its smallest p-value, 2 / 2^n, lies below 0.05.
 WILCOXON_SEEDS = 6
@@ -502,10 +502,11 @@ def _notes(lines: list[DeepLine], pairs: list[DeepPair]) -> Iterable[str]:
         if line.first.smoke and line.predicts:
             yield f"{name}: SMOKE RUNS, whose accuracy means nothing."
         if line.first.selected_by and line.predicts:
-            yield f"{name}: the epoch was selected by {line.first.selected_by}, without the truth."
+            by = line.first.selected_by
+            yield f"{name}: the epoch was selected by {by}, without true labels."
         if printed is not None and (apart := line.departures()):
             figure = _figure(100 * printed.mean, 100 * printed.std)
-            yield f"{name}: the paper's {figure} is no comparison: {'; '.join(apart)}."
+            yield f"{name}: the paper's {figure} is not comparable: {'; '.join(apart)}."
         rivals = {each.other.variant for each in pairs if each.line is line}
         if line.variant != "base" and "base" not in rivals:
             yield (
@@ -536,7 +537,7 @@ def _notes(lines: list[DeepLine], pairs: list[DeepPair]) -> Iterable[str]:
             yield f"{name}: the same difference for every seed, so no t-test."
     if any(each.result and len(each.seeds) < WILCOXON_SEEDS for each in pairs):
         yield (
-            f"Wilcoxon's test is left out below {WILCOXON_SEEDS} seeds, where it cannot come "
+            f"Wilcoxon's test is left out below {WILCOXON_SEEDS} seeds: its p-value cannot be "
             "below 0.05."
         )
 

@@ -112,8 +112,8 @@ DECLARED: dict[str, tuple[str, str, str, Callable[[Sequence[str]], list[Line]]]]
     ),
     "correction-ratio": (
         "Correction ratio",
-        "Share of the training rows with a wrong verdict whose appeal is right, per cent; "
-        "'broken' is the share of right verdicts whose appeal is wrong. Verdict and appeal are "
+        "Share of the training rows with a wrong first label whose final label is correct, per "
+        "cent; 'broken' is the share of correct first labels whose final label is wrong. Both are "
         "the best of a row's candidates, in the last lines the best of all labels.",
         "correction_ratio_percent",
         _correction_ratio,

@@ -141,7 +141,7 @@ def request(
         )
     if not problems or len(lacking) == len(tables):
         reasons = "\n".join(missing.values())
-        raise ValueError(f"none of the data sets that this needs is there.\n{reasons}")
+        raise ValueError(f"all data sets that this needs are missing.\n{reasons}")
     why = f"it is made of Lost: {missing.get(DATASET, 'which is not among --datasets')}"
     networks = [deep_missing()] if first.has_all and deep_missing() else []
     left_out = (*missing.values(), *networks, *(f"{table}: {why}" for table in lacking))
@@ -166,7 +166,7 @@ def write_reports(what: Reproduction, results: Results, folder: Path) -> dict[st
         folder,
         what.tables,
         title="PLCP: the paper's tables, reproduced",
-        lead="Every figure that the paper prints stands beside the one computed here, on "
+        lead="Every figure that the paper prints is next to the one computed here, on "
         f"{len(what.splits)} random 50/50 splits of each data set.",
         missing=list(what.missing.values()),
         rows=results.used(run.method for run in what.runs()),

@@ -137,7 +137,7 @@ def report_sensitivity(results: Results, *_: object) -> Report:
     base = results.scores(DATASET, alone(BASE), "test")
     notes = [
         f"{len(results.splits)} splits of Lost. The paper draws these curves without giving "
-        "numbers, so there is nothing of its own to print beside ours.",
+        "numbers, so only our numbers are printed.",
         "A bullet (•) or circle (○) means that the value is significantly better or worse than "
         "the paper's choice (paired t-test at 0.05).",
     ]
@@ -317,7 +317,7 @@ def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str,
     trained = replace(overview(filled[1]), title="Transductive accuracy")
     sheets = (*report.sheets, trained, _stopping_sheet(results))
     title = "The authors' reading, and Lost as it stands"
-    caption = f"{report.caption} The paper's one column of Lost stands beside both of ours."
+    caption = f"{report.caption} The paper's one column of Lost is next to both of ours."
     return replace(report, title=title, caption=caption, sheets=sheets)
 
 
@@ -343,7 +343,7 @@ def _stopping_sheet(results: Results) -> Sheet:
         rows.append((problem.title, method.title, *numbers, text))
     title = (
         f"The paper's rule to stop, {_ROUNDS} rounds: per cent of the wrong training labels that "
-        "a round corrects (it needs the truth, and stops after two rounds in a row above 5)"
+        "a round corrects (it needs true labels, and stops after two rounds in a row above 5)"
     )
     rounds = ("round 1", "round 2", "round 3", "most of the later")
     return Sheet(title, ("data set", "method", *rounds, "splits that stop"), tuple(rows))

@@ -56,9 +56,9 @@ def acceptable(
     Parameters
     ----------
     confidence : array-like, shape (n,)
-        Of all rows that the reviewed rows were drawn from, including the reviewed rows.
+        Confidence of all rows that the reviewed rows were drawn from, including the reviewed rows.
     audited_confidence : array-like, shape (m,)
-        Of the reviewed rows, which were drawn at random.
+        Confidence of the reviewed rows, which were drawn at random.
     audited_right : array-like of bool, shape (m,)
         Whether the review found the label correct.
     max_error : float, default=0.02

@@ -40,7 +40,7 @@ class Review:
     before : ndarray of str, shape (n,)
         The labels that the items had.
     unaided : Docket
-        What was said of the items without any decision: what the audited items judge.
+        The labels without any decision; audited items are compared with them.
     notes : sequence of str
         How the decisions were read, as far as the user should know.
     """
@@ -90,7 +90,7 @@ def take_decisions(
     if isinstance(decisions, (str, os.PathLike)):
         if not Path(decisions).exists():
             raise ValueError(
-                f"there is no file '{os.fspath(decisions)}'. Decide on some rows first."
+                f"cannot find the file '{os.fspath(decisions)}'. Decide on some rows first."
             )
         found = read_decisions(
             decisions, **options, spell=lambda them: _spell(prepared, them, notes)

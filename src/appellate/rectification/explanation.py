@@ -34,7 +34,7 @@ def find_item(item: Any, names: Sequence[str]) -> int:
     if number and -len(names) <= item < len(names):
         return int(item) % len(names)
     raise ValueError(
-        f"There is no item {text!r}.{did_you_mean(text, names)} Give a name of the docket's "
+        f"Cannot find the item {text!r}.{did_you_mean(text, names)} Give a name of the docket's "
         f"column 'id', or a number from 0 to {len(names) - 1}."
     )
 

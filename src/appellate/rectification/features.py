@@ -53,7 +53,7 @@ class Features:
     encoder : transformer or None
         What turns `X` into numbers, not fitted.
     kinds : dict of str to str
-        What the columns are: number, category, date, text or picture.
+        What the columns are: ``number``, ``category``, ``date``, ``text`` or ``picture``.
     readings : dict of str to ColumnReading
         How the cells of the columns were read, for those of new rows.
     n_embeddings : int
@@ -150,7 +150,7 @@ def find_features(
 def _find_embedders(
     table: Table, roles: Roles, rows: NDArray[np.intp], options: Mapping[str, Any]
 ) -> list[Embedder]:
-    """Return the models of text and images that are needed; histograms if there is no other."""
+    """Return the models of text and images that are needed; histograms by default."""
     text_model, image_model = options.get("text_model"), options.get("image_model")
     if text_model is not None and not roles.text:
         raise TableError("text_model= needs a text column. Name it with text=.")
@@ -169,7 +169,7 @@ def _find_embedders(
 
 
 def read_embeddings(embeddings: Any, n: int) -> Any:
-    """Read a matrix of numbers, one row an item, from an array or a file of numpy.
+    """Read a matrix of numbers, one row per item, from an array or a file of numpy.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def read_embeddings(embeddings: Any, n: int) -> Any:
             if not isinstance(embeddings, np.ndarray):
                 raise ValueError("it holds several arrays")
         except FileNotFoundError:
-            raise TableError(f"there is no file {where}. Check the path.") from None
+            raise TableError(f"cannot find the file {where}. Check the path.") from None
         except Exception as error:  # a damaged file raises what zip, tokens and memory raise
             said = printable(str(error).partition("\n")[0])
             raise TableError(
@@ -295,5 +295,5 @@ def join_columns(frame: Any, columns: Any) -> Any:
 
 
 def is_file(cell: str) -> bool:
-    """Tell whether a cell of pictures names a file, rather than an address or what is in one."""
+    """Tell whether a cell of images names a file, rather than an address or what is in one."""
     return "://" not in cell and not cell.startswith("data:")

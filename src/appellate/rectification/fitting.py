@@ -1,6 +1,6 @@
 """Fit the classifier of a prepared table, and tabulate the labels of all items.
 
-The time left is told from the first rounds of a fit.
+The time left is estimated from the first rounds of a fit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class FittedLabels:
     ----------
     prepared, encoder, rows, classifier
         The table, what turned its features into numbers, these numbers, and the classifier.
-        Encoder and rows are None if there are no features, or they do not inform the labels.
+        Encoder and rows are None without features, or if the features do not inform the labels.
     docket : Docket
         First and final labels of all items, including those that a review excluded.
     suspicion : ndarray, shape (n,), or None

@@ -51,7 +51,7 @@ def predict(
     proba : bool, default=False
         Add the probability of every label.
     embeddings : array-like or path, default=None
-        Of the new rows, if the model learned from embeddings.
+        Vectors of the new rows, if the model learned from embeddings.
     text_model, image_model : object, default=None
         The same as `rectify` got, if any: a saved model names them, but opens no file that it
         names.
@@ -77,7 +77,7 @@ def predict(
 
 
 def read_document(folder: Path) -> dict[str, Any] | None:
-    """Return what ``run.json`` of a folder holds; None if it is no run."""
+    """Return what ``run.json`` of a folder holds; None if it is not a run."""
     try:
         document = read_json(folder, "run.json", _LARGEST_DOCUMENT)
     except (FileNotFoundError, NotADirectoryError):
@@ -130,7 +130,7 @@ def label_rows(
 ) -> tuple[dict[str, list[Any]], list[str]]:
     """Return the columns that a model adds to a table, and what is good to know.
 
-    `models` are the user's of texts and pictures.
+    `models` are the user's of texts and images.
     """
     from appellate.io import ModelFileError
 

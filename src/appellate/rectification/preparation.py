@@ -127,7 +127,7 @@ class Preparation:
 
     @cached_property
     def reviewable(self) -> NDArray[np.bool_]:
-        """Candidates as the page shows them, (n, l): all labels if there is no answer."""
+        """Candidates as the page shows them, (n, l): all labels without an answer."""
         return self.sets.matrix | ~self.sets.matrix.any(axis=1, keepdims=True)
 
     @cached_property
@@ -415,7 +415,10 @@ def _notes(prepared: Preparation) -> Iterator[str]:
     if n < 20:
         yield f"only {n} items to learn from: check every label."
     if features.X is None:
-        yield "there are no features: the answers alone decide, and no model is made for new rows."
+        yield (
+            "the table has no features: only the answers decide, and no model is made for new "
+            "rows."
+        )
     elif not features.n_embeddings and not features.vectors and len(features.kinds) == 1:
         yield f"{name_some(features.kinds)} is the only feature column."
     if image is None:

@@ -106,12 +106,12 @@ def rectify(
     **options
         Options of the table.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
-        Testimony weighs people's answers and is taken where there are any; the jury judges
+        Testimony weighs annotators' answers and is taken if there are any; the jury judges
         candidate sets; PLCP is the paper's, with a base classifier and its partner, and is
         taken where a `base` is named.
     base : str or estimator, default=None
         Base classifier of PLCP, see `make_base`; ``"auto"`` chooses one and its settings
-        without the truth. By default PL-AGGD, SURE for many rows.
+        without true labels. By default PL-AGGD, SURE for many rows.
     decisions : path, mapping or data frame, default=None
         Reviewed rows, which are certain, see `Rectification.decide`.
     cost : str, path or matrix, default=None
@@ -427,7 +427,7 @@ class Rectification:
         the easy ones, and that the review is correct.
 
         With fewer reviewed items the threshold is an estimate: the confidences of the accepted
-        items are taken as probabilities, and a `NoteWarning` says so.
+        items are treated as probabilities, and a `NoteWarning` says so.
 
         Parameters
         ----------
@@ -518,7 +518,7 @@ class Rectification:
         Raises
         ------
         ValueError
-            If there is no such item, a review excluded it, or the method is PLCP, whose labels
+            If the item does not exist, a review excluded it, or the method is PLCP, whose labels
             do not come from a sum.
 
         Examples
@@ -640,9 +640,9 @@ class Rectification:
         Returns
         -------
         dict of str to float
-            By column, and by ``"embeddings"``: how much less probable what was said of the items
-            becomes, the largest first. Empty if there are not two to weigh against each other,
-            or too many.
+            By column, and by ``"embeddings"``: how much less probable what was answered of the
+            items becomes, the largest first. Empty if there are not two to weigh against each
+            other, or too many.
         """
         if self._fitted is None:
             features = self.settings["features"]
@@ -732,7 +732,7 @@ class Rectification:
         Path
             The folder, with ``rectified.parquet`` (and ``rectified.csv``, unless the table was
             Parquet or Arrow), ``docket.csv``, ``docket.html``, ``suggested.csv``,
-            ``annotators.csv`` where people answered, ``model``, ``run.json``.
+            ``annotators.csv`` if annotators answered, ``model``, ``run.json``.
         """
         if self._fitted is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")

@@ -193,7 +193,7 @@ def _notes(fitted: FittedLabels, accuracy: Mapping[str, float]) -> Iterator[str]
             yield (
                 "the features do not predict held-out candidates better than chance, so they are "
                 "not used. Each label is the most frequent candidate of its row, which is little "
-                "more than a guess, and there is no model for new rows."
+                "more than a guess, and no model is made for new rows."
             )
         else:
             yield (

@@ -83,7 +83,7 @@ class Rows:
     Parameters
     ----------
     ids : sequence of str or None
-        Names of the rows; None where they are known by number only.
+        Names of the rows; None if they are known by number only.
     classes : sequence of str
         Labels.
     starts, labels : sequence of int, shapes (n + 1,) and (entries,)
@@ -123,8 +123,8 @@ class Rows:
         inside = self.candidates(row)
         if kind in ("accept", "keep", "other") and label not in inside:
             return (
-                f"{label!r} is no candidate of {name!r}, which has {listing(inside)}. To name a "
-                "label outside the candidates, decide 'none' with that label."
+                f"{label!r} is not a candidate of {name!r}, which has {listing(inside)}. To name "
+                "a label outside the candidates, decide 'none' with that label."
             )
         if kind == "none" and label in inside:
             return f"{label!r} is a candidate of {name!r}: decide 'other', not 'none'."
@@ -372,7 +372,7 @@ class DecisionFile:
             return Change(records, whole, f"{self._version}.{self._settled}")
 
     def append(self, record: Mapping[str, str]) -> bool:
-        """Add a decision; False if it is there already, by its key. See `extend`."""
+        """Add a decision; False if it exists already, by its key. See `extend`."""
         return self.extend([record]) == 1
 
     def extend(self, records: Iterable[Mapping[str, str]]) -> int:
@@ -538,7 +538,7 @@ def _stamp(found: os.stat_result) -> tuple[int, ...]:
 
 
 class Change(NamedTuple):
-    """Decisions that were added to a file; all of it if `whole`; and the mark to go on from."""
+    """Decisions added to a file, or all if `whole`; and the mark for the next reading."""
 
     records: list[DecisionRecord]
     whole: bool
@@ -567,7 +567,7 @@ class _Form(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """What a line of a file says; where it stands; why it says nothing."""
+    """What a line of a file says; its place; why it says nothing."""
 
     start: int
     end: int
@@ -605,7 +605,7 @@ def read_records(content: bytes, source: str) -> Parsed:
     Raises
     ------
     DecisionError
-        If it is no file of decisions.
+        If it is not a file of decisions.
     """
     form = _find_form(content, source)
     lines = list(_lines(form, 2) if form.mark else _json_lines(form.content))
@@ -637,8 +637,8 @@ def _find_form(content: bytes, source: str) -> _Form:
         if set(_NEEDED) <= set(head):
             return _Form(content, head, mark, end)
     raise DecisionError(
-        f"{source} is no file of decisions: its first line lacks the columns "
-        f"{', '.join(_NEEDED)}. Export one from the docket page."
+        f"{source} is not a file of decisions: its first line lacks the columns "
+        f"{', '.join(_NEEDED)}. Export one from the review page."
     )
 
 
@@ -714,7 +714,7 @@ def _json_lines(content: bytes) -> Iterator[_Line]:
         try:
             found = parse_json(line)
         except ValueError as error:
-            record, reason = None, f"is no JSON: {error}"
+            record, reason = None, f"is not JSON: {error}"
         else:
             if isinstance(found, dict) and set(_NEEDED) <= set(found):
                 texts = {str(name): "" if v is None else str(v) for name, v in found.items()}

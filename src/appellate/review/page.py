@@ -105,7 +105,7 @@ def page_data(
         Earlier decisions by row: the kind and the label (`Decisions.by_row`).
     answers : mapping, default=None
         Answers: ``people`` (names), and of every answer ``row``, ``person`` (an index into
-        people) and ``label`` (a class index).
+        annotators) and ``label`` (a class index).
     annotators : sequence of mappings, default=None
         One per annotator, in the order of ``answers["people"]``: ``name``, ``answers`` (how
         many), ``agreement`` (with the others) and ``reliability`` (estimated), both 0 to 1 or
@@ -466,8 +466,8 @@ def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None
     data : dict
         What it shows, as `page_data` or `read_page` return it.
     server : mapping, default=None
-        Of a page that is served: ``endpoint`` of decisions, ``token``, and ``folder``, which
-        names the folder in the browser's storage.
+        Server of the page, if it is served: ``endpoint`` of decisions, ``token``, and ``folder``,
+        which names the folder in the browser's storage.
 
     Returns
     -------
@@ -565,7 +565,7 @@ class _Finder(HTMLParser):
 
 
 def as_json(value: Any) -> str:
-    """Write JSON that cannot end the element it stands in, nor break a line of script."""
+    """Write JSON that cannot end the element that holds it, nor break a line of script."""
     text = json.dumps(
         value,
         ensure_ascii=False,

@@ -77,7 +77,7 @@ def serve(
 
 
 class _Docket(NamedTuple):
-    """A page that was read: what stands in it, and when it was written."""
+    """A page that was read: its content, and when it was written."""
 
     stamp: tuple[int, ...]
     page: bytes
@@ -140,7 +140,7 @@ class DocketServer(ThreadingHTTPServer):
             return self._read
 
     def decide(self, records: Iterable[dict[str, str]]) -> list[str]:
-        """Check decisions and write them to disk; one that is there already is not repeated.
+        """Check decisions and write them to disk; one that exists already is not repeated.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class DocketServer(ThreadingHTTPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer one connection, and make room for another."""
+        """Answer one connection, and accept another."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -243,7 +243,7 @@ class DocketServer(ThreadingHTTPServer):
                 each.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing when a browser has gone away."""
+        """Say nothing when a browser closes the connection."""
 
 
 def _find_rows(data: Mapping[str, Any]) -> Rows:

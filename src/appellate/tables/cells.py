@@ -3,7 +3,7 @@
 A table is columns of Arrow. Functions on one cell and on a whole column are side by side here,
 so that a file and a data frame, Python and the command line mean the same. Cells of labels
 become plain arrays, of candidate sets or of who answered what. Nothing is thrown away: answers
-keep their person, counts their number. What becomes of them is decided behind
+keep their annotator, counts their number. What becomes of them is decided behind
 `appellate.as_candidates` and by the methods.
 """
 
@@ -149,7 +149,7 @@ def as_number(text: str, decimal: str = ".") -> float | None:
 
 
 def one_spelling(labels: Iterable[str], missing: Iterable[Any] = ()) -> dict[str, str | None]:
-    """Return the spelling of labels, one for the same number, None for what stands for none.
+    """Return the spelling of labels, one for the same number, None for a missing label.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def distinct_labels(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def parse_list(text: str) -> tuple[str, ...] | None:
-    """Read a cell such as ``['cat', 'dog']`` of Python or JSON; None if it is no list of labels.
+    """Read a list of labels such as ``['cat', 'dog']``, of Python or JSON; None if it is not one.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def numbers(
         How texts are written: with a decimal point, with a decimal comma, or with commas that
         group thousands. A column without a comma is read in any style.
     missing : sequence of str, default=()
-        Texts that stand for an empty cell.
+        Texts that mean an empty cell.
 
     Examples
     --------
@@ -370,11 +370,11 @@ def read_numbers(
     Parameters
     ----------
     column : Arrow array
-        Of any type.
+        A column of any type.
     style : {".", ",", "1,234"} or None
         How texts are written; None as ".".
     missing : sequence of str, default=()
-        Texts that stand for an empty cell.
+        Texts that mean an empty cell.
     by_commas : bool, default=False
         Whether commas separate the cells of the file, so that ``1.234`` has a decimal point.
 
@@ -450,12 +450,12 @@ def is_ambiguous(column: Any, form: str) -> bool:
 
 
 def read_dates(column: Any, form: str, *, only: bool = False) -> Any:
-    """Return a column as Arrow timestamps, each cell for itself, null where it is not a date.
+    """Return a column as Arrow timestamps, each cell for itself, null if it is not a date.
 
     Parameters
     ----------
     column : Arrow array
-        Of any type.
+        A column of any type.
     form : str
         One of `DATE_FORMATS`. A text in ISO 8601 is read all the same: it cannot be mistaken.
     only : bool, default=False
@@ -562,7 +562,7 @@ class Labels:
     Attributes
     ----------
     rows, people, labels : ndarray of int, shape (m,)
-        Sample, person (-1 for candidates and where it is not known) and label of every entry.
+        Sample, annotator (-1 for candidates and if it is not known) and label of every entry.
     weights : ndarray of float, shape (m,)
         How often an answer was given.
     n_rows : int
@@ -572,13 +572,13 @@ class Labels:
     ids : ndarray, shape (n,), or None
         Names of the samples.
     people_names : ndarray of str
-        What the people are called.
+        What the annotators are called.
     owner : ndarray of int, shape (rows of the table,)
         The sample that a row of the table belongs to.
     first : ndarray of int, shape (n,)
         The first row of the table that belongs to a sample.
     truth : ndarray of object, shape (n,), or None
-        True labels, None where there is none.
+        True labels, None if there is none.
     notes : tuple of str
         What was read in a way that is good to know.
     lines : ndarray of int, shape (n,), or None
@@ -622,7 +622,7 @@ class Labels:
     def problems(self, *, answers: bool = False) -> list[str]:
         """Say why nothing could be learned from these labels.
 
-        With `answers` of people, a row may have none, or all labels.
+        With `answers` of annotators, a row may have none, or all labels.
         """
         n, l = self.n_rows, len(self.class_names)
         empty = np.flatnonzero(np.bincount(self.rows, minlength=n) == 0)
@@ -651,7 +651,7 @@ class Labels:
 
 
 def read_labels(table: Table, roles: Roles) -> Labels:
-    """Read candidates or people's answers from a table.
+    """Read candidates or annotators' answers from a table.
 
     Parameters
     ----------
@@ -663,8 +663,8 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     Returns
     -------
     Labels
-        Sample, person and label of every answer or candidate. In a long table a person who
-        answers an item several times has one vote for it, shared by the labels named.
+        Sample, annotator and label of every answer or candidate. In a long table an annotator who
+        gives several answers to an item has one vote for it, shared by the labels named.
 
     Raises
     ------
@@ -713,8 +713,8 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     doubtful = [name for name in names if name.lower() in NO_NUMBER | {"?", "-", "-1"}]
     if doubtful and not fixed:
         notes.append(
-            f"read as labels: {name_some(doubtful)}. If that means that there is no answer, name "
-            "it with missing=."
+            f"read as labels: {name_some(doubtful)}. If that means that an answer is missing, "
+            "name it with missing=."
         )
     notes += _alike(names)
     return Labels(
@@ -789,10 +789,10 @@ def _find_answers(table: Table, roles: Roles, notes: list[str]) -> _Found:
 def _one_vote(
     entries: NDArray[np.intp], notes: list[str]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Give every annotator one vote an item, shared by the labels that the annotator named.
+    """Give every annotator one vote per item, shared by the labels that the annotator named.
 
-    Entries are rows, people and labels, shape (3, m). An unknown annotator (-1) has one vote for
-    each different answer.
+    Entries are rows, annotators and labels, shape (3, m). An unknown annotator (-1) has one vote
+    for each different answer.
     """
     distinct, times = np.unique(entries, axis=1, return_counts=True)
     rows, people = distinct[:2]
@@ -921,10 +921,10 @@ def _counts(table: Table, names: Sequence[str], most: float) -> NDArray[np.float
         if len(wrong):
             where = table.where(name, wrong[:1])
             raise TableError(
-                f"{where}: no number of votes. Write 0 where nobody chose the label."
+                f"{where}: not a number of votes. Write 0 if nobody chose the label."
                 if most > 1
                 else f"{where}: neither 0 nor 1. Several columns of candidates hold 0 and 1, one "
-                "a label; for one column a person use annotators=."
+                "per label; for one column per annotator use annotators=."
             )
         counts[:, j] = values
     return counts

@@ -63,7 +63,7 @@ class ColumnReading:
     format : str or None
         How dates are written, see `appellate.tables.cells.date_format`.
     categories : tuple of str or None
-        The categories; None where there are too many to tell new ones.
+        The categories; None if there are too many to tell new ones.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class ColumnReading:
 
     @classmethod
     def from_dict(cls, known: Mapping[str, Any]) -> ColumnReading:
-        """Read what `to_dict` wrote, with the kind beside it.
+        """Read what `to_dict` wrote, with the kind next to it.
 
         Raises
         ------
@@ -169,7 +169,7 @@ def find_column_readings(
 
 
 def _missing_words(roles: Roles) -> list[str]:
-    """Return what stands for a missing label and is no number, which may be a feature's."""
+    """Return a marker of a missing label that is not a number, since features may be numbers."""
     return [mark for mark in roles.missing if cells.as_number(mark) is None]
 
 
@@ -213,7 +213,7 @@ def features(
     Raises
     ------
     TableError
-        If there is no column to learn from, or a cell is not what it should be.
+        If no column is left to learn from, or a cell is not what it should be.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def feature_kinds(frame: Any, text: Sequence[str] = ()) -> dict[str, FeatureKind
     frame : data frame
         What `features` returned.
     text : sequence of str, default=()
-        Columns that hold prose.
+        Columns that hold text.
 
     Returns
     -------
@@ -352,7 +352,7 @@ def make_encoder(
 
     Numbers are imputed by their median and scaled; categories of fewer than 40 values become
     indicators; more of them, and short strings, are compared by their letters; dates give
-    year, month, day, hour, weekday and seconds; prose is compared by words and letters. Prose,
+    year, month, day, hour, weekday and seconds; text is compared by words and letters. Text,
     and every group of vectors, weighs as much as all plain columns together, so that none drowns
     the others.
 
@@ -361,18 +361,18 @@ def make_encoder(
     frame : pandas.DataFrame
         From `features`, and vectors.
     text : sequence of str, default=()
-        Its columns of prose.
+        Its text columns.
     vectors : mapping of str to sequence of str, default=None
-        Groups of columns that are one vector a row, such as those of pictures.
+        Groups of columns that are one vector per row, such as those of images.
     n_components : int, default=100
-        Numbers that a column of prose becomes, at most.
+        Numbers that a text column becomes, at most.
     random_state : int or None, default=0
-        Of the reduction of texts.
+        Seed of the reduction of texts.
     readings : mapping of str to ColumnReading, default=None
         How cells were read, see `find_column_readings`. A frame whose cells are still texts is
         then encoded as if `features` had read them in this way.
     missing : sequence of str, default=()
-        Texts that stand for an empty cell, beside `readings`.
+        Texts that mean an empty cell, in addition to `readings`.
 
     Returns
     -------
@@ -478,7 +478,7 @@ def encode(encoder: ColumnTransformer, frame: Any, step: TellProgress = lambda t
         What it was made for.
     step : callable, default=no-op
         Told how many rows are done, how many a second, and how long it will take: by the letters
-        of prose that are read, all other columns counting for a few.
+        of text that are read, all other columns counting for a few.
 
     Returns
     -------
@@ -582,9 +582,9 @@ def contributions(
 ) -> dict[str, float]:
     """Say how much every column helps to foresee the labels of rows that were not learned from.
 
-    A model of one half of the rows foretells the labels of the other half, and the other way
+    A model of one half of the rows predicts the labels of the other half, and the other way
     round; then again with one column shuffled. What is lost is what the column contributes
-    beside all others: nothing, if another says the same.
+    in addition to all others: nothing, if another column has the same information.
 
     Parameters
     ----------
@@ -592,19 +592,19 @@ def contributions(
         Learns from the rows that it is given the places of, and returns a function from features
         to probabilities of the labels.
     rows : ndarray, shape (n, d)
-        Features as numbers. Of more than 800 rows, some are drawn.
+        Features as numbers. If there are more than 800 rows, some are drawn.
     evidence : ndarray, shape (n, l)
-        What was said of the labels of each row: its candidates, or votes.
+        Evidence of the labels of each row: its candidates, or votes.
     columns : mapping of str to ndarray of int
         Places of the numbers that a column became.
     random_state : int or None, default=0
-        Of drawing, halving and shuffling.
+        Seed of drawing, halving and shuffling.
 
     Returns
     -------
     dict of str to float
-        Loss of the probability of what was said, between -1 and 1, the largest first; empty for
-        more than 300 columns.
+        Loss of the probability of the evidence, between -1 and 1, the largest first; empty
+        for more than 300 columns.
 
     References
     ----------
@@ -657,7 +657,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     readings : dict of str to dict
         By column, `ColumnReading.to_dict` with the kind.
     missing : list of str, default=None
-        Texts that stand for an empty cell.
+        Texts that mean an empty cell.
 
     Examples
     --------
@@ -714,7 +714,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_components : int, default=100
         Numbers a text becomes, at most.
     random_state : int or None, default=0
-        Of the reduction.
+        Seed of the reduction.
 
     Attributes
     ----------

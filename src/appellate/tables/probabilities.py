@@ -19,7 +19,7 @@ _NEAR = 1e-3  # to 1, which the probabilities of a row sum to
 
 
 def classes_by_column(patterns: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """Return the class of every column: what the ``*`` of the pattern stands for.
+    """Return the class of every column: what the ``*`` of the pattern means.
 
     Examples
     --------

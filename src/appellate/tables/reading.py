@@ -53,7 +53,7 @@ csv.field_size_limit(1 << 30)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Named columns of equal length, in Arrow, and where they came from.
+    """Named columns of equal length, in Arrow, and their source.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Table:
         return int(self.data.num_rows)
 
     def __repr__(self) -> str:
-        """Say where it comes from and how large it is."""
+        """Name the source and the size."""
         return f"Table({self.source}, {len(self)} rows, {len(self.names)} columns)"
 
     @cached_property
@@ -162,14 +162,14 @@ class Table:
         return f"{place}, {list_rows(rows, self.lines)}" if len(rows) else place
 
     def find(self, patterns: str | Sequence[str], role: str = "") -> tuple[str, ...]:
-        """Return the columns that names, patterns such as ``w*`` or lists ``a,b`` stand for.
+        """Return the columns named by names, patterns such as ``w*`` or lists ``a,b``.
 
         Parameters
         ----------
         patterns : str or sequence of str
             A name counts before a pattern, and a pattern before a list.
         role : str, default=""
-            What they are wanted for, said if there is no such column.
+            What they are wanted for; the message names it if a column does not exist.
 
         Returns
         -------
@@ -230,7 +230,7 @@ def read_table(
     sheet : str or int, default=None
         Sheet of an Excel file; by default the first.
     question : str, default=None
-        What people were asked, in the export of a labelling tool; by default the question with
+        What annotators were asked, in the export of a labelling tool; by default the question with
         the most answers.
     header : {"first", "none"} or None, default="first"
         Whether the first row of a text file or an Excel sheet holds the titles. ``"none"`` or
@@ -256,7 +256,7 @@ def read_table(
     >>> table.numbers("w")
     array([1.5, 2. ])
     >>> print(*table.notes, sep="\n")
-    cells are parted by ';'.
+    cells are separated by ';'.
     decimal commas are read in 'w'.
     """
     given = dict(locals())
@@ -279,7 +279,7 @@ def read_table(
         )
     if question is not None and table.export is None:
         raise TableError(
-            f"{table.source} is no export of a labelling tool, and asks no question "
+            f"{table.source} is not an export of a labelling tool and has no question "
             f"{question!r}. Leave question out."
         )
     data = table.data
@@ -326,7 +326,7 @@ def _doubt_header(table: Table) -> Iterator[str]:
     else:
         return
     yield (
-        f"the first row is taken as the header ({name_some(titles, 3)}), but {why}. If the file "
+        f"the first row is used as the header ({name_some(titles, 3)}), but {why}. If the file "
         "has no header, give header='none'."
     )
 
@@ -392,7 +392,7 @@ def _find_damage(column: Any) -> str:
 
 
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:
-    """Read what a path stands for: the standard input, a file, or files in natural order."""
+    """Read the file, the files in natural order, or the standard input that a path names."""
     if path == "-":
         stream = io.BytesIO(sys.stdin.buffer.read())
         return _read_stream("the standard input", path, stream, options)
@@ -413,7 +413,7 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
         beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
         near = [place.with_name(name) for name in get_close_matches(place.name, beside, n=1)]
         guess = f"Did you mean {name_some(near)}?" if near else "Check the path."
-        raise TableError(f"there is no file {name_some([path])}. {guess}")
+        raise TableError(f"cannot find the file {name_some([path])}. {guess}")
     parts = {file: re.split(r"(\d+)", str(file)) for file in files}
     files.sort(key=lambda file: [int(p) if p.isdecimal() else p for p in parts[file]])
     own = options if len(files) == 1 else {**options, "question": None}
@@ -433,7 +433,7 @@ def _read_path(path: str, options: Mapping[str, Any]) -> Table:
 
 
 def _kind_of(file: Path) -> str | None:
-    """Name the format that the ending of a file stands for."""
+    """Name the format that the ending of a file means."""
     ending = file.suffix.lower()
     return next((each.name for each in FORMATS if ending in each.endings), None)
 
@@ -468,7 +468,7 @@ def _join(
         data = pa.concat_tables([table.data for table in tables], promote_options="permissive")
     except pa.ArrowException as error:
         raise TableError(
-            f"the files of {first.source} and those beside it do not fit together: {error}."
+            f"{first.source} and the other files do not fit together: {error}."
         ) from error
     said = f"{n} files are read as one table, {files[0].name} first."
     own = dict.fromkeys(each for table in tables for each in table.notes)
@@ -542,7 +542,7 @@ class Opened:
         if "\0" in text:
             line = text.count("\n", 0, text.index("\0")) + 1
             raise TableError(
-                f"{source}, line {line}: a NUL byte, so this is no text file. Give CSV, TSV, "
+                f"{source}, line {line}: a NUL byte, so this is not a text file. Give CSV, TSV, "
                 "JSON, Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
             )
         return self.table(encoding=named, notes=notes), text
@@ -660,7 +660,7 @@ def _read_csv(opened: Opened) -> Table:
     if late:
         notes = (*notes, f"rows end before the last columns, which are empty: {name_some(late)}.")
     if delimiter != "," and Path(table.path or "").suffix.lower() not in (".tsv", ".tab"):
-        notes = (f"cells are parted by {delimiter!r}.", *notes)
+        notes = (f"cells are separated by {delimiter!r}.", *notes)
     data = pa.Table.from_arrays(columns, names=titles)
     return replace(table, data=data, delimiter=delimiter, notes=notes, lines=found.lines)
 
@@ -806,7 +806,7 @@ def _read_orientation(
     columns : dict of str to list
         The columns.
     notes : list of str
-        How the object was read, where it could be read in another way.
+        How the object was read, if it could be read in another way.
     """
     names: Any = whole.get("columns")
     rows: Any = whole.get("data")
@@ -851,7 +851,7 @@ def _with_keys(columns: dict[str, list[Any]], keys: Any) -> dict[str, list[Any]]
 def _read_nested(
     whole: Mapping[str, Mapping[str, Any]],
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """Read objects in an object: one a column by row, or one a row by column.
+    """Read objects in an object: one per column by row, or one per row by column.
 
     Numbers are names of rows. Otherwise the cells of a column are of one type; if that does not
     tell, there are more rows than columns.
@@ -908,7 +908,7 @@ def _turn(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _from_columns(source: str, columns: Mapping[Any, Sequence[Any]]) -> Any:
-    """Make Arrow columns of Python objects; texts where they are of several kinds."""
+    """Make Arrow columns of Python objects; texts if they are of several kinds."""
     arrays = {}
     for title, values in columns.items():
         name = as_text(title)
@@ -1026,8 +1026,8 @@ def _read_frame(source: Any) -> Table:
         data = _from_columns("the table", columns)
     except (pa.ArrowException, TypeError, nw.exceptions.NarwhalsError) as error:
         raise TableError(
-            f"a {type(source).__name__} is no table ({str(error).splitlines()[0]}). Give a path, "
-            "a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
+            f"a {type(source).__name__} is not a table ({str(error).splitlines()[0]}). Give a "
+            "path, a data frame of pandas, polars or Arrow, a dict of lists, or a list of dicts."
         ) from error
     return Table("the table", data, "frame", native=source)
 

@@ -193,7 +193,7 @@ class UnclearTableError(TableError):
     Attributes
     ----------
     readings : Readings
-        The ways, each of which the message spells as keyword arguments.
+        The ways; the message writes each as keyword arguments.
     """
 
     def __init__(self, readings: Readings) -> None:
@@ -349,7 +349,7 @@ class _Column:
 
     `kind` is one of empty, number, date, list, vector, nested and text; `values` are its
     distinct cells as texts and how often they occur, None for many floats and for lists;
-    `start` are the numbers of its first rows, none if it is no column of numbers.
+    `start` are the numbers of its first rows, none if it is not a column of numbers.
     """
 
     def __init__(self, table: Table, name: str) -> None:
@@ -412,7 +412,7 @@ class _Column:
         return bool(some) and sum(map(bool, map(pattern.fullmatch, some))) >= 0.9 * len(some)
 
     def _recurs(self) -> bool:
-        """Tell whether texts are made of few labels that come again and again, as no prose is."""
+        """Tell whether texts are made of few labels that recur, unlike free text."""
         some = list(self.values or ())[:1000]
         mark = cells.find_separator(dict.fromkeys(some, 1))
         sets = [cells.parse_list(cell) or (mark and cell.split(mark)) or [cell] for cell in some]
@@ -556,7 +556,7 @@ class _Guess:
         """Return the ways to read the labels, and why the user has to choose among them.
 
         What titles say, or cells prove, goes before what is but likely. A column with the title
-        of labels that is no part of it is another way, unless its cells follow from the first.
+        of labels that is not a part of it is another way, unless its cells follow from the first.
         """
         tried = (guess() for guess in (self._long, self._sets, self._people, self._counts))
         found = [proposals for proposals in tried if proposals]
@@ -619,7 +619,7 @@ class _Guess:
         return fits(column, read)
 
     def _shares(self, column: _Column, proposal: _Proposal) -> bool:
-        """Tell whether a column holds the labels of a proposal, so that it may be the truth."""
+        """Tell whether a column shares the labels of a proposal: it may hold true labels."""
         read = self._read(proposal)
         return read is not None and _match(column, read)[0] >= _MOST
 
@@ -679,12 +679,12 @@ class _Guess:
         return mark
 
     def _long(self) -> list[_Proposal]:
-        """Find item, label and person: pairs of the first and last come once, items again.
+        """Find item, label and annotator: pairs of the first and last come once, items again.
 
-        Titles tell item from person, and then some pairs may come again. One of the two will do
-        in a table of three columns, and a person's where items are texts; of three columns of
+        Titles tell item from annotator, and then some pairs may come again. One of the two will do
+        in a table of three columns, and an annotator's where items are texts; of three columns of
         texts no title needs to be known. Then answers to an item must agree more often than any
-        two answers do. Without the title of a person, all of it is in doubt.
+        two answers do. Without the title of an annotator, all of it is in doubt.
         """
         free = [c for c in self._open() if c.is_code]
         for item, person, titled in self._long_pairs(free):
@@ -752,7 +752,7 @@ class _Guess:
         return len(pc.binary_join_element_wise(*texts, "\0").unique())
 
     def _sets(self) -> list[_Proposal]:
-        """Find columns of several labels a cell; several such columns are said."""
+        """Find columns of several labels per cell; report if there are several."""
         found = [c for c in self._open() if c.separator or c.kind == "list"]
         found = [c for c in found if c.title.removesuffix("s") not in titles.PEOPLE]
         found.sort(key=lambda c: (c.title in titles.TRUTH_TITLES, titles.RANK.get(c.title, 99)))
@@ -898,7 +898,7 @@ class _Guess:
         return guess.roles()
 
     def find_others(self, refused: set[str]) -> None:
-        """Find names, truth, pictures and prose, and features among the rest."""
+        """Find names, truth, images and text, and features among the rest."""
         read, features = read_labels(self.table, self.roles()), self.features
         if self.found["long"]:
             varying = [c.name for c in self._open() if self._varies(c, read)]
@@ -1142,7 +1142,7 @@ def _is_majority(column: _Column, read: Labels) -> bool:
 
 
 def _groups(columns: Sequence[_Column]) -> list[list[_Column]]:
-    """Put columns together that could be people, the largest group first.
+    """Put columns together that could be annotators, the largest group first.
 
     Texts whose values are for the most part those of a larger column, and numbers whose titles
     are one stem with a number.

@@ -37,16 +37,16 @@ _Answer = tuple[Any, Mapping[str, Any], Any, str, list[str]]
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """What people did in a labelling tool.
+    """What annotators did in a labelling tool.
 
     Attributes
     ----------
     tool : str
         ``label-studio``, ``argilla``, ``prodigy``, ``doccano`` or ``crowd-kit``.
     columns : dict of str to list
-        One row an answer: the item, the label, the person, and what the tool showed.
+        One row per answer: the item, the label, the annotator, and what the tool showed.
     roles : dict of str to str or tuple of str
-        What columns are: ``long``, or ``candidates`` and ``id`` where no person is known; empty
+        What columns are: ``long``, or ``candidates`` and ``id`` if no annotator is known; empty
         if nobody chose a label.
     items : dict of str to dict
         The records of the tool by item, without answers.
@@ -126,7 +126,7 @@ def open_export(
     people: Sequence[str | None] | None = None,
     question: str | None = None,
 ) -> Export:
-    """Read what people did in a labelling tool, one row an answer.
+    """Read what annotators did in a labelling tool, one row per answer.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def open_export(
     source : str, default="the export"
         What the export is called in messages.
     people : sequence of str, default=None
-        Who made each record, where the tool writes a file a person, as doccano does.
+        Who made each record, if the tool writes one file per annotator, as doccano does.
     question : str, default=None
         Which of several questions; by default the one with the most answers.
 
@@ -148,7 +148,7 @@ def open_export(
     Raises
     ------
     TableError
-        If it is not built as the tool builds it, or there is no such question.
+        If it is not built as the tool builds it, or the question does not exist.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _shown(tool: str, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels(value: Any) -> list[str]:
-    """Return a label or a list of labels as texts; nothing of what is no label."""
+    """Return a label or a list of labels as texts; nothing of what is not a label."""
     values = value if isinstance(value, list) else [value]
     plain = (as_label(each) for each in values if isinstance(each, (str, int, float)))
     return [label for label in plain if label]
@@ -327,7 +327,7 @@ def write_suggestions(
     ids : sequence
         Names of the n items.
     labels, scores : sequence of str, of float
-        Label of each item and how surely; None for an item without a label.
+        Label of each item and how confident; None for an item without a label.
     classes : sequence of str
         All labels, offered to the reviewers where the tool asks for them.
     items : mapping, default=None
@@ -351,7 +351,7 @@ def write_suggestions(
     <BLANKLINE>
     """
     if tool not in TOOLS:
-        raise ValueError(f"{tool!r} is no labelling tool that is known: {', '.join(TOOLS)}.")
+        raise ValueError(f"{tool!r} is not a known labelling tool: {', '.join(TOOLS)}.")
     found = []
     for i, (name, label, score) in enumerate(zip(ids, labels, scores, strict=True)):
         known = (items or {}).get(str(name))
@@ -453,7 +453,7 @@ def write_dataset(
     """
     library, folder = open_datasets(), Path(path)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "dataset_info.json").exists():
-        raise TableError(f"'{path}' is there, and is no data set. Name another folder.")
+        raise TableError(f"'{path}' exists, but is not a data set. Name another folder.")
     names = list(dict.fromkeys(name for name in (*classes, *labels) if name is not None))
     place = {name: code for code, name in enumerate(names)}
     taken = data.column_names

@@ -76,7 +76,7 @@ def report_progress(total: int, what: str, step: TellProgress) -> Callable[[floa
         if amount and now - said > _SECONDS:
             said, rate = now, amount / (now - started)
             rest = (total - amount) / rate
-            step(f"{amount:.0f}/{total} {what}, {rate:.0f} a second, {rest:.0f} s to go")
+            step(f"{amount:.0f}/{total} {what}, {rate:.0f} a second, {rest:.0f} s left")
 
     return done
 
@@ -99,8 +99,8 @@ def embed(
     compute : callable
         Given the places of some rows, returns one vector each, (m, q); NaN for none.
     model : str or None
-        What the vectors depend on beside the content; None if that is not known, and nothing is
-        kept on disk.
+        What the vectors depend on in addition to the content; None if that is not known, and
+        nothing is kept on disk.
     what : str, default="items"
         What they are called in reports.
     step : callable, default=no-op
@@ -109,7 +109,7 @@ def embed(
     Returns
     -------
     ndarray of float32, shape (n, q)
-        NaN where there is nothing; q is 0 if there is nothing at all.
+        NaN if there is nothing; q is 0 if there is nothing at all.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def embed(
 
 
 def _open_store(model: str | None) -> sqlite3.Connection:
-    """Open the vectors of a model; none, in memory, if there is no file or it cannot be used."""
+    """Open the vectors of a model; none, in memory, if the file is missing or cannot be used."""
     create = "CREATE TABLE IF NOT EXISTS vector (key PRIMARY KEY, value)"
     if model is not None:
         path = cache_home() / "vectors" / f"{digest(model.encode())[:32]}.sqlite"
@@ -178,7 +178,7 @@ def run_model(
     model : callable
         Given the items, returns numbers, one row each.
     items : list
-        Texts or pictures.
+        Texts or images.
     option, what : str
         What the model and the items are called in messages.
 
@@ -215,7 +215,7 @@ def embed_texts(
     Parameters
     ----------
     texts : sequence of str
-        Prose; None and blank texts have no vector.
+        Text; None and blank texts have no vector.
     model : str, path or object
         A folder with a model of sentence-transformers; the name of one whose weights are on this
         machine, or ``"download:NAME"`` to fetch them; or an object with ``encode(texts)``. Its
@@ -233,7 +233,7 @@ def embed_texts(
     ImportError
         If sentence-transformers is needed and not installed.
     TableError
-        If there is no such model on this machine, or it does not give one vector a text.
+        If the model does not exist on this machine, or it does not give one vector per text.
 
     Examples
     --------
@@ -286,8 +286,9 @@ def _text_encoder(model: Any) -> Any:
     except Exception as error:  # whatever the library raises for weights that are not there
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(
-            f"text_model={name!r}: there is no such model on this machine ({said}). Name a folder "
-            f"that holds one, or write '{DOWNLOAD}{name.removeprefix(DOWNLOAD)}' to fetch it."
+            f"text_model={name!r}: the model does not exist on this machine ({said}). Name a "
+            f"folder that holds one, or write '{DOWNLOAD}{name.removeprefix(DOWNLOAD)}' to "
+            "download it."
         ) from error
 
 
@@ -298,12 +299,12 @@ def embed_pictures(
     home: Path | str = "",
     step: TellProgress = lambda text: None,
 ) -> tuple[NDArray[np.float32], dict[int, str]]:
-    """Return vectors of pictures, and why some have none.
+    """Return vectors of images, and why some have none.
 
     Parameters
     ----------
     cells : sequence of str, length n
-        Names of files, or pictures in ``data:image/...`` themselves. Addresses on the web are
+        Names of files, or images in ``data:image/...`` themselves. Addresses on the web are
         not opened.
     model : str, path or callable, default=None
         A function of a list of images (of Pillow, in RGB, at most 512 pixels per side) that
@@ -318,7 +319,7 @@ def embed_pictures(
     Returns
     -------
     vectors : ndarray of float32, shape (n, q)
-        NaN for pictures that cannot be read.
+        NaN for images that cannot be read.
     problems : dict of int to str
         Why, by row.
 
@@ -369,7 +370,7 @@ def embed_pictures(
 
 
 def _content(cell: str, home: Path) -> bytes:
-    """Return the bytes of a picture, or say in a ValueError why there are none."""
+    """Return the bytes of an image, or say in a ValueError why there are none."""
     if cell.lower().startswith("data:"):
         head, _, body = cell.partition(",")
         if len(body) > _LARGEST_FILE * 4 // 3:
@@ -392,7 +393,7 @@ def _content(cell: str, home: Path) -> bytes:
 
 
 def open_picture(content: bytes) -> Any:
-    """Open a picture from bytes that anybody may have made.
+    """Open an image from bytes that anybody may have made.
 
     Parameters
     ----------
@@ -435,7 +436,7 @@ def open_picture(content: bytes) -> Any:
 
 
 def histograms(pictures: Sequence[Any]) -> NDArray[np.float32]:
-    """Return how often colours occur in pictures, and which way edges run where.
+    """Return how often colours occur in images, and which way edges run where.
 
     They tell little: expect far less of them than of a network's vectors.
 
@@ -474,7 +475,7 @@ def histograms(pictures: Sequence[Any]) -> NDArray[np.float32]:
 
 
 def picture_model(model: Any) -> ImageModel:
-    """Return a function of pictures for what the user named, see `embed_pictures`."""
+    """Return a function of images for what the user named, see `embed_pictures`."""
     if model is None or model == HISTOGRAMS:
         return histograms
     if callable(model):
@@ -486,12 +487,12 @@ def picture_model(model: Any) -> ImageModel:
             "'histograms', or in Python a function of a list of images."
         )
     if not Path(name).is_file():
-        raise TableError(f"image_model={name!r}: there is no such file. Check the path.")
+        raise TableError(f"image_model={name!r}: the file does not exist. Check the path.")
     return _onnx(name)
 
 
 def _batch(pictures: Sequence[Any], size: tuple[int, int]) -> NDArray[np.float32]:
-    """Return pictures as numbers of one size, (n, 3, height, width), normalised."""
+    """Return images as numbers of one size, (n, 3, height, width), normalised."""
     height, width = size
     pixels = np.stack([np.asarray(p.resize((width, height)), dtype=np.float32) for p in pictures])
     scaled = (pixels / 255 - np.array(_MEAN)) / np.array(_SPREAD)
@@ -516,7 +517,7 @@ def _onnx(name: str) -> ImageModel:
 
 
 def name_problems(problems: dict[int, str], cells: Sequence[str | None]) -> Iterator[str]:
-    """Say which pictures could not be read, the first of every kind of trouble."""
+    """Say which images could not be read, the first of every kind of trouble."""
     kinds: dict[str, list[int]] = {}
     for row, reason in problems.items():
         kinds.setdefault(reason, []).append(row)

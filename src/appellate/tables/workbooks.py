@@ -59,7 +59,7 @@ def look_through(content: bytes, sheet: str, source: str) -> tuple[str, ...]:
     Parameters
     ----------
     content : bytes
-        The file. Of other kinds (``.xls``, ``.xlsb``, ``.ods``) nothing is known.
+        The file. About other kinds (``.xls``, ``.xlsb``, ``.ods``) nothing is known.
     sheet : str
         Name of the sheet that will be read.
     source : str
@@ -183,7 +183,7 @@ def _check_extent(seen: _Seen, where: str) -> None:
         far = f"cells {' and '.join(names)} are" if len(names) > 1 else f"cell {names[0]} is"
         raise TableError(
             f"{where}: {far} far away from the others, so the sheet would have {rows} rows and "
-            f"{columns} columns. Delete what is there, and save the file again."
+            f"{columns} columns. Delete those cells, and save the file again."
         )
     if rows * columns > _LARGEST:
         raise TableError(

@@ -25,7 +25,7 @@ _OTHER_ENDINGS = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv", ".txt"
 
 
 def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
-    """Return the columns of a table with more beside them, which get free names.
+    """Return the columns of a table with more next to them, which get free names.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def free_names(taken: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return names for further columns, none of which is taken."""
+    """Return free names for further columns."""
     used, free = {*taken}, []
     for name in names:
         ours = f"{PREFIX}{name}"
@@ -115,7 +115,7 @@ def _is_hollow(kind: Any) -> bool:
 
 
 def _with_index(table: Table, data: Any) -> Any:
-    """Put the index of a pandas frame beside its columns, where pandas looks for it."""
+    """Put the index of a pandas frame next to its columns, where pandas looks for it."""
     index = getattr(table.native, "index", None)
     if index is None or type(table.native).__module__.partition(".")[0] != "pandas":
         return data
@@ -133,7 +133,7 @@ def _with_index(table: Table, data: Any) -> Any:
 
 
 def saved_index(path: str | os.PathLike[str]) -> Any:
-    """Return the index that a Parquet file keeps beside its columns; None if there is none."""
+    """Return the index that a Parquet file keeps next to its columns; None if there is none."""
     import pyarrow.parquet
 
     try:
@@ -161,7 +161,7 @@ def write_table(
     ----------
     data : Table, anything that `read_table` takes, or None
         The columns. In CSV they come back cell by cell as they were read. None if there are
-        none beside `added`.
+        none except `added`.
     path : path-like
         A name that ends in ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` or ``.json``.
     added : mapping of str to sequence, default=None
@@ -223,7 +223,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     Parameters
     ----------
     path : str or path
-        Where the table is to go.
+        Where to write the table.
 
     Returns
     -------

@@ -211,7 +211,7 @@ def make_classifier(
     ConfigurationError
         If a parameter is unknown or has a wrong value.
     """
-    check_word(method, METHODS, "there is no method")
+    check_word(method, METHODS, "unknown method")
     kind = getattr(import_module("appellate.deep"), METHODS[method])
     classifier: DeepClassifier = kind(random_state=random_state, warm_start=warm_start)
     for name, group in kind._groups.items():
@@ -307,7 +307,7 @@ def _read(name: str) -> dict[str, Any]:
     if name.endswith(".toml"):
         place: Any = Path(name)
     else:
-        check_word(name, [*configuration_names(), "FILE.toml"], "there is no configuration")
+        check_word(name, [*configuration_names(), "FILE.toml"], "unknown configuration")
         place = files("appellate.experiments.networks").joinpath("configs", f"{name}.toml")
     try:
         content = tomllib.loads(place.read_text(encoding="utf-8"))

@@ -95,7 +95,7 @@ def choose_flip(
     if flip is not None and bag_size is not None:
         raise RunError("give a flip probability or the size of bags, not both.")
     if flip is not None and not 0 <= flip < 1:
-        raise RunError(f"flip = {flip} is no probability below 1.")
+        raise RunError(f"flip = {flip} is not a probability below 1.")
     if flip is not None or bag_size is not None:
         return flip
     listed = [q for q in configuration.flips if q > 0]
@@ -238,13 +238,12 @@ def read_record(folder: Path) -> Record:
         )
     except (FileNotFoundError, NotADirectoryError):
         raise RunError(
-            f"'{folder}' holds no run: there is no {RECORD} in it. Begin one with "
-            "appellate deep train."
+            f"'{folder}' holds no run: {RECORD} is missing. Start one with appellate deep train."
         ) from None
     except MemberError as error:
         raise RunError(str(error)) from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise RunError(f"'{path}' is no record of a deep run of appellate.")
+        raise RunError(f"'{path}' is not a record of a deep run of appellate.")
     written = record.get("format_version", 0)
     if not isinstance(written, int) or written > FORMAT_VERSION:
         raise RunError(f"'{path}' was written by a newer appellate; use that.")
@@ -353,7 +352,8 @@ def train(record: Record, data: RunData, folder: str | Path, **run: Any) -> Deep
         raise RunError(f"training failed: {error}") from error
     except OSError as error:
         raise RunError(
-            f"cannot write into '{folder}': {error.strerror or error}. Make room, then go on: "
+            f"cannot write into '{folder}': {error.strerror or error}. Free some space, "
+            "then continue: "
             f"{resume_command(folder)}"
         ) from error
     except (ValueError, ImportError, MemoryError):

@@ -126,7 +126,7 @@ def _load_npz(path: Path) -> RunData:
             arrays = {k: archive[k] for k in archive.files if k in (*_NEEDED, *_OPTIONAL)}
             found = ", ".join(archive.files) or "none"
     except FileNotFoundError as error:
-        raise ValueError(f"there is no file '{path}'.") from error
+        raise ValueError(f"cannot find the file '{path}'.") from error
     except (zipfile.BadZipFile, EOFError, ValueError) as error:
         raise ValueError(f"'{path}' cannot be read as an NPZ file: {error}.") from error
     missing = [repr(name) for name in _NEEDED if name not in arrays]

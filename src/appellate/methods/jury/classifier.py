@@ -116,8 +116,8 @@ class JuryClassifier(AppealClassifier):
         `groups`. ``"auto"``: whichever has the larger criterion.
     order : {"auto"}, None or sequence of labels, default="auto"
         The labels in their order, such as ``["small", "medium", "large"]``. ``"auto"``: the
-        order of the numbers if all labels are numbers. None: there is no order. An order is used
-        only if the data show that neighbouring labels look alike.
+        order of the numbers if all labels are numbers. None: the labels have no order. An order
+        is used only if the data show that neighbouring labels look alike.
     <cost>
     n_jobs : int or None, default=None
         Forests, networks or other members that are fitted at the same time, as in joblib. It
@@ -146,7 +146,7 @@ class JuryClassifier(AppealClassifier):
         What each round proved about the sets, a list for every tau that was tried; under
         ``"panel"`` the rounds with further members.
     verdict_ : ndarray, shape (n,)
-        Label of every training row after one round, the sets taken as label-first.
+        Label of every training row after one round, the sets treated as label-first.
     transduction_ : ndarray, shape (n,)
         Label of every training row at the end.
     overturned_ : ndarray of bool, shape (n,)

@@ -65,7 +65,7 @@ class KernelMember:
     factors : list of ndarray
         Cholesky factor of ``B_ff`` for every fold.
     function, rows, weights
-        Of the smoother, for models of new rows.
+        Those of the smoother, for models of new rows.
     """
 
     name: str

@@ -44,7 +44,7 @@ class SetAccount:
     unordered : ndarray, shape (n, l), or None
         The mixture before neighbouring labels share their scores; None without an order.
     names, weights : list of str, list of float
-        Of the members.
+        Those of the members.
     said : ndarray, shape (nnz, M)
         Probabilities of every member at the candidates.
     near, closeness : ndarray, shape (n, k)
@@ -78,7 +78,7 @@ def take_account(
         The rounds whose mixtures are averaged: the last one, and an earlier one if it was
         better.
     evidence : Evidence
-        Of all rows.
+        The one of all rows.
     tau : float
         How the sets arose.
     smooth : ndarray, shape (l, l), or None
@@ -189,7 +189,7 @@ def explain_sets(
     Parameters
     ----------
     account : Account
-        Of all rows.
+        The one of all rows.
     rows : iterable of int
         The rows.
     candidates, classes, output, confidence, labels

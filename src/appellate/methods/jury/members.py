@@ -76,7 +76,7 @@ class Replicas:
     Attributes
     ----------
     evidence : Evidence
-        Of all n rows.
+        Evidence of all n rows.
     fold : ndarray of int, shape (n,)
         Number of the replica that lacks the row, from 1 to K; 0 if there is one row only.
     rows : list of ndarray of int
@@ -231,7 +231,7 @@ def fit_held_out(
     name : str
         The same.
     scores : ndarray, shape (n, l)
-        Of every row, by the model that did not see it.
+        Scores of every row, by the model that did not see it.
     models : list
         Objects with ``predict(X)``.
     """

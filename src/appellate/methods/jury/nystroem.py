@@ -401,7 +401,7 @@ def _soften_block(
 
 
 def _at_candidates(probabilities: _Singles, fold: Any, here: _Part) -> NDArray[Any]:
-    """Of every replica at the candidates, (nnz, K + 1)."""
+    """Output of every replica at the candidates, (nnz, K + 1)."""
     return probabilities[here[0], :, here[1]]
 
 

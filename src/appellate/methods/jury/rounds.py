@@ -97,7 +97,7 @@ class JuryRound:
         What the members learned from, and the posterior that followed, as candidate entries of
         every replica.
     scales, weights : list of Scale, ndarray
-        Of the members.
+        Those of the members.
     used : ndarray
         Weights in the posterior.
     held_out : ndarray, shape (s, l), or None
@@ -130,7 +130,7 @@ def judge_outputs(
     Parameters
     ----------
     outputs : Outputs
-        Of the members.
+        Those of the members.
     replicas : Replicas
         Which rows each replica has.
     covering : sequence of Groups or None
@@ -263,7 +263,7 @@ def run_rounds(
     max_rounds : int
         Rounds of the chosen tau, at most.
     order : tuple
-        Of `find_order`.
+        From `find_order`.
     on_round : callable, default=None
         Called after every fit with its number and the largest possible number.
     """
@@ -382,11 +382,11 @@ def mix_members(
     fit : callable
         Fits the kernel members.
     choice : Choice
-        Of `run_rounds`.
+        From `run_rounds`.
     replicas : Replicas
         Which rows each replica has.
     smooth : ndarray, shape (l, l), or None
-        Of `find_order`.
+        From `find_order`.
     rng : RandomState
         Seeds forests and late members.
     forests : sequence of (str, callable), default=()

@@ -116,7 +116,7 @@ class TestimonyClassifier(AppealClassifier):
         row's most given ones), ``confusion`` (p, l, l): row c holds the probabilities of the
         answers if c is true.
     functions_ : ndarray of bool, shape (p,)
-        Which of the sources were taken for labelling functions.
+        Which of the sources were treated as labelling functions.
     regularization_ : float or None
         The ridge by which the answers were weighed.
     shared_errors_ : float
@@ -141,10 +141,11 @@ class TestimonyClassifier(AppealClassifier):
 
     Notes
     -----
-    In the docket the verdict is by the answers alone, the appeal by answers and features; the
-    outcome is ``upheld``, ``overturned``, ``outside the answers`` if the appeal is a label that
-    nobody gave, or ``unanswered``. It has the columns of `appellate.docket.Docket`, and
-    ``runner_up``, ``runner_up_confidence``, ``suspicion`` and ``votes`` (``cat:3|dog:1``).
+    In the docket the first label is by the answers alone, the final label by answers and
+    features; the outcome is ``upheld``, ``overturned``, ``outside the answers`` if the final
+    label is a label that nobody gave, or ``unanswered``. It has the columns of
+    `appellate.docket.Docket`, and ``runner_up``, ``runner_up_confidence``, ``suspicion`` and
+    ``votes`` (``cat:3|dog:1``).
 
     Annotators are modelled in three ways: an accuracy each, the confusions of all annotators
     together, and confusions of their own. The scores of the three are averaged; each counts as
@@ -435,7 +436,7 @@ class CrowdModel(Model):
     """The model of a fit without features: it cannot predict new rows."""
 
     def decision(self, X: Any) -> Matrix:
-        """Say why there is no score."""
+        """Say why `score` does not exist."""
         raise ValueError(
             "this model was fitted without features (X=None): transduction_ has the labels of "
             "the training rows, but there is nothing to predict new rows from."
@@ -447,8 +448,8 @@ class CrowdDocket(Docket):
     """The docket of answers: next to the usual columns votes, suspicion and the runner-up.
 
     All labels are open to every row that has an answer. The margin is the confidence of the
-    appeal minus that of the runner-up among all labels; it is negative if the answers, or a cost,
-    kept the likeliest label from being the appeal.
+    final label minus that of the runner-up among all labels; it is negative if the answers, or a
+    cost, kept the likeliest label from being the final label.
     """
 
     votes: Matrix
@@ -469,7 +470,7 @@ class CrowdDocket(Docket):
 
     @cached_property
     def margin(self) -> NDArray[Any]:
-        """Confidence of the appeal minus that of the runner-up among all labels, (n,)."""
+        """Confidence of the final label minus that of the runner-up among all labels, (n,)."""
         rows = np.arange(len(self.candidates))
         _, share = find_runner_up(self.appeal_confidence, self.appeal)
         lead = self.appeal_confidence[rows, self.appeal] - share

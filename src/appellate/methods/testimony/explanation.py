@@ -32,7 +32,7 @@ class Account:
     Attributes
     ----------
     looks : ndarray, shape (n, l)
-        What the features say, or how frequent the labels are if there are no features.
+        What the features say, or how frequent the labels are without features.
     informed : bool
         Whether it is the features.
     log_theta : ndarray, shape (p, l, l)
@@ -106,7 +106,7 @@ def explain_answers(
     Parameters
     ----------
     account : Account
-        Of all rows.
+        The one of all rows.
     answers : Answers
         Who said what.
     rows : iterable of int

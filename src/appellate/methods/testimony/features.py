@@ -44,7 +44,7 @@ class Regressions:
     n_labels : int
         l.
     kernel : {"rbf", "linear"}, GaussianKernel or LinearKernel, default="rbf"
-        Of the regressions.
+        Kernel of the regressions.
     ridges : tuple of float
         Weights of the squared norm to choose from.
     """
@@ -74,7 +74,7 @@ class Regressions:
     def leave_one_out(self, targets: Matrix, ridge: float) -> Matrix:
         """Output on every row of the regression on all the others, (n, l).
 
-        Where there are as many targets as rows in the sample, these are the rows.
+        If there are as many targets as rows in the sample, these are the rows.
         """
         if len(targets) == 1:
             return np.zeros_like(targets)

@@ -26,7 +26,7 @@ class ModelAnswers:
     spoke : ndarray of bool, shape (n,)
         The rows that it has probabilities for.
     log : ndarray, shape (n, l)
-        Logarithms of its probabilities, 0 where there are none.
+        Logarithms of its probabilities, 0 if there are none.
     """
 
     name: Any
@@ -38,7 +38,7 @@ class ModelAnswers:
         return ModelAnswers(self.name, self.spoke[rows], self.log[rows])
 
     def shares(self) -> Matrix:
-        """Its probabilities, (n, l); 0 where there are none."""
+        """Its probabilities, (n, l); 0 if there are none."""
         return np.asarray(softmax(self.log, axis=1) * self.spoke[:, None])
 
     def evidence(self, trust: float) -> Matrix:

@@ -41,7 +41,7 @@ def count_votes(answers: Answers) -> tuple[Matrix, Matrix]:
 def incidence(answers: Answers) -> sp.csr_array:
     """Sparse matrix, (p l, n): the weight of answer k of annotator j to row i at (j l + k, i).
 
-    Of answers that are one label; sets have `set_rates`.
+    Only answers that are one label; sets have `set_rates`.
     """
     n, l = answers.shape
     weights, sizes = counted(answers)
@@ -251,7 +251,7 @@ class Opinions:
 def number_opinions(answers: Answers) -> NDArray[np.intp]:
     """Number of the opinion that every answer belongs to, (A,): a named set is one opinion.
 
-    The labels of a set follow one another; an unknown annotator may stand for several sets of
+    The labels of a set follow one another; an unknown annotator may have several sets of
     one row.
     """
     sizes = np.asarray(counted(answers)[1], dtype=np.intp)

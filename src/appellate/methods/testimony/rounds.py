@@ -96,7 +96,7 @@ class AnswerTable:
     Attributes
     ----------
     people : Answers
-        Of annotators; the answers of functions are left out.
+        Answers of annotators; the answers of functions are left out.
     functions : Functions or None
         Labelling functions.
     models : sequence of ModelAnswers
@@ -194,7 +194,7 @@ class CrowdRound:
     annotators : Annotators
         Their confusions.
     scores : Scores
-        Of all rows.
+        The one of all rows.
     beta, gain : float
         Trust in the features, and what they gain.
     trusts : dict
@@ -403,7 +403,7 @@ class HeldOutAnswers:
     weights : ndarray, shape (o,)
         How often the opinions were given.
     scores : list of Scores
-        Of the rows of the opinions, by the answers that are left; one per model.
+        Scores of the rows of the opinions, by the answers that are left; one per model.
     chances : list of ndarray, shape (o, l)
         Probability of the opinions under every label; one per model.
     """
@@ -563,7 +563,7 @@ def find_shared_errors(answers: Answers, q: Matrix) -> float | None:
     """How much of a further answer repeats the errors of the others: ``min(.5, 7 rho)``.
 
     rho is the correlation of the answers to one row beyond what its label explains: counts of row
-    i are taken for draws from a Dirichlet-multinomial distribution with the parameters
+    i are treated as draws from a Dirichlet-multinomial distribution with the parameters
     ``(1 / rho - 1) Theta_c``, where Theta is the confusion matrix of all annotators by q and c has
     the posterior frequencies; rho in [.001, .5] is the value under which the counts of the rows
     of five answers or more are likeliest. Rows of fewer answers cannot show it: with fewer than
