@@ -652,3 +652,19 @@ for seed in range(30):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert {*done.stdout.split()} == {"read", "refused"}
+
+
+@pytest.mark.parametrize("kind", ["union", "interval"])
+def test_refuses_columns_of_arrow_types_that_cannot_be_written(tmp_path, kind):
+    columns = {
+        "union": pa.UnionArray.from_sparse(
+            pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]
+        ),
+        "interval": pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()),
+    }
+    table = pa.table({"odd": columns[kind], "names": ["a|b", "b"]})
+    path = tmp_path / "odd.arrow"
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(TableError, match=r"column 'odd'.*cannot be read"):
+        read_table(path)

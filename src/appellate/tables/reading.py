@@ -625,7 +625,12 @@ def _read_arrow(file: Any) -> Any:
 
 
 def _check_column(where: str, column: Any) -> None:
-    """Refuse a column whose parts point beyond it, or whose texts are not UTF-8."""
+    """Refuse a damaged column, texts that are not UTF-8, and types that cannot be written."""
+    if pa.types.is_union(column.type) or column.type == pa.month_day_nano_interval():
+        raise TableError(
+            f"{where}: cells of the type {column.type} cannot be read. Convert the column to text "
+            "or numbers, or drop it."
+        )
     try:
         column.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
