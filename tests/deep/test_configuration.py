@@ -148,7 +148,7 @@ def test_a_file_of_a_user(tmp_path):
         ("method = 'PRODEN'", "does not name its dataset"),
         ("title = 3", "'title' in"),
         ("classifier = 3", "must be a table"),
-        ("extends = 'proden'", "no configuration 'proden'. Did you mean"),
+        ("extends = 'proden'", "unknown configuration 'proden'. Did you mean"),
         ("[flip.often]\npaper = [1, 2]", "name a probability"),
         ("[flip.'0.1']\npaper = 3", r"must be \[mean, deviation\]"),
     ],

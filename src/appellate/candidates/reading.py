@@ -190,14 +190,14 @@ def as_answers(
     Examples
     --------
     >>> as_answers([("x", "cat", "ann"), ("x", "dog", "bob"), ("y", "dog", "bob")], layout="long")
-    Answers(2 rows, 3 answers of 2 people, 2 classes)
+    Answers(2 rows, 3 answers of 2 annotators, 2 classes)
     >>> as_answers([[9, 1, 0], [0, 0, 0]], layout="counts").votes()
     array([[9., 1., 0.],
            [0., 0., 0.]])
     >>> as_answers([["cat|dog", "cat"], ["dog", None]], separator="|").sizes
     array([2, 2, 1, 1], dtype=int32)
     >>> as_answers([[0, -1, 0], [-1, -1, 1], [-1, 1, -1]])  # Snorkel's L
-    Answers(3 rows, 4 answers of 3 people, 2 classes)
+    Answers(3 rows, 4 answers of 3 annotators, 2 classes)
     """
     names = _check_options(layout, separator, items, classes)
     if not isinstance(y, CandidateSets):

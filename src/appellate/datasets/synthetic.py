@@ -233,7 +233,7 @@ def make_crowd(
     >>> from appellate.datasets import make_crowd
     >>> crowd = make_crowd(["cat", "dog", "cow"] * 20, spammers=0.2, random_state=0)
     >>> crowd.answers
-    Answers(60 rows, 180 answers of 30 people, 3 classes)
+    Answers(60 rows, 180 answers of 30 annotators, 3 classes)
     """
     shares = {"accuracy": accuracy, "experts": experts, "spammers": spammers}
     shares |= {"confusion": confusion, "shared_errors": shared_errors}

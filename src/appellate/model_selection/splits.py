@@ -217,7 +217,7 @@ def candidate_train_test_split(
     ...     X, y, test_size=2, random_state=0
     ... )
     >>> len(X_train), y_test
-    (4, CandidateSets(2 rows, 3 classes, 1.5 candidates a row))
+    (4, CandidateSets(2 rows, 3 classes, 1.5 candidates per row))
     """
     sets = as_candidates(y)
     n = len(sets)
