@@ -127,7 +127,7 @@ def test_without_the_library_the_extra_is_named():
 
 def test_weights_that_are_not_here_are_not_fetched(tmp_path):
     pytest.importorskip("sentence_transformers")
-    with pytest.raises(TableError, match="the model does not exist on this machine"):
+    with pytest.raises(TableError, match="'nobody/nothing': the model does not exist on this"):
         embed_texts(["a"], "nobody/nothing")
 
 
