@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from appellate._table_formats import FORMATS
 from appellate.datasets.catalogue import known_datasets
 from appellate.methods.registry import BASES
 
@@ -116,6 +117,18 @@ def notices():
     return re.sub(r"\| name \| source.*?(?=\n\n)", lambda _: table, text, count=1, flags=re.S)
 
 
+def formats():
+    """Write docs/formats.md with the table of formats."""
+    rows = [
+        f"| {', '.join(e.titles)} | {', '.join(f'`{end}`' for end in e.endings)} |"
+        for e in FORMATS
+    ]
+    table = "\n".join(["| format | endings |", "|---|---|", *rows])
+    text = PAGE_OF_FORMATS.read_text(encoding="utf-8")
+    return re.sub(r"\| format \| endings.*?(?=\n\n)", lambda _: table, text, count=1, flags=re.S)
+
+
+PAGE_OF_FORMATS = ROOT / "docs" / "formats.md"
 PACKAGE = ROOT / "src" / "appellate"
 NOTICES = ROOT / "THIRD_PARTY.md"
 LOADERS = {f"load_{e.name}": f"appellate.datasets.{e.loader}" for e in known_datasets().values()}
@@ -127,6 +140,7 @@ WRITTEN = {
     ),
     PACKAGE / "datasets" / "typed.py": lambda: written("The loaders of data sets", LOADERS),
     NOTICES: notices,
+    PAGE_OF_FORMATS: formats,
 }
 
 
