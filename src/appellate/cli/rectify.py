@@ -107,7 +107,8 @@ def rectify(
     """
     with user_errors():
         from appellate.rectification.preparation import prepare_table
-        from appellate.rectification.run import DECISIONS, FILES, check_folder, label_items
+        from appellate.rectification.run import FILES, check_folder, label_items
+        from appellate.review.decisions import DECISIONS
         from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets
 

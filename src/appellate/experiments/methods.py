@@ -23,11 +23,11 @@ Item = TypeVar("Item")
 MethodSettings = tuple[tuple[str, Any], ...]
 
 # The paper's six bases, in the order of its tables.
-BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
+PAPER_BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
 
 #: Splits that a network has at most: the first of those that are asked for.
 DEEP_SPLITS = 5
-EXACT_ROWS = 20_000  # all data sets of the paper but one have exact kernels, as published
+EXACT_KERNEL_ROWS = 20_000  # all data sets of the paper but one have exact kernels, as published
 #: Of every network, found on splits 100 and 101 of Lost.
 NETWORK = {"hidden": (200, 200), "n_epochs": 120, "batch_size": 64, "learning_rate": 0.002}
 SETTING = (
@@ -170,8 +170,8 @@ def _fix_kernels(model: Any, n_rows: int) -> None:
             continue
         setting = clone(read_kernel(kernel))
         if isinstance(setting, RadialKernel) and setting.approximation == "auto":
-            setting.approximation = "exact" if n_rows <= EXACT_ROWS else "nystroem"
-            if n_rows > EXACT_ROWS and setting.n_landmarks is None:
+            setting.approximation = "exact" if n_rows <= EXACT_KERNEL_ROWS else "nystroem"
+            if n_rows > EXACT_KERNEL_ROWS and setting.n_landmarks is None:
                 setting.n_landmarks = default_landmarks(n_rows)
             each.set_params(kernel=setting)
 

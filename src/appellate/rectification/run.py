@@ -63,6 +63,7 @@ from appellate.rectification.scoring import (
     score,
     suggest,
 )
+from appellate.review.decisions import DECISIONS
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
 from appellate.tables.cells import as_number, is_text, printable, restore
@@ -80,7 +81,6 @@ FILES = (
 _READ = {"model": "a folder"} | dict.fromkeys(
     ("rectified.parquet", "docket.parquet", "suggested.csv", "annotators.csv"), "a file"
 )
-DECISIONS = "decisions.csv"
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 
