@@ -51,6 +51,7 @@ KERNELS: tuple[tuple[RadialKernel, float], ...] = (
     (LaplacianKernel(1.0, root=True), 0.05),
 )
 _LEAST_SHARE = 1e-3  # of a label in the output of a forest, before its logarithm
+_DIGITS = 10  # decimals of the targets of a forest
 
 
 def name_kernel(kernel: RadialKernel, ridge: float) -> str:
@@ -264,7 +265,7 @@ def fit_forest(
     forest : RandomForestRegressor or ExtraTreesRegressor
         Not fitted.
     targets : ndarray, shape (n, K + 1, l)
-        Targets of every replica.
+        Targets of every replica. Ten decimals of them count.
     seed : int
         Replica k is fitted with ``seed + k``.
     X : ndarray, shape (n, q)
@@ -282,6 +283,8 @@ def fit_forest(
         The forest of all rows.
     """
     single = X.astype(np.float32)
+    # A last digit, which depends on the number of threads, must not move a split.
+    targets = np.round(targets, _DIGITS)
     jobs = (
         delayed(_fit_out_of_bag)(seeded(forest, seed + k), single, rows, targets[:, k])
         for k, rows in enumerate(replicas.rows)
