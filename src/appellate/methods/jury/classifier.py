@@ -22,7 +22,7 @@ from appellate.core.base import COUNT, SHARE, AppealClassifier
 from appellate.core.explanation import Explanation, read_rows
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Result
-from appellate.evidence.ambiguity import WORDS, read_ambiguity
+from appellate.evidence.ambiguity import AMBIGUITY_WORDS, read_ambiguity
 from appellate.evidence.costs import candidate_costs
 from appellate.evidence.groups import Groups
 from appellate.evidence.likelihood import Evidence
@@ -201,7 +201,7 @@ class JuryClassifier(AppealClassifier):
 
     _parameter_constraints = {
         "members": [StrOptions({"auto", "kernel"}), list, tuple],
-        "ambiguity": [StrOptions({"auto", *WORDS}), SHARE],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITY_WORDS}), SHARE],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "max_rounds": [COUNT],
         "covering": ["boolean", StrOptions({"auto"})],

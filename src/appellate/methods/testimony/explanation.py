@@ -20,7 +20,7 @@ from appellate.candidates import Answers
 from appellate.core.explanation import Explanation, Part, log, plain
 from appellate.methods.testimony.people import Matrix, _set_gains, counted, number_opinions
 
-FEATURES, FREQUENCY = "features", "how frequent the labels are"
+FEATURES, WITHOUT_FEATURES = "features", "how frequent the labels are"
 TOGETHER, VOTES = "annotators err together", "share of the votes"
 AUDIT, REVIEWED = "audited rows", "decided in review"
 
@@ -124,7 +124,7 @@ def explain_answers(
     out = []
     for i in rows:
         entries = np.arange(starts[i], starts[i + 1])
-        looks = FEATURES if account.informed else FREQUENCY
+        looks = FEATURES if account.informed else WITHOUT_FEATURES
         parts = [Part(looks, account.looks[i]), *_opinions(account, answers, entries, number)]
         for name, evidence in account.models.items():
             if evidence[i].any():
