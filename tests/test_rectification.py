@@ -697,6 +697,30 @@ def test_an_order_of_words_reaches_the_jury_and_is_reported():
     assert errors[0] < errors[1]
 
 
+@quiet
+@pytest.mark.parametrize(("similar", "verb"), [(True, "look"), (False, "do not look")])
+def test_a_run_and_its_page_say_whether_false_candidates_look_like_their_row(
+    similar, verb, tmp_path
+):
+    from appellate.review.page import read_page
+
+    rng = np.random.RandomState(0)
+    truth = rng.randint(4, size=240)
+    others = (truth + rng.randint(1, 4, size=240)) % 4
+    X = 3.0 * np.eye(4)[truth] + 2.0 * similar * np.eye(4)[others] + rng.normal(size=(240, 4))
+    names = np.array(["ash", "elm", "fir", "oak"])
+    table = {f"x{i}": X[:, i] for i in range(4)}
+    table["tree"] = [f"{names[a]}|{names[b]}" for a, b in zip(truth, others, strict=True)]
+    run = appellate.rectify(table, candidates="tree", method="jury", random_state=0)
+    number = f"{run.model[-1].resemblance_:.2f}".removeprefix("0")
+    sentence = f"False candidates {verb} like their row (resemblance {number})."
+    assert sentence in run.scores["found"]
+    assert sentence in run.summary()
+    page = run.save(tmp_path / "o") / "docket.html"
+    assert read_page(page)["found"] == run.scores["found"]
+    assert f"<li>{sentence}</li>" in page.read_text(encoding="utf-8")
+
+
 # -- names of columns -----------------------------------------------------------------------
 
 
