@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from appellate._added import RENAMED, RENAMED_OUTCOMES
 from appellate._files import (
     check_members,
     check_writable,
@@ -891,12 +890,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     Returns
     -------
     Rectification
-        As it was saved. `Rectification.decide` reads the data again, if they are where they were.
+        The saved run. `Rectification.decide` reads the data again, from its original place.
 
     Raises
     ------
     ValueError
-        If the folder holds no run.
+        If the folder holds no run, or one of an earlier version.
 
     Examples
     --------
@@ -920,8 +919,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     check_members(home, _READ)
     model, people = home / "model", home / "annotators.csv"
     settings = document["settings"]
-    outcomes = document["scores"]["outcomes"]
-    document["scores"]["outcomes"] = {RENAMED_OUTCOMES.get(n, n): k for n, k in outcomes.items()}
+    docket = read_table(home / "docket.parquet").data.to_pandas()
+    if "label" not in docket:
+        raise ValueError(
+            f"'{folder}' was written by an earlier version, which named the columns of the docket "
+            "differently. Run rectify again on the same table; decisions.csv can be used again."
+        )
     table, index = read_table(home / "rectified.parquet"), saved_index(home / "rectified.parquet")
     labels = _join_added(table, settings, {})
     if index is not None and len(index) == len(labels):
@@ -929,21 +932,13 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
         labels.index = index
     return Rectification(
         labels,
-        _renamed(read_table(home / "docket.parquet").data.to_pandas()),
+        docket,
         _read_own(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
         settings,
         document["scores"],
-        _suggested=_renamed(_read_own(home / "suggested.csv")),
+        _suggested=_read_own(home / "suggested.csv"),
     )
-
-
-def _renamed(docket: Any) -> Any:
-    """Return a docket that an earlier version wrote with the columns of this version."""
-    if "appeal" not in docket:
-        return docket
-    outcome = docket["outcome"].replace(RENAMED_OUTCOMES)
-    return docket.assign(outcome=outcome).rename(columns=RENAMED)
 
 
 def _again(run: Rectification) -> Rectification:
