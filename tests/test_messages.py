@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 import click
 
 import appellate
-from appellate._table_options import TableOptions, name_options, options_in
+from appellate._table_options import TableOptions, with_options, options_in
 from appellate.tables import diagnose
 from tests.test_words import COMMANDS
 
@@ -56,7 +56,7 @@ def test_messages_that_name_options_are_found():
 
 @pytest.mark.parametrize(("file", "text"), NAMING)
 def test_options_of_messages_become_those_of_a_terminal(file, text):
-    typed = name_options(text)
+    typed = with_options(text)
     assert not NAMED.search(typed), typed
     for name in NAMED.findall(text):
         assert f"--{name.replace('_', '-')}" in typed
@@ -84,7 +84,7 @@ def test_no_message_names_an_option_as_a_bare_word():
     ],
 )
 def test_values_follow_their_option(text, typed):
-    assert name_options(text) == (typed or "If it is part of a label, give --separator ''.")
+    assert with_options(text) == (typed or "If it is part of a label, give --separator ''.")
 
 
 def test_an_error_in_python_names_parameters_and_in_a_terminal_options(tmp_path, capsys):
@@ -232,8 +232,8 @@ def test_an_option_with_two_names_is_named_as_it_was_typed(typed, tmp_path, caps
 def test_messages_of_scikit_learn_name_options_too():
     text = "The 'flip_probability' parameter of make must be a float in [0, 1]. Got 2 instead."
     options = {"flip_probability": "--flip"}
-    assert name_options(text, options) == "--flip must be a float in [0, 1]. Got 2 instead."
-    assert name_options(text) == text, "no option of that name"
+    assert with_options(text, options) == "--flip must be a float in [0, 1]. Got 2 instead."
+    assert with_options(text) == text, "no option of that name"
 
 
 def test_no_message_names_a_parameter_with_an_option_as_a_bare_word():

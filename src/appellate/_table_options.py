@@ -407,7 +407,7 @@ def _named_parameters(names: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def name_options(message: str, options: Mapping[str, str] | None = None) -> str:
+def with_options(message: str, options: Mapping[str, str] | None = None) -> str:
     """Return a message that names parameters as Python does with the options of a terminal.
 
     All messages of the library write ``name=`` for a parameter, and ``name='value'`` with a value.
@@ -423,11 +423,11 @@ def name_options(message: str, options: Mapping[str, str] | None = None) -> str:
 
     Examples
     --------
-    >>> name_options("Name it with candidates=, or give separator=';'.")
+    >>> with_options("Name it with candidates=, or give separator=';'.")
     "Name it with --candidates, or give --separator ';'."
-    >>> name_options("Leave model_probabilities= out. Use settings={'max_rounds': 3}.")
+    >>> with_options("Leave model_probabilities= out. Use settings={'max_rounds': 3}.")
     'Leave --model-probabilities out. Use --set max_rounds=3.'
-    >>> name_options("flip_probability=2 is not a probability.", {"flip_probability": "--flip"})
+    >>> with_options("flip_probability=2 is not a probability.", {"flip_probability": "--flip"})
     '--flip 2 is not a probability.'
     """
     known = {

@@ -124,14 +124,14 @@ def as_typed(message: str) -> str:
     """
     context = click.get_current_context(silent=True)
     if context is None:
-        return _table_options.name_options(message)
+        return _table_options.with_options(message)
     typed = {word.partition("=")[0] for word in context.find_root().obj or ()}
     options = (each for each in context.command.params if isinstance(each, click.Option))
     names = {
         str(each.name): next((word for word in each.opts if word in typed), each.opts[0])
         for each in options
     }
-    return _table_options.name_options(message, names)
+    return _table_options.with_options(message, names)
 
 
 class UserError(click.ClickException):
