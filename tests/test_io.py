@@ -152,7 +152,7 @@ def test_pickle_in_disguise(rows, tmp_path):
         ({"format_version": 1}, "model format 1"),
         ({"file": "../model.skops"}, "../model.skops is missing"),
         ({"file": ["model.skops"]}, "holds no model"),
-        ({"classes": 7}, "does not say the classes"),
+        ({"classes": 7}, "does not name the classes"),
         ({"format": "else"}, "does not describe"),
         ({"sha256": "0"}, "damaged or was replaced"),
     ],

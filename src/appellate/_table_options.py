@@ -135,8 +135,8 @@ class ColumnOptions(TypedDict, total=False):
         ColumnName | None,
         Option(
             "COL",
-            "Column with image files, shown on the review page; used as a feature with "
-            "--image-model (default: detected).",
+            "Column with image files; rectify shows it on the review page, and uses it as a "
+            "feature with --image-model (default: detected).",
             "str, default=None",
             "Column with image files, shown on the review page; False if there is none. Detected "
             "by default.",

@@ -132,7 +132,7 @@ def save_model(
     """
     target = Path(path)
     if target.exists() and not _is_ours(target):
-        raise FileExistsError(f"'{target}' is there and holds no model; name another folder.")
+        raise FileExistsError(f"'{target}' exists and holds no model. Name another folder.")
     skops = _import_skops()
     try:
         content = _pack(skops, model)
@@ -299,7 +299,7 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     if file != MODEL_FILE or not os.path.lexists(folder / MODEL_FILE):
         raise ModelFileError(f"'{folder}' holds no model: {file or MODEL_FILE} is missing.")
     if not isinstance(document.get("classes"), list):
-        raise ModelFileError(f"'{folder / META_FILE}' does not say the classes of the model.")
+        raise ModelFileError(f"'{folder / META_FILE}' does not name the classes of the model.")
     return document
 
 

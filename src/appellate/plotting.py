@@ -778,7 +778,7 @@ def _column(values: Any, n: int, name: str, *, default: NDArray[Any]) -> list[An
     column = default if values is None else np.asarray(values)
     if column.shape != (n,):
         raise ValueError(
-            f"{name} has shape {column.shape}, but {n} samples were fitted; pass one value a "
-            "sample, in the order of training."
+            f"{name} has shape {column.shape}, but {n} samples were fitted; pass one value "
+            "per sample, in the order of training."
         )
     return list(column.tolist())

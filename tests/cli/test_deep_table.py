@@ -152,7 +152,7 @@ def test_the_same_run_twice(home, tmp_path, capsys):
         (None, "holds no run"),
         ("{", "is damaged"),
         ("{}", "not a record of a deep run"),
-        ('{"format": "appellate-deep-run", "format_version": 99}', "newer appellate"),
+        ('{"format": "appellate-deep-run", "format_version": 99}', "newer version of Appellate"),
         ('{"format": "appellate-deep-run", "format_version": 1, "results": {}}', "has no 'data'"),
         ('{"format": "appellate-deep-run", "results": {"test": 1}}', "has no 'data'"),
         ('{"format": "appellate-deep-run", "format_version": 1}', "is not finished"),

@@ -32,6 +32,6 @@ def test_what_cannot_be(tmp_path, capsys):
     options = ["--candidates", "labels", "--base", "sure", "--out", tmp_path / "o"]
     assert rectify(tmp_path / "t.csv", *options, "--set", "scheduler=nonsense://x") == 2
     said = capsys.readouterr().err
-    assert "no Dask scheduler answers at 'nonsense://x'" in said
+    assert "cannot reach a Dask scheduler at 'nonsense://x'" in said
     assert "Leave the setting out to fit in this process" in said
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]

@@ -351,10 +351,10 @@ def test_a_generator_makes_a_crowd_too():
     ("options", "message"),
     [
         ({"accuracy": 1.2}, "accuracy=1.2 is not a share"),
-        ({"experts": 0.6, "spammers": 0.6}, "they are 1 at most"),
-        ({"n_people": 2}, "n_answers=3 must lie from 1 to n_people=2"),
+        ({"experts": 0.6, "spammers": 0.6}, "they must be at most 1"),
+        ({"n_people": 2}, "n_answers=3 must be from 1 to n_people=2"),
         ({"y": ["a", None, "b"]}, "y has no label in row 1"),  # it was taken for the last class
-        ({"y": [["a", "b"]]}, "give one true label a row"),
+        ({"y": [["a", "b"]]}, "give one true label per row"),
     ],
 )
 def test_crowds_that_cannot_be(options, message):

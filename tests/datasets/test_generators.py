@@ -322,7 +322,7 @@ def test_the_door_reads_the_result():
 @pytest.mark.parametrize(
     ("y", "options", "error", "message"),
     [
-        ([[0, 1], [1, 0]], {}, ValueError, r"y has shape \(2, 2\); give one true label a row"),
+        ([[0, 1], [1, 0]], {}, ValueError, r"y has shape \(2, 2\); give one true label per row"),
         (3, {}, ValueError, r"y has shape \(\)"),
         ([], {}, ValueError, "y is empty"),
         ([0.0, np.nan, np.nan], {}, ValueError, "no label in rows 1, 2. Drop"),

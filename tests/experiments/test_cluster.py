@@ -62,7 +62,7 @@ def assert_no_client():
 @pytest.mark.parametrize("address", ["nonsense://x", "127.0.0.1", "inproc://a/1/2", "tls://a:1"])
 def test_what_is_no_address_leaves_no_client(address):
     with (
-        pytest.raises(ClusterError, match=f"no Dask scheduler answers at '{address}': "),
+        pytest.raises(ClusterError, match=f"cannot reach a Dask scheduler at '{address}': "),
         connect(2, address),
     ):
         pass

@@ -174,7 +174,7 @@ def test_rows_without_truth_are_not_scored(problem):
     known = some[train] >= 0
     assert scores["transductive"] == (model.transduction_ == problem.truth[train])[known].mean()
     none = replace(problem, truth=np.full_like(some, -1))
-    assert "without truth" in execute(Trial("small", coupled("sure"), 1, 1), none).error
+    assert "has a true label" in execute(Trial("small", coupled("sure"), 1, 1), none).error
 
 
 def test_the_jury_is_a_method(problem):

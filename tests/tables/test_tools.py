@@ -142,7 +142,7 @@ def test_label_studio():
         "short",
         None,
     ]
-    with pytest.raises(TableError, match="no question 'size', but 'mood'"):
+    with pytest.raises(TableError, match="has no question 'size'. It has 'mood'"):
         open_export(label_studio(), "label-studio", question="size")
 
 
@@ -319,7 +319,7 @@ def test_what_is_wrong_is_said():
     empty = open_export([{"id": 1, "data": {"x": 2}, "annotations": []}], "label-studio")
     assert empty.roles == {}
     assert empty.columns["x"] == [2]  # predict needs no labels
-    with pytest.raises(TableError, match="nobody chose a label"):
+    with pytest.raises(TableError, match="no item as a whole was labelled"):
         find_roles(Table("x", pa.table(empty.columns), "json", export=empty))
     with pytest.raises(TableError, match=r"'x\.json' looks like an export of Argilla, but"):
         open_export([{"fields": {}, "responses": {"q": ["good"]}}], "argilla", source="'x.json'")
@@ -454,7 +454,7 @@ def test_one_of_several_questions(tmp_path):
     run.export(tmp_path / "back.json")
     (result,) = json.loads((tmp_path / "back.json").read_text())[0]["predictions"][0]["result"]
     assert result["from_name"] == "length"
-    with pytest.raises(TableError, match="asks no question 'size'"):
+    with pytest.raises(TableError, match="has no question 'size'"):
         read_table(tmp_path / "export.json", question="size")
     with pytest.raises(TableError, match="not an export of a labelling tool"):
         read_table({"x": [1]}, question="length")

@@ -36,14 +36,14 @@ def open_labels(y: Any) -> tuple[Any, NDArray[Any] | None]:
         source = np.asarray(y)
         if source.ndim not in (1, 2):
             raise ValueError(
-                f"y has {source.ndim} dimensions. Give one label or set a row (1-D) "
+                f"y has {source.ndim} dimensions. Give one label or set per row (1-D) "
                 "or a 0/1 matrix (2-D)."
             )
     elif isinstance(y, Sequence) and not isinstance(y, (str, bytes, bytearray)):
         source = list(y)
     elif not sp.issparse(y):
         raise TypeError(
-            f"y is a {type(y).__name__}, not a sequence with one entry a row. Give a matrix, a "
+            f"y is a {type(y).__name__}, not a sequence with one entry per row. Give a matrix, a "
             "data frame or a list of candidate sets; turn an iterator into list(y), a dict into "
             "list(y.values()), a lazy frame into y.collect()."
         )

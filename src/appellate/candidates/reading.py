@@ -365,7 +365,7 @@ def _read_collections(source: Any, separator: str | None, classes: Names) -> Any
 def _read_labels(source: Any, classes: Names) -> Any:
     """Return row and column of every label, and the class names."""
     if not isinstance(source, list) and len(source.shape) != 1:
-        raise ValueError('layout="labels" takes one label a row. Select one column of y.')
+        raise ValueError('layout="labels" takes one label per row. Select one column of y.')
     labels, rows = source, np.arange(len(source))
     if isinstance(labels, list) or _is_object(labels):  # numbers, with floats among them?
         kinds, numbers = set(map(type, labels)), (int, float, np.integer, np.floating, np.bool_)

@@ -133,15 +133,21 @@ def seed_option(help: str) -> Callable[[Command], Command]:
 
 
 random_state_option = _number("random-state", 0, 2**32 - 1, 0, "Seed of the random numbers.")
-set_option = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    type=_setting,
-    callback=lambda _, __, given: dict(given),
-    metavar="NAME=VALUE",
-    help="Setting of the method, such as max_rounds=3; repeatable (default: none).",
-)
+
+
+def set_option(example: str) -> Callable[[Command], Command]:
+    """Add ``--set``."""
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        type=_setting,
+        callback=lambda _, __, given: dict(given),
+        metavar="NAME=VALUE",
+        help=f"Setting of the method, such as {example}; repeatable (default: none).",
+    )
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 STORE = "runs.sqlite"
 

@@ -152,7 +152,7 @@ def configs(name: str | None) -> None:
     is_flag=True,
     help="Try the command in minutes: 2000 rows, a narrow network, 3 epochs. Ignore the accuracy.",
 )
-@set_option
+@set_option("n_epochs=20")
 @home_option
 def train(
     name: str,

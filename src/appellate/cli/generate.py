@@ -127,7 +127,7 @@ _share = partial(click.option, type=float, metavar="P")
 )
 @json_option
 def generate(source: str, out: Path, random_state: int, as_json: bool, **options: Any) -> None:
-    """Simulate candidate sets from known labels, to test methods with.
+    """Simulate candidate sets or annotators' answers from known labels, to test methods.
 
     The output holds the features, the candidates and the true labels. With --answers, the command
     simulates annotators instead. It prints the mean size of the sets, the share of rows with one

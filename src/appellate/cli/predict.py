@@ -29,10 +29,14 @@ Examples:
     help="Precomputed features of the new rows, if the model uses them (default: none).",
 )
 @click.option(
-    "--text-model", metavar="NAME", help="Text model that rectify got, if any (default: none)."
+    "--text-model",
+    metavar="NAME",
+    help="Text model that was given to rectify, if any (default: none).",
 )
 @click.option(
-    "--image-model", metavar="FILE", help="Image model that rectify got, if any (default: none)."
+    "--image-model",
+    metavar="FILE",
+    help="Image model that was given to rectify, if any (default: none).",
 )
 @table_options(*READING)
 @out_option(

@@ -84,7 +84,7 @@ Examples:
     help="Labelling tool to write suggestions for (default: the tool that exported DATA, if any).",
 )
 @random_state_option
-@set_option
+@set_option("max_rounds=3")
 @out_option(
     "Output folder. If the command fails, nothing is written.", required=True, metavar="DIR"
 )

@@ -241,7 +241,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
-                "give candidate sets, or one label a row."
+                "give candidate sets, or one label per row."
             )
         self.__dict__.pop("_model", None)  # a failed fit leaves no half-fitted classifier
         backend = index = None
@@ -260,7 +260,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         n, l = sets.matrix.shape
         if n_full and l > 1:
             _logger.info(
-                "%d of %d rows have every label as a candidate: nothing is known of their label.",
+                "%d of %d rows have every label as a candidate: their labels are unknown.",
                 n_full,
                 n,
             )

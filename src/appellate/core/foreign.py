@@ -56,8 +56,8 @@ class ForeignModel(ProbabilityModel):
         if scores.shape != (X.shape[0], self.n_labels):
             raise ValueError(
                 f"{type(self.classifier).__name__}.predict_proba returned shape {scores.shape}; "
-                f"it must be {(X.shape[0], self.n_labels)}: one column for every class, those "
-                "that are nobody's candidate included."
+                f"it must be {(X.shape[0], self.n_labels)}: one column for every class, "
+                "including classes that are nobody's candidate."
             )
         return scores
 

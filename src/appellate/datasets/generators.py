@@ -253,7 +253,7 @@ def encode_truth(
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(
-            f"y has shape {labels.shape}; give one true label a row, a 1-D array. Candidate "
+            f"y has shape {labels.shape}; give one true label per row, a 1-D array. Candidate "
             "sets that already exist are read by appellate.as_candidates."
         )
     if not labels.size:
@@ -325,7 +325,7 @@ def summarize_candidates(
         return summarize_matrix(sets.matrix)
     labels = np.asarray(y_true)
     if labels.ndim != 1:
-        raise ValueError(f"y_true has shape {labels.shape}; give one true label a row.")
+        raise ValueError(f"y_true has shape {labels.shape}; give one true label per row.")
     check_length(sets, len(labels))
     codes, _ = encode_labels(labels, sets.class_names, np.arange(len(labels)))
     if (codes < 0).any():

@@ -46,7 +46,7 @@ Warns
 -----
 UserWarning
     If the file can be read but is not the published one: its checksum differs or, if
-    none is known, its shape. Figures obtained with it do not compare.
+    none is known, its shape. Figures obtained with it are not comparable.
 
 Examples
 --------
@@ -80,8 +80,8 @@ def _make_loader(entry: KnownDataset) -> Callable[..., Any]:
             warnings.warn(
                 f"'{path}' is not the published file of {entry.title}, which has {entry.shape[0]} "
                 f"samples, {entry.shape[1]} features and {entry.shape[2]} classes. Its contents "
-                "fit together, but figures obtained with it do not compare. load_partial_mat "
-                "reads it without this warning.",
+                "are consistent, but figures obtained with it are not comparable. "
+                "load_partial_mat reads it without this warning.",
                 stacklevel=2,
             )
         data.description = entry.description

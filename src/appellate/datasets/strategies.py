@@ -358,7 +358,7 @@ def _predict(X: Any, labels: KnownLabels, estimator: Any) -> Floats:
         raise TypeError(f"{estimator!r} is not a classifier with predict_proba.")
     present, counts = np.unique(truth, return_counts=True)
     if len(present) < 2:
-        raise ValueError("y has one class; a classifier needs two to confuse.")
+        raise ValueError("y has one class; a classifier needs at least two.")
     if counts.min() < 2:
         rare = names[present[counts.argmin()]]
         raise ValueError(

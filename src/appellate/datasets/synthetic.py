@@ -152,7 +152,7 @@ def make_long_tailed(
         raise ValueError(f"imbalance={imbalance!r}; give a number of at least 1.")
     names, truth = encode_truth(y)
     if len(names) == 1 and imbalance > 1:
-        raise ValueError("y has one class; nothing can be unequal.")
+        raise ValueError("y has one class, so the classes cannot be unequal.")
     counts = np.bincount(truth)
     order = np.argsort(-counts, kind="stable")  # head first
     share = float(imbalance) ** -(np.arange(len(names)) / max(len(names) - 1, 1))
@@ -241,9 +241,9 @@ def make_crowd(
         if not 0 <= value <= 1:
             raise ValueError(f"{name}={value!r} is not a share; give a number from 0 to 1.")
     if experts + spammers > 1:
-        raise ValueError(f"experts + spammers = {experts + spammers:g}; they are 1 at most.")
+        raise ValueError(f"experts + spammers = {experts + spammers:g}; they must be at most 1.")
     if not 1 <= n_answers <= n_people:
-        raise ValueError(f"n_answers={n_answers!r} must lie from 1 to n_people={n_people!r}.")
+        raise ValueError(f"n_answers={n_answers!r} must be from 1 to n_people={n_people!r}.")
     rng = _generator(random_state, 1)
     names, truth = encode_truth(y)
     n, l = len(truth), len(names)

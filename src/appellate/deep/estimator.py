@@ -345,11 +345,11 @@ Selection, default="last"
         folds = tau is None or (tau > 0 and targets == "honest")
         if folds and self.n_networks == 1:
             raise ValueError(
-                "n_networks=1 leaves no network that did not see a row: set n_networks=5, or give "
-                "ambiguity a number."
+                "n_networks=1 leaves no network that was not trained on a row. Set n_networks=5, "
+                "or set ambiguity= to a number."
             )
         if self.warm_start and (folds or (self.n_networks or 1) > 1):
-            raise ValueError("warm_start=True goes on from one network: set n_networks=1.")
+            raise ValueError("warm_start=True continues with one network: set n_networks=1.")
         return settled
 
     def _check_rows(self, X: Any, reset: bool) -> Any:

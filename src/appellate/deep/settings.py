@@ -361,8 +361,8 @@ default="candidate_likelihood"
         super().check()
         if self.selection != "last" and not self.fraction:
             raise ValueError(
-                f"selection={self.selection!r} needs rows to select on: set "
-                "validation_fraction, such as 0.1."
+                f"selection={self.selection!r} needs held-out rows. Set "
+                "validation_fraction=, for example to 0.1."
             )
 
 

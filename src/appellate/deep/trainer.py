@@ -130,7 +130,9 @@ class Trainer:
         if self.held_out is not None:
             self.trained = np.setdiff1d(self.trained, self.held_out.rows)
         if not self.trained.size:
-            raise ValueError("validation_fraction leaves a fold no row to train on: lower it.")
+            raise ValueError(
+                "validation_fraction= leaves a fold without rows to train on. Lower it."
+            )
         learnt = [p for p in self.method.parameters() if p.requires_grad]
         self.optimizer = self.settings.make(learnt)
         halves = self.settings.precision == "float16"

@@ -185,7 +185,7 @@ def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:
         matrix = matrix.take([titles.index(text) for text in texts], axis=axis)
     for k, j in np.argwhere(~np.isfinite(matrix)):
         raise ValueError(
-            f"the cost of saying {names[j]!r} where {names[k]!r} is true is not finite."
+            f"the cost of predicting {names[j]!r} where {names[k]!r} is true is not finite."
         )
     for k, j in np.argwhere(matrix < np.diag(matrix)[:, np.newaxis]):
         raise ValueError(

@@ -96,7 +96,7 @@ def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
         _ask(scheduler)
     except Exception as error:
         raise ClusterError(
-            f"no Dask scheduler answers at '{scheduler}': {error}. Start one with 'dask "
+            f"cannot reach a Dask scheduler at '{scheduler}': {error}. Start one with 'dask "
             "scheduler', or leave --scheduler out for a cluster of this machine."
         ) from error
     with Client(scheduler, timeout=_TIMEOUT) as client:  # type: ignore[no-untyped-call]

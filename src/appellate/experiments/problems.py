@@ -257,7 +257,7 @@ def load_own(source: str, *, scale: bool = True, **options: Any) -> Dataset:
     name = resolve(source, list(DATASETS), "data set")
     if options:
         raise ValueError(
-            f"the data set '{name}' has columns of its own, so {' and '.join(options)} cannot be "
+            f"the data set '{name}' already has its columns, so {' and '.join(options)} cannot be "
             "named. They are for files."
         )
     return load_problem(name)

@@ -194,7 +194,7 @@ def _true_scores(
     train, test = split_rows(len(problem.X), run.split)
     candidates, known = problem.candidates[train], train[truth[train] >= 0]
     if not len(known) or not (truth[test] >= 0).any():
-        raise ValueError("training or test rows of this split are all without truth.")
+        raise ValueError("no training row or no test row of this split has a true label.")
     unmasked = np.argmax(model.training_output_, axis=1)
     if hasattr(model, "transduction_"):
         labels = np.asarray(model.transduction_).astype(np.intp)

@@ -129,7 +129,7 @@ def _run_on_loky(
             )
     except BrokenProcessPool as error:
         raise WorkerError(
-            "a worker process died, perhaps for want of memory. Rows stored so far are kept: "
+            "a worker process died, perhaps because memory ran out. Rows stored so far are kept: "
             "run the same command again, with fewer --n-jobs if it dies again."
         ) from error
 

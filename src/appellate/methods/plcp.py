@@ -450,7 +450,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
                 )
         if given.cost is not None:
             raise ValueError(
-                "the jury has a cost of its own, which nothing would follow. Give it to the "
+                "the jury has a cost of its own, which would not be used. Give it to the "
                 "coupled classifier: PLCPClassifier(base, partner=..., cost=...)."
             )
         jury: JuryClassifier = clone(given)

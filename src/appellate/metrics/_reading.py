@@ -20,7 +20,7 @@ def paired(**named: ArrayLike) -> list[NDArray[Any]]:
     who, shapes = f"{', '.join(first)} and {last}", {array.shape for array in arrays.values()}
     if len(shapes) > 1 or arrays[last].ndim != 1:
         shown = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise ValueError(f"{who} need one label a sample each; got shapes {shown}.")
+        raise ValueError(f"{who} need one label per sample each; got shapes {shown}.")
     if not arrays[last].size:
         raise ValueError(f"{who} are empty.")
     _check_kinds(arrays)

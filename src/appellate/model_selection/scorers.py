@@ -200,7 +200,7 @@ def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
     """
     sets, labels = as_candidates(y), label_vector(truth)
     if labels.ndim != 1:
-        raise ValueError(f"truth has shape {labels.shape}; it needs one label a row.")
+        raise ValueError(f"truth has shape {labels.shape}; it needs one label per row.")
     check_length(sets, len(labels))
     return CandidatesWithTruth(sets.matrix, sets.class_names, sets.ids, sets.answers, labels)
 

@@ -72,7 +72,7 @@ class ParquetRows(Blocks):
         path = Path(path)
         self.files = sorted(path.glob("*.parquet"), key=_natural) if path.is_dir() else [path]
         if not self.files:
-            raise FileNotFoundError(f"there is no *.parquet file in '{path}'.")
+            raise FileNotFoundError(f"cannot find a *.parquet file in '{path}'.")
         schemas = [parquet.read_schema(file) for file in self.files]
         stored = (schemas[0].pandas_metadata or {}).get("index_columns", [])
         index = {"__null_dask_index__", *(name for name in stored if isinstance(name, str))}

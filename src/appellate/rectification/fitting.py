@@ -199,8 +199,8 @@ def _fit_sets(prepared: Preparation, rows: Any, step: TellStep, review: Review |
         sets, kept = review.decisions.apply(sets)
     if kept.sum() < 2:
         raise ValueError(
-            f"the decisions exclude {n - kept.sum()} of {n} items, and nothing can be learned "
-            "from what is left. Take some of them back (decision 'clear')."
+            f"the decisions exclude {n - kept.sum()} of {n} items. The others are not enough "
+            "to learn from. Take some decisions back (decision 'clear')."
         )
     options: dict[str, Any] = {}
     if prepared.method == "jury" and prepared.groups is not None:
@@ -273,8 +273,8 @@ def _on_workers(rows: NDArray[Any], scheduler: str) -> Iterator[Any]:
         client = distributed.Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"no Dask scheduler answers at {scheduler!r} ({error}). Leave the setting out to fit "
-            "in this process."
+            f"cannot reach a Dask scheduler at {scheduler!r} ({error}). Leave the setting out to "
+            "fit in this process."
         ) from error
     with client:
         yield array.from_array(rows, chunks=(_CHUNK, -1))

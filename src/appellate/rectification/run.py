@@ -954,7 +954,8 @@ def _again(run: Rectification) -> Rectification:
     if lost:
         kinds = ", ".join(f"{name} was a {call[name][NOT_KEPT]}" for name in lost)
         raise ValueError(
-            f"this run was loaded, and not all that it was made with is in its folder: {kinds}. "
+            "this run was loaded, and its folder does not contain everything that the run was "
+            f"made with: {kinds}. "
             f"Call rectify('{data}', ...) with the same arguments, and decide then."
         )
     # Folders of earlier versions hold the settings among the other arguments.

@@ -628,7 +628,7 @@ class Labels:
         empty = np.flatnonzero(np.bincount(self.rows, minlength=n) == 0)
         said = []
         if n < 2:
-            said.append("one row only: nothing can be compared with it.")
+            said.append("there is only one row, and nothing to compare it with.")
         if len(empty) and not answers:
             where = list_rows(empty, self.lines)
             said.append(f"no label in {where}: add one, or drop the rows.")
@@ -644,8 +644,8 @@ class Labels:
         if l > max(50, n // 2):
             said.append(
                 f"{l} different labels in {n} rows, e.g. {name_some(self.class_names, 3)}: labels "
-                "that hardly ever recur cannot be learned. Is it the right column, and the right "
-                "separator?"
+                "that hardly ever recur cannot be learned. Is it the correct column, and the "
+                "correct separator=?"
             )
         return said
 
@@ -713,8 +713,8 @@ def read_labels(table: Table, roles: Roles) -> Labels:
     doubtful = [name for name in names if name.lower() in NO_NUMBER | {"?", "-", "-1"}]
     if doubtful and not fixed:
         notes.append(
-            f"read as labels: {name_some(doubtful)}. If that means that an answer is missing, "
-            "name it with missing=."
+            f"read as labels: {name_some(doubtful)}. If one of them means that an answer is "
+            "missing, name it with missing=."
         )
     notes += _alike(names)
     return Labels(

@@ -53,7 +53,7 @@ def read_json_file(opened: Opened) -> Table:
     for i, record in enumerate(records):
         if not isinstance(record, dict):
             where = f"entry {i}" if begun is None else f"line {begun[i]}"
-            raise TableError(f"{source}, {where}: not an object. Write one object a row.")
+            raise TableError(f"{source}, {where}: not an object. Write one object per row.")
     return replace(table, data=from_columns(source, _turn(records)), lines=begun)
 
 
@@ -148,8 +148,8 @@ def _parse(source: str, text: str, line: int) -> Any:
     except json.JSONDecodeError as error:
         where = f"line {line or error.lineno}, column {error.colno}"
         raise TableError(
-            f"{source}, {where}: not JSON ({error.msg}). Write one object a line, or one array of "
-            "objects."
+            f"{source}, {where}: not JSON ({error.msg}). Write one object per line, or one array "
+            "of objects."
         ) from error
     except (ValueError, RecursionError) as error:
         deep = isinstance(error, RecursionError)

@@ -241,12 +241,12 @@ def read_table(source: Any, **options: Unpack[ReadingOptions]) -> Table:
     if header == "none" and not headed:
         raise TableError(
             f"header='none' is for text files and Excel, but {table.source} names its columns. "
-            "Leave header out."
+            "Leave header= out."
         )
     if question is not None and table.export is None:
         raise TableError(
             f"{table.source} is not an export of a labelling tool and has no question "
-            f"{question!r}. Leave question out."
+            f"{question!r}. Leave question= out."
         )
     table = replace(table, data=_check_columns(table, headed), options=given)
     if headed and header == "first":

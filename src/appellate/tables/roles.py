@@ -116,7 +116,7 @@ class Roles:
 
     @property
     def one_label(self) -> bool:
-        """Whether labels were found in a column of one label a row."""
+        """Whether labels were found in a column of one label per row."""
         return _ONE_LABEL in (self.reasons.get(name) for name in self.candidates)
 
     def to_dict(self) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def find_readings(table: Table, **options: Unpack[ColumnOptions]) -> Readings:
     if table.export is not None and not any(named[role] for role in _LAYOUTS):
         if not table.export.roles:
             raise TableError(
-                f"{table.source}: nobody chose a label of a whole item in the labelling tool. "
+                f"{table.source}: in the labelling tool, no item as a whole was labelled. "
                 "Label some items there, and export them again."
             )
         named |= {role: listed(columns) for role, columns in table.export.roles.items()}
@@ -290,7 +290,7 @@ def find_readings(table: Table, **options: Unpack[ColumnOptions]) -> Readings:
     layouts = [role for role in _LAYOUTS if role in columns]
     if len(layouts) > 1:
         raise TableError(
-            f"{' and '.join(layouts)}: labels are in one of these ways. Give one of them."
+            f"{' and '.join(layouts)}: the labels are in one of these forms. Give one of them."
         )
     if len(columns.get("long", "ab")) not in (2, 3):
         raise TableError("long= needs the columns item, label and, optionally, annotator.")

@@ -169,7 +169,7 @@ def open_export(
         ) from error
     asked = Counter(each[3] for each in answers if each[4])
     if question is not None and question not in asked:
-        raise TableError(f"{source} asks no question {question!r}, but {name_some(asked)}.")
+        raise TableError(f"{source} has no question {question!r}. It has {name_some(asked)}.")
     chosen = question or (asked.most_common(1)[0][0] if asked else "")
     notes = [f"read as an export of {title}; suggestions go back in the same form."]
     if len(asked) > 1:
@@ -184,7 +184,7 @@ def open_export(
         rows.setdefault(key, []).extend((label, who) for label in labels if asks == chosen)
     columns, roles = _lay_out(rows, {key: _shown(tool, each) for key, each in items.items()})
     if not asked:
-        notes.append("nobody chose a label of a whole item there.")
+        notes.append("no item as a whole was labelled there.")
         del columns[roles["long"][1] if "long" in roles else roles["candidates"]]
     return Export(tool, columns, roles if asked else {}, items, chosen, tuple(notes), records)
 

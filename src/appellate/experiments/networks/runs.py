@@ -88,19 +88,17 @@ def choose_flip(
     if not needs_flips(source):
         if flip is not None or bag_size is not None:
             given = "flip" if bag_size is None else "bag-size"
-            raise RunError(
-                f"'{Path(source).name}' has candidate sets of its own: leave {given} out."
-            )
+            raise RunError(f"'{Path(source).name}' already has candidate sets: leave {given} out.")
         return None
     if flip is not None and bag_size is not None:
-        raise RunError("give a flip probability or the size of bags, not both.")
+        raise RunError("give flip= or bag_size=, not both.")
     if flip is not None and not 0 <= flip < 1:
         raise RunError(f"flip = {flip} is not a probability below 1.")
     if flip is not None or bag_size is not None:
         return flip
     listed = [q for q in configuration.flips if q > 0]
     if not listed:
-        raise RunError(f"'{configuration.name}' lists no flip probability: give one.")
+        raise RunError(f"'{configuration.name}' lists no flip probability: give flip=.")
     return min(listed)
 
 
@@ -246,7 +244,9 @@ def read_record(folder: Path) -> Record:
         raise RunError(f"'{path}' is not a record of a deep run of appellate.")
     written = record.get("format_version", 0)
     if not isinstance(written, int) or written > RUN_VERSION:
-        raise RunError(f"'{path}' was written by a newer appellate; use that.")
+        raise RunError(
+            f"'{path}' was written by a newer version of Appellate. Install that version."
+        )
     return record
 
 
@@ -393,7 +393,7 @@ def evaluate(folder: Path, home: Path | None = None) -> Record:
     if record["results"] is None:
         done, total = count_epochs(folder), record["settings"]["n_epochs"]
         raise RunError(
-            f"the run in '{folder}' is not finished ({done} of {total} epochs). Go on with it: "
+            f"the run in '{folder}' is not finished ({done} of {total} epochs). Resume it: "
             f"{resume_command(folder)}"
         )
     model, data = load_model(folder / MODEL), load_data(record, home)

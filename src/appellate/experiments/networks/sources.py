@@ -133,7 +133,7 @@ def _load_npz(path: Path) -> RunData:
     if missing:
         raise ValueError(
             f"'{path}' has no array {' or '.join(missing)}; it has {found}. Needed are X and "
-            f"candidates, and {', '.join(_OPTIONAL)} are used if there."
+            f"candidates, and {', '.join(_OPTIONAL)} are optional."
         )
     try:
         return _check_arrays(arrays)
@@ -188,7 +188,7 @@ def _columns(
     if labels is None:
         return None
     if labels.shape != (n,):
-        raise ValueError(f"{what} has shape {labels.shape}; give one label a row, ({n},).")
+        raise ValueError(f"{what} has shape {labels.shape}; give one label per row, ({n},).")
     numbers = labels.dtype.kind in "iu" and names.dtype.kind not in "biu"
     known = {name: k for k, name in enumerate(range(len(names)) if numbers else names.tolist())}
     columns = np.array([known.get(label, -1) for label in labels.tolist()])
