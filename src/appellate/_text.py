@@ -104,7 +104,7 @@ def import_extra(module: str, what: str, extra: str | None = None) -> Any:
 
 
 def neutralize(cell: str) -> str:
-    r"""Put an apostrophe before a text that a spreadsheet would take for a formula.
+    r"""Put an apostrophe before a text that a spreadsheet would run as a formula.
 
     Texts that start with ``= + - @``, tab or a line break get one; numbers such as ``-1.5`` or
     ``-1,5`` do not. A text that already starts with apostrophes followed by one of these gets

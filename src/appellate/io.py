@@ -82,7 +82,7 @@ _ADAPTERS = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "
 
 
 class ModelFileError(ValueError):
-    """A model folder that cannot be read, or that must not be."""
+    """A model folder that cannot be read, or that is not safe to read."""
 
 
 def save_model(

@@ -90,7 +90,7 @@ def pll_checks(estimator: Any) -> Iterator[Check]:
 def make_clusters(
     n_samples: int = 60, n_classes: int = 3, random_state: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
-    """Well separated clusters with ambiguous labels: what any method must solve.
+    """Make well separated clusters with candidate sets, which every method must solve.
 
     Parameters
     ----------

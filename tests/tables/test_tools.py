@@ -142,7 +142,7 @@ def test_label_studio():
         "short",
         None,
     ]
-    with pytest.raises(TableError, match="has no question 'size'. It has 'mood'"):
+    with pytest.raises(TableError, match=r"has no question 'size'\. It has 'mood'"):
         open_export(label_studio(), "label-studio", question="size")
 
 
@@ -454,7 +454,7 @@ def test_one_of_several_questions(tmp_path):
     run.export(tmp_path / "back.json")
     (result,) = json.loads((tmp_path / "back.json").read_text())[0]["predictions"][0]["result"]
     assert result["from_name"] == "length"
-    with pytest.raises(TableError, match="has no question 'size'"):
+    with pytest.raises(TableError, match=r"has no question 'size'\. It has 'mood'"):
         read_table(tmp_path / "export.json", question="size")
     with pytest.raises(TableError, match="not an export of a labelling tool"):
         read_table({"x": [1]}, question="length")

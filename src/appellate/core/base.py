@@ -43,7 +43,7 @@ SHARE = Interval(Real, 0, 1, closed="both")
 
 @runtime_checkable
 class BaseClassifier(Protocol):
-    """What `PLCPClassifier` asks of a base classifier; a third party's class may meet it.
+    """The methods that `PLCPClassifier` needs of a base classifier, also of your own.
 
     ``fit(X, candidates, supervision=None)`` gets the features, the (n, l) boolean candidate
     matrix and, from the second round on, an (n, l) confidence to start from; it leaves the

@@ -33,7 +33,7 @@ def fetch_dataset(
     announce: Callable[[str], object] | None = None,
     downloader: Callable[..., object] | None = None,
 ) -> dict[str, Path]:
-    """Download what the data home lacks of a known data set.
+    """Download the files of a known data set that the data home does not have.
 
     The terms of use are shown before anything is downloaded. A file whose SHA-256 is not the
     confirmed one is refused; a download that fails or is interrupted leaves nothing behind.

@@ -21,7 +21,7 @@ BLOCK = 2**18  # entries that are drawn at once
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """What the candidate sets of a data set are like.
+    """Sizes and coverage of the candidate sets of a data set.
 
     Attributes
     ----------

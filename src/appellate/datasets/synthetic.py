@@ -195,7 +195,7 @@ def make_crowd(
     shared_errors: float = 0.0,
     random_state: Any = None,
 ) -> Bunch:
-    """Let a crowd answer for rows whose labels are known.
+    """Simulate annotators' answers for rows whose labels are known.
 
     Parameters
     ----------

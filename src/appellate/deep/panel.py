@@ -134,7 +134,7 @@ class Judgement:
 
     @property
     def resemblance(self) -> float | None:
-        """Whether the false labels look like the true ones; None if nothing was asked."""
+        """Whether the false labels look like the true ones; None if this was not measured."""
         first = self.readings.get("honest-0")
         return None if first is None else first.resemblance
 

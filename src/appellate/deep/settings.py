@@ -328,7 +328,7 @@ class Contrast(Settings):
 
 @dataclass(repr=False)
 class Selection(Settings):
-    """Which epoch to keep, by rows that are not trained on. No truth is used.
+    """Which epoch to keep, chosen on held-out rows without true labels.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ default="candidate_likelihood"
 
 @dataclass(repr=False)
 class Run(Settings):
-    """Where and how a run is done; nothing here changes what it computes.
+    """Where and how a run is done. These options do not change its result.
 
     Parameters
     ----------

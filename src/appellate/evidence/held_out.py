@@ -20,7 +20,7 @@ _OUTSIDE_STEPS = 30
 
 
 def criterion(probabilities: NDArray[Any], evidence: Evidence, tau: float) -> float:
-    """How much out-of-fold probabilities prove about the sets; 0 if nothing.
+    """Measure how well out-of-fold probabilities explain the sets; 0 is chance.
 
     ``B = mean_i log((1 - e) L_i + e)`` with the odds of `set_odds`; e, the rate at which the
     truth lies outside the set, is found by 30 steps of expectation-maximisation within

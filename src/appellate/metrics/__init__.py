@@ -248,7 +248,7 @@ def _rightness(truth: ArrayLike, verdict: ArrayLike, appeal: ArrayLike) -> Any:
 
 
 def covering_rate(candidates: Any, predicted: ArrayLike, *, classes: Any = None) -> float:
-    """Share of rows whose predicted label is among their candidates; needs no truth.
+    """Share of rows whose predicted label is among their candidates; needs no true labels.
 
     A label outside the set is certainly wrong, so the rate bounds the accuracy from above if
     every truth is a candidate. Inside the set it is blind: any candidate counts, and large

@@ -123,7 +123,7 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
 
 
 def get_scorer_names(*, uses_truth: bool = False) -> list[str]:
-    """Names that `get_scorer` knows, by default of those that need no truth.
+    """Names that `get_scorer` knows, by default those that need no true labels.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class CandidatesWithTruth(CandidateSets):
 
 
 def with_truth(y: Any, truth: ArrayLike) -> CandidatesWithTruth:
-    """Let candidate sets carry true labels, so that they are at hand in every fold.
+    """Add true labels to candidate sets, so that every fold has its true labels.
 
     No classifier here reads them in `fit`; only a scorer that uses true labels does.
 

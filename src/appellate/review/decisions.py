@@ -177,7 +177,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What was decided of which rows, the latest decision on each.
+    """The latest decision on each row.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ _DOUBTED = "# To look for wrong labels, compare them with the features:"
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the labels of a table look like; print it to read it.
+    """The kind of labels that a table holds. Print it to read it.
 
     Attributes
     ----------

@@ -580,7 +580,7 @@ def contributions(
     *,
     random_state: int | None = 0,
 ) -> dict[str, float]:
-    """Say how much every column helps to foresee the labels of rows that were not learned from.
+    """Measure how much every column helps to predict the labels of held-out rows.
 
     A model of one half of the rows predicts the labels of the other half, and the other way
     round; then again with one column shuffled. What is lost is what the column contributes

@@ -37,7 +37,7 @@ _Answer = tuple[Any, Mapping[str, Any], Any, str, list[str]]
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """What annotators did in a labelling tool.
+    """The answers in the export of a labelling tool.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Export:
 
 
 def find_tool(records: Sequence[Any]) -> str | None:
-    """Say which labelling tool wrote records; None if none that is known.
+    """Return the labelling tool that wrote the records; None if it is not known.
 
     Parameters
     ----------

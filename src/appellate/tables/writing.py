@@ -25,7 +25,7 @@ _OTHER_ENDINGS = {".pq": ".parquet", ".ndjson": ".jsonl", ".tab": ".tsv", ".txt"
 
 
 def join(table: Table, added: Mapping[str, Sequence[Any]]) -> Any:
-    """Return the columns of a table with more next to them, which get free names.
+    """Return the columns of a table with added columns, renamed if a name is taken.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def write_table(
     added: Mapping[str, Sequence[Any]] | None = None,
     digits: int | None = None,
 ) -> Path:
-    """Write a table as its name's ending says, whole or not at all.
+    """Write a table in the format of the file's ending, whole or not at all.
 
     Parameters
     ----------
