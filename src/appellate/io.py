@@ -150,7 +150,7 @@ def save_model(
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
-        "model": repr(model),
+        "model": _describe(model),
         "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": getattr(model, "n_features_in_", None),
@@ -163,6 +163,18 @@ def save_model(
         (stage / MODEL_FILE).write_bytes(content)
         (stage / META_FILE).write_text(f"{text}\n", encoding="utf-8", newline="\n")
     return target
+
+
+def _describe(model: Any) -> str:
+    """Return the repr of a model; of a pipeline only the types of the steps before the last.
+
+    These may have thousands of columns, and scikit-learn writes all of them before it cuts.
+    """
+    steps = getattr(model, "steps", None)
+    if not steps:
+        return repr(model)
+    named = [type(step).__name__ for _, step in steps[:-1]]
+    return f"{type(model).__name__}({', '.join([*named, repr(steps[-1][1])])})"
 
 
 def load_model(

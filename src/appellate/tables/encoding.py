@@ -58,7 +58,7 @@ class ColumnReading:
     ----------
     kind : {"number", "category", "date", "text"}
         What the column holds.
-    decimal : {".", ",", "1,234"} or None
+    decimal : {".", ",", "1,234", "1.234"} or None
         How numbers are written, see `appellate.tables.cells.numbers`; None if no cell shows it.
     format : str or None
         How dates are written, see `appellate.tables.cells.date_format`.
@@ -98,7 +98,7 @@ class ColumnReading:
         texts = categories is None or (
             isinstance(categories, list) and all(isinstance(each, str) for each in categories)
         )
-        if not texts or decimal not in (None, ".", ",", "1,234"):
+        if not texts or decimal not in (None, ".", ",", *cells.GROUPS):
             raise ValueError("neither categories nor a decimal mark")
         if format not in (None, *cells.DATE_FORMATS):
             raise ValueError("not a format of dates")
@@ -284,6 +284,7 @@ def _read_column(
     if reading.kind == "number":
         said = table.options.get("decimal")
         style: Style | None = "1,234" if said == "." else said or reading.decimal
+        style = "1.234" if said == "," and reading.decimal == "1.234" else style
         by_commas = table.kind == "csv" and table.delimiter == ","
         values, wrong = cells.read_numbers(column, style, words, by_commas=by_commas)
         hint = "" if said else ". If the decimal mark differs, name it with decimal="

@@ -37,7 +37,7 @@ from appellate.tables import cells
 from appellate.tables.cells import TableError, as_text, is_text, list_rows, name_some, restore
 from appellate.tables.quick import Cells, read_quickly
 from appellate.tables.tools import Export, find_tool, name_classes, open_export
-from appellate.tables.workbooks import look_through
+from appellate.tables.workbooks import check_apart, is_clear, look_through
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ("\t", ";", ",", "|")  # in this order where several part a file equally well
@@ -69,10 +69,10 @@ class Table:
         What was named to read it; None for a data frame.
     delimiter, encoding, decimal, sheet : str or None
         How it was read; `decimal` is ``","`` where numbers have decimal commas.
-    grouped : frozenset of str
-        Columns whose commas group thousands: ``1,234`` is 1234.
+    grouped, dotted : frozenset of str
+        Columns whose commas, or dots, group thousands: ``1,234`` or ``1.234`` is 1234.
     guessed : tuple of str
-        Those of the notes that say what the commas of numbers mean, which a model may know better.
+        Those of the notes that say what marks in numbers mean, which a model may know better.
     native : object
         The data frame that was given.
     digest : str
@@ -103,6 +103,7 @@ class Table:
     encoding: str | None = None
     decimal: str = "."
     grouped: frozenset[str] = frozenset()
+    dotted: frozenset[str] = frozenset()
     guessed: tuple[str, ...] = ()
     sheet: str | None = None
     native: Any = None
@@ -154,6 +155,8 @@ class Table:
         """Say how numbers of a column are written if they are texts, see `cells.numbers`."""
         if name in self.grouped:
             return "1,234"
+        if name in self.dotted:
+            return "1.234"
         return "," if self.decimal == "," else "."
 
     def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
@@ -226,7 +229,8 @@ def read_table(
         ``"."`` or ``","``; by default decimal commas are read in columns of numbers that have
         them, where a comma does not separate the cells. Commas that are all followed by three
         digits group thousands, unless another column has decimal commas; with ``"."`` they do
-        so in every file.
+        so in every file. Dots that are all followed by three digits group thousands in a file
+        with decimal commas, or in one of semicolons if some cells have no dot, or two.
     sheet : str or int, default=None
         Sheet of an Excel file; by default the first.
     question : str, default=None
@@ -293,6 +297,7 @@ def read_table(
     for name, column in zip(data.column_names, data.columns, strict=True):
         if table.kind == "frame" and column.type in cells.TEXTS:
             _check_column(table.where(name), column)
+        _check_moments(table.where(name), column)
     table = replace(table, data=cells.without_views(data), options=options)
     if table.kind in ("csv", "excel") and "header" not in options:
         table = replace(table, notes=(*table.notes, *_doubt_header(table)))
@@ -331,24 +336,20 @@ def _doubt_header(table: Table) -> Iterator[str]:
     )
 
 
-def _has_comma(column: Any) -> bool:
-    """Tell whether some text of a column has a comma."""
+def _has(mark: str, column: Any) -> bool:
+    """Tell whether some text of a column has a mark."""
     kind = column.type
     if not is_text(kind):
         return False
     texts = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
-    return bool(pc.any(pc.match_substring(texts, ",")).as_py())
+    return bool(pc.any(pc.match_substring(texts, mark)).as_py())
 
 
 def _find_decimals(table: Table, decimal: str | None) -> Table:
-    """Find out what the commas of numbers mean: decimals or thousands."""
-    columns = {
-        name: column
-        for name, column in zip(table.names, table.data.columns, strict=True)
-        if _has_comma(column)
-    }
-    grouped = [n for n, c in columns.items() if cells.numbers(c, "1,234") is not None]
-    found = [n for n, c in columns.items() if cells.numbers(c, ",") is not None]
+    """Find out what the commas and dots of numbers mean: decimals or thousands."""
+    columns = dict(zip(table.names, table.data.columns, strict=True))
+    commas = {name: column for name, column in columns.items() if _has(",", column)}
+    grouped = [n for n, c in commas.items() if cells.numbers(c, "1,234") is not None]
     if decimal == ".":
         return replace(table, grouped=frozenset(grouped))
     if decimal is None and table.delimiter == ",":
@@ -359,9 +360,15 @@ def _find_decimals(table: Table, decimal: str | None) -> Table:
             "groups thousands, give decimal='.'."
         )
         return replace(table, notes=(*table.notes, note), guessed=(note,))
-    plain = [name for name in found if name not in grouped]
-    if decimal == "," or plain:
-        notes = [f"decimal commas are read in {name_some(found)}."] if found else []
+    dots = _find_dots(table, decimal)
+    mixed = [n for n in commas if n in dots]  # 1.234,5
+    found = [n for n, c in commas.items() if cells.numbers(c, ",") is not None]
+    plain = [name for name in (*found, *mixed) if name not in grouped]
+    by_comma = decimal == "," or bool(plain)
+    dotted = [name for name, sure in dots.items() if sure or by_comma]
+    notes = list[str]()
+    if by_comma:
+        notes += [f"decimal commas are read in {name_some(found)}."] if found else []
         doubtful = [name for name in found if name in grouped and decimal is None]
         if doubtful:
             notes.append(
@@ -369,17 +376,45 @@ def _find_decimals(table: Table, decimal: str | None) -> Table:
                 f"read as decimal commas, as in {name_some(plain[:1])}. If they group thousands, "
                 "give decimal='.'."
             )
-        said = (*table.notes, *notes)
-        changed = replace(table, decimal=",", notes=said, guessed=tuple(notes))
-        return changed if found else table
-    if not grouped:
-        return table
-    note = (
-        f"commas group thousands in {name_some(grouped)}: '1,234' is read as 1234. If they are "
-        "decimal commas, give decimal=','."
+        grouped = []
+    elif grouped:
+        notes.append(
+            f"commas group thousands in {name_some(grouped)}: '1,234' is read as 1234. If they "
+            "are decimal commas, give decimal=','."
+        )
+    notes += _tell_dots(dots, dotted)
+    return replace(
+        table,
+        decimal="," if by_comma and found else table.decimal,
+        grouped=frozenset(grouped),
+        dotted=frozenset(dotted),
+        notes=(*table.notes, *notes),
+        guessed=tuple(notes),
     )
-    said = (*table.notes, note)
-    return replace(table, grouped=frozenset(grouped), notes=said, guessed=(note,))
+
+
+def _find_dots(table: Table, decimal: str | None) -> dict[str, bool]:
+    """Return the columns whose dots may group thousands, and whether they must."""
+    if decimal != "," and table.delimiter != ";":
+        return {}
+    columns = zip(table.names, table.data.columns, strict=True)
+    found = {name: cells.dots_group(column) for name, column in columns if _has(".", column)}
+    return {name: sure for name, sure in found.items() if sure is not None}
+
+
+def _tell_dots(dots: Mapping[str, bool], dotted: Sequence[str]) -> Iterator[str]:
+    """Say how dots that may group thousands are read."""
+    if dotted:
+        yield (
+            f"dots group thousands in {name_some(dotted)}: '1.234' is read as 1234. If they are "
+            "decimal points, give decimal='.'."
+        )
+    unsure = [name for name in dots if name not in dotted]
+    if unsure:
+        yield (
+            f"every dot in {name_some(unsure)} is followed by three digits; they are read as "
+            "decimal points. If they group thousands, give decimal=','."
+        )
 
 
 def _find_damage(column: Any) -> str:
@@ -638,6 +673,30 @@ def _check_column(where: str, column: Any) -> None:
         if "UTF8" in str(error):  # its parts are in order, so that its cells can be looked at
             said = _find_damage(column)
         raise TableError(f"{where}{said}. Write the file again.") from error
+
+
+def _check_moments(where: str, column: Any) -> None:
+    """Refuse dates and times that Python cannot hold, and time zones that do not exist."""
+    kind = column.type
+    try:
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            pc.min_max(column).as_py()
+        elif _holds_moments(kind):
+            column.to_pylist()
+    except (OverflowError, ValueError) as error:  # an ArrowInvalid is a ValueError
+        zone = getattr(kind, "tz", None)
+        what = f", or the time zone {zone!r} does not exist" if zone else ""
+        raise TableError(
+            f"{where}: a date or time lies outside the years 1 to 9999{what}. Correct the column, "
+            "or drop it."
+        ) from error
+
+
+def _holds_moments(kind: Any) -> bool:
+    """Tell whether cells of a type are, or have in them, dates, times or durations."""
+    inner = [kind.value_type] if pa.types.is_dictionary(kind) else []
+    inner += [kind.field(i).type for i in range(kind.num_fields)]
+    return bool(pa.types.is_temporal(kind)) or any(map(_holds_moments, inner))
 
 
 def _read_csv(opened: Opened) -> Table:
@@ -959,6 +1018,8 @@ def _read_excel(opened: Opened) -> Table:
         import python_calamine
     except ImportError as error:
         raise TableError(f"Excel files need python-calamine: {install('table')}") from error
+    if not is_clear(content):
+        check_apart(content, sheet or 0, table.source)
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
         names = book.sheet_names
