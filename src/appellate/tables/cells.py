@@ -416,9 +416,10 @@ def _all_match(column: Any, pattern: str) -> bool:
 
 def number_style(column: Any, style: Style) -> Style | None:
     """Return the style that a column of numbers shows; None if it has neither point nor comma."""
-    if not is_text(column.type):
+    kind = column.type
+    if not is_text(kind):
         return None
-    cells = texts(column)
+    cells = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
     for mark, shown in ((",", style), (".", style if style in GROUPS else ".")):
         if pc.any(pc.match_substring(cells, mark)).as_py():
             return shown
@@ -450,7 +451,9 @@ def read_numbers(
     >>> read_numbers(pa.array(["1.5", "1,5", "1,234", "true", "NA"]), ".")
     (array([1.5, 1.5, nan, 1. , nan]), array([False, False,  True, False, False]))
     """
-    found = numbers(column, style or ".", missing) if not is_text(column.type) else None
+    found = None
+    if not is_text(column.type) or style in (None, "."):  # nearly always; the rest takes longer
+        found = numbers(column, style or ".", missing)
     if found is not None:
         return found, np.zeros(len(found), dtype=bool)
     cells = pc.utf8_lower(texts(column))

@@ -446,14 +446,15 @@ def _by_part(frame: Any, readings: Mapping[str, ColumnReading]) -> dict[str, lis
     and its import takes as long as the fit of a small table. An empty column is in no part.
     """
     found: dict[str, list[str]] = {"numbers": [], "categories": [], "columns": []}
+    filled = frame.notna().any().to_dict()  # at once: pandas takes long for one column
     for name, dtype in frame.dtypes.items():
-        column, reading = frame[name], readings.get(name)
+        reading = readings.get(name)
         kind = {"f": "number", "i": "number", "u": "number", "M": "date"}.get(dtype.kind)
         kind = reading.kind if reading is not None else kind
         if kind == "number" and dtype.kind in "fiu":
-            if column.notna().any():
+            if filled[name]:
                 found["numbers"].append(name)
-        elif kind in (None, "category") and _are_few_texts(column):
+        elif kind in (None, "category") and _are_few_texts(frame[name]):
             found["categories"].append(name)
         else:
             found["columns"].append(name)
