@@ -288,6 +288,10 @@ def make_cells(rnd):
     """
     n = rnd.randint(4, 14)
     pool = [*ALIKE, *LABELS] if rnd.random() < 0.7 else [*ALIKE[:24], "cat", "dog"]
+    costs = (
+        ["--cost=absolute", "--cost=within:1", "--cost=ordinal:2"] if rnd.random() < 0.2 else []
+    )
+    pool = ["0", "1", "2.0", "5", "9", "20"] if costs else pool
     labels = rnd.sample(pool, rnd.randint(2, 5))
     mark = rnd.choice(["|", "|", ";", ",", "/", " "])
     form = rnd.choice(["text", "text", "text", "python", "json", "numpy", "list"])
@@ -325,7 +329,8 @@ def make_cells(rnd):
     table.options = ["--candidates=c", "--id=id"]
     if form == "text" and rnd.random() < 0.6:
         table.options.append(f"--separator={mark}")
-    others = ["--groups=g", "--missing=?", "--cost=absolute", "--missing=1.0", f"--truth={extra}"]
+    table.options += rnd.sample(costs, 1) if costs else []
+    others = ["--groups=g", "--missing=?", "--missing=1.0", f"--truth={extra}"]
     table.options += [each for each in others if rnd.random() < 0.07]
     table.options += ["--features=" + extra] if rnd.random() < 0.5 else []
     if form == "list":
