@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 import click
 
 import appellate
-from appellate._table_options import TableOptions, with_options, options_in
+from appellate._table_options import TableOptions, options_in, with_options
 from appellate.tables import diagnose
 from tests.test_words import COMMANDS
 
