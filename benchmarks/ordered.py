@@ -43,7 +43,7 @@ from appellate.candidates import as_candidates
 from appellate.evidence.confidence import blur_entries, normalize_entries
 from appellate.evidence.costs import cost_matrix
 from appellate.experiments.controls import graph_confidence
-from appellate.experiments.methods import BASES, alone, coupled
+from appellate.experiments.methods import PAPER_BASES, alone, coupled
 from appellate.experiments.problems import load_problem
 from appellate.experiments.protocol import split_rows
 from appellate.methods.ridge import KernelClassifier
@@ -57,7 +57,7 @@ COSTS = [*WIDTHS, "within:3", "within:5", "absolute"]
 HELD_OUT = ["candidate_likelihood", "covering_rate"]
 LEFT_OUT = ["leave_one_out_likelihood", "leave_one_out_covering"]
 MEASURES = ["exact", "within 3", "within 5", "MAE", "kappa"]
-METHODS = [make(base) for base in BASES for make in (alone, coupled)]
+METHODS = [make(base) for base in PAPER_BASES for make in (alone, coupled)]
 END = "<!-- end of measured -->"
 JURIES = [
     SimpleNamespace(
@@ -300,7 +300,7 @@ def report_learning(problem, splits):
                     scores = measure(problem.truth[test], labels)[:4]
                     found.setdefault((width, cost), []).append(scores)
         found = {key: np.array(values) for key, values in found.items()}
-        name = f"{BASES[base]}-PLCP" if base else "partner alone"
+        name = f"{PAPER_BASES[base]}-PLCP" if base else "partner alone"
         for cost in DECISIONS:
             keys = [(width, cost) for width in SMOOTHINGS]
             cells = [show(found[k], found[0, cost]) if k in found else "" for k in keys]

@@ -27,24 +27,21 @@ from appellate.methods.testimony.features import (
 from appellate.methods.testimony.functions import find_functions, one_sided_labels
 from appellate.methods.testimony.people import (
     Expectation,
-    confusions,
     count_votes,
     estimate_annotators,
-    expected_confusions,
     incidence,
     log_likelihoods,
     number_opinions,
-    person_counts,
     sample_opinions,
     set_rates,
 )
 from appellate.methods.testimony.rounds import (
     EXPECTATIONS,
     AnswerTable,
+    Scores,
     audit_temperature,
     find_shared_errors,
     fit_crowd,
-    repeated,
     run_crowd_rounds,
     weigh_by_held_out,
 )
@@ -79,8 +76,7 @@ def vote_shares(answers):
 
 
 def people(answers, q, *, ordered=False):
-    N = person_counts(incidence(answers), q)
-    return confusions(N, expected_confusions(N, ordered=ordered))
+    return estimate_annotators(answers, incidence(answers), q, ordered).confusion
 
 
 # -- the same, written again in loops ---------------------------------------------------------
@@ -146,13 +142,9 @@ def plain_em(table, l, expectation, rounds=9):
     return theta, L, np.log(frequency)
 
 
-def whole_table(answers):
+def whole_table(answers, regressions=None, ridge=None):
     votes, total = count_votes(answers)
-    return AnswerTable(answers, None, (), votes, total, None, False)
-
-
-def rounds_alone(table, expectation, rounds):
-    return run_crowd_rounds(table, expectation, rounds=rounds)
+    return AnswerTable(answers, None, (), votes, total, None, False, regressions, ridge)
 
 
 def test_confusions_are_the_formulas():
@@ -225,18 +217,14 @@ def test_models_are_weighed_by_held_out_answers_against_loops():
             )
             p = np.exp(evidence / (1 + shared * (m - 1)) + prior)
             fit[s] += np.log(p @ chance / p.sum())
-    found, shared = weigh_by_held_out(
-        whole,
-        lambda part, expectation, rounds: run_crowd_rounds(part, expectation, rounds=rounds),
-        False,
-    )
+    found, shared = weigh_by_held_out(whole)
     np.testing.assert_allclose(found, weights, rtol=1e-6)
     assert shared == grid[fit.argmax()]
     fits = [plain_em(table, 3, expectation) for expectation in EXPECTATIONS]
     theta, L, prior = (
         sum(w * fit[at] for w, fit in zip(weights, fits, strict=True)) for at in range(3)
     )
-    p = np.exp(L / repeated(whole.total, shared) + prior)
+    p = np.exp(L / (1 + shared * (whole.total - 1))[:, None] + prior)
     reported = fit_crowd(whole.people)
     np.testing.assert_allclose(reported.posterior, p / p.sum(axis=1, keepdims=True), atol=1e-6)
     np.testing.assert_allclose(reported.confusion, theta, atol=1e-6)
@@ -248,9 +236,9 @@ def test_held_out_answers_tell_what_annotators_confuse():
     truth = np.random.default_rng(0).integers(4, size=600)
     options = {"accuracy": 0.6, "n_answers": 5, "n_people": 20, "random_state": 0}
     alike = whole_table(make_crowd(truth, **options).answers)
-    assert weigh_by_held_out(alike, rounds_alone, False)[0].argmax() == 0
+    assert weigh_by_held_out(alike)[0].argmax() == 0
     confused = whole_table(make_crowd(truth, confusion=0.9, **options).answers)
-    weights = weigh_by_held_out(confused, rounds_alone, False)[0]
+    weights = weigh_by_held_out(confused)[0]
     assert weights.argmax() == 1
     assert weights[0] < 0.05
 
@@ -410,7 +398,7 @@ def test_people_and_rows_may_be_permuted():
     rng = np.random.default_rng(0)
     rows, order = rng.permutation(150), rng.permutation(6)
     fits = [
-        run_crowd_rounds(whole_table(read(part, 3)), EXPECTATIONS[2], Regressions(Z, 3), 0.5)
+        run_crowd_rounds(whole_table(read(part, 3), Regressions(Z, 3), 0.5), EXPECTATIONS[2])
         for part, Z in ((table, X), (table[rows][:, order], X[rows]))
     ]
     p, other = (fit.scores.posterior(0.4) for fit in fits)
@@ -692,7 +680,10 @@ def test_a_good_model_is_a_good_witness():
 
 
 def test_small_pieces():
-    np.testing.assert_allclose(repeated(np.array([0.0, 1.0, 4.0]), 0.4), [[1], [1], [2.2]])
+    evidence = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    flat = Scores(evidence, 0.0, np.array([0.5, 0.0]), np.array([0.0, 1.0, 4.0])).posterior(0.4)
+    scores = np.array([1.5, 1.5, 1 / 2.2 + 0.5])  # of the first label over the second
+    np.testing.assert_allclose(flat[:, 0], sigmoid(scores), rtol=1e-12)
     shares = majority_vote([["a", "b"], [None, None], ["a", "a"]])
     assert shares.tolist() == [[0.5, 0.5], [0.5, 0.5], [1, 0]]
 

@@ -261,7 +261,8 @@ class ReadingOptions(TypedDict, total=False):
             "Column delimiter of a text file; for a tab, type a backslash and t (default: "
             "detected).",
             "str, default=None",
-            "Column delimiter of a text file; detected by default.",
+            "What separates the cells of a text file; by default the tab, semicolon, comma or bar "
+            "that splits its first rows most evenly, outside quotes.",
         ),
     ]
     encoding: Annotated[
@@ -270,7 +271,8 @@ class ReadingOptions(TypedDict, total=False):
             "NAME",
             "Text file encoding, such as latin-1 (default: detected).",
             "str, default=None",
-            "Encoding of a text file; detected by default.",
+            "How the letters of a text file are stored; by default what its byte order mark says, "
+            "else UTF-8, else that of Windows (cp1252), with a note.",
         ),
     ]
     decimal: Annotated[
@@ -279,7 +281,10 @@ class ReadingOptions(TypedDict, total=False):
             "[.|,]",
             "Decimal mark of numbers (default: detected).",
             "str, default=None",
-            'Decimal mark of numbers, ``"."`` or ``","``; detected by default.',
+            'Decimal mark of numbers, ``"."`` or ``","``. By default decimal commas are read in '
+            "columns of numbers that have them, if a comma does not separate the cells. Commas "
+            "that are all followed by three digits group thousands, unless another column has "
+            'decimal commas; with ``"."`` they do so in every file.',
             choices=(".", ","),
         ),
     ]
@@ -298,7 +303,8 @@ class ReadingOptions(TypedDict, total=False):
             "NAME",
             "Question of a labelling-tool export to use (default: the one with the most answers).",
             "str, default=None",
-            "Question of a labelling-tool export to use; by default the most answered one.",
+            "What annotators were asked, in the export of a labelling tool; by default the "
+            "question with the most answers.",
         ),
     ]
     header: Annotated[

@@ -34,8 +34,8 @@ from appellate.methods import available_bases
 
 __all__ = ["ModelFileError", "load_model", "read_meta", "save_model"]
 
-FORMAT = "appellate-model"
-FORMAT_VERSION = 2
+MODEL_FORMAT = "appellate-model"
+MODEL_VERSION = 2
 MODEL_FILE = "model.skops"
 META_FILE = "meta.json"
 
@@ -147,8 +147,8 @@ def save_model(
     names = getattr(model, "feature_names_in_", None)
     classes = np.asarray(getattr(model, "classes_", ()))
     document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format": MODEL_FORMAT,
+        "format_version": MODEL_VERSION,
         **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
         "model": repr(model),
         "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
@@ -276,15 +276,15 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFileError(f"'{folder}' holds no model: {META_FILE} is missing.")
     with _refusing(folder / META_FILE):
         document = read_json(folder, META_FILE, _LARGEST_META)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != MODEL_FORMAT:
         raise ModelFileError(f"'{folder / META_FILE}' does not describe a model of appellate.")
     theirs, ours = str(document.get("appellate", "")), version("appellate")
     same = theirs.partition(".")[0] == ours.partition(".")[0]
-    if document.get("format_version") != FORMAT_VERSION or not same:
+    if document.get("format_version") != MODEL_VERSION or not same:
         raise ModelFileError(
             f"'{folder}' was written by appellate {theirs or '(unknown)'} (model format "
             f"{document.get('format_version')}); this is {ours}, which reads format "
-            f"{FORMAT_VERSION} of its own major version. Install appellate {theirs}, or fit the "
+            f"{MODEL_VERSION} of its own major version. Install appellate {theirs}, or fit the "
             "model again."
         )
     written, here = str(document.get("scikit-learn", "")), version("scikit-learn")
@@ -483,7 +483,7 @@ def _is_ours(folder: Path) -> bool:
         document = read_json(folder, META_FILE, _LARGEST_META)
     except (OSError, ValueError):
         return False
-    return isinstance(document, dict) and document.get("format") == FORMAT
+    return isinstance(document, dict) and document.get("format") == MODEL_FORMAT
 
 
 @contextmanager

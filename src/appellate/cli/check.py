@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from appellate._table_formats import names_formats
 from appellate._table_options import (
     ColumnOptions,
     LoadOptions,
@@ -30,12 +31,13 @@ Examples:
 @click.argument("data")
 @table_options(*options_in(LoadOptions))
 @json_option
+@names_formats
 def check(data: str, as_json: bool, **given: Any) -> None:
     """Show what kind of labels a table has, how its columns are used, and the next command.
 
-    DATA is anything that rectify reads: CSV, Parquet, Arrow, JSON or Excel, a folder or a
-    pattern of such files, or - for the standard input. Columns that you do not name are detected
-    automatically. If the columns can be read in several ways, the command shows all of them.
+    DATA is anything that rectify reads: <formats>, a folder or a pattern of such files,
+    or - for the standard input. Columns that you do not name are detected automatically. If the
+    columns can be read in several ways, the command shows all of them.
     """
     from appellate.tables import TableError, diagnose, read_table
 

@@ -31,6 +31,7 @@ from appellate._files import (
     whole_folder,
     write_file,
 )
+from appellate._table_formats import find_format, names_formats
 from appellate._table_options import ReadingOptions, TableOptions, takes_options
 from appellate.core.explanation import Explanation
 from appellate.docket import frame_backend
@@ -62,6 +63,7 @@ from appellate.rectification.scoring import (
     score,
     suggest,
 )
+from appellate.review.decisions import DECISIONS
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
 from appellate.tables.cells import as_number, is_text, printable, restore
@@ -79,11 +81,11 @@ FILES = (
 _READ = {"model": "a folder"} | dict.fromkeys(
     ("rectified.parquet", "docket.parquet", "suggested.csv", "annotators.csv"), "a file"
 )
-DECISIONS = "decisions.csv"
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 
 @takes_options(TableOptions)
+@names_formats
 def rectify(
     data: Any,
     *,
@@ -101,8 +103,8 @@ def rectify(
     Parameters
     ----------
     data : str, path or data frame
-        A file (CSV, TSV, Parquet, Arrow, JSON, Excel), a folder or pattern of files that
-        together are one table, or a table of pandas, polars or Arrow.
+        A file (<formats>), a folder or pattern of files that together are one table, or a
+        table of pandas, polars or Arrow.
     **options
         Options of the table.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
@@ -730,9 +732,9 @@ class Rectification:
         Returns
         -------
         Path
-            The folder, with ``rectified.parquet`` (and ``rectified.csv``, unless the table was
-            Parquet or Arrow), ``docket.csv``, ``docket.html``, ``suggested.csv``,
-            ``annotators.csv`` if annotators answered, ``model``, ``run.json``.
+            The folder, with ``rectified.parquet`` (and ``rectified.csv``, unless the format of
+            the table keeps types, as Parquet does), ``docket.csv``, ``docket.html``,
+            ``suggested.csv``, ``annotators.csv`` if annotators answered, ``model``, ``run.json``.
         """
         if self._fitted is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")
@@ -746,7 +748,8 @@ class Rectification:
                 tables[name] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
         with whole_folder(target, owned=FILES) as stage:
             write_table(table, stage / "rectified.parquet", added=added)
-            if table.kind not in ("parquet", "arrow"):
+            kind = find_format(table.kind)
+            if kind is None or not kind.typed:
                 write_table(table, stage / "rectified.csv", added=added, digits=6)
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:

@@ -34,7 +34,7 @@ OPTIONAL = (
 )  # fmt: skip
 _ARRAYS = ("neighbors", "votes", "suspicion", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
-SHOWN = 0.05  # a label outside the candidates is shown from this confidence on
+SHOWN_FROM = 0.05  # a label outside the candidates is shown from this confidence on
 SUSPECT = 0.5  # a suspicion from here on makes a row suspected
 _LARGEST_PAGE = 1 << 30
 _N_BINS = 20
@@ -275,7 +275,7 @@ def _shares_by_round(
 
 def _outside(docket: Docket, named: NDArray[np.bool_]) -> dict[str, NDArray[Any]] | None:
     """Return the labels to show that are not candidates, with their confidence."""
-    rows, shown = np.arange(len(named)), docket.appeal_confidence >= SHOWN
+    rows, shown = np.arange(len(named)), docket.appeal_confidence >= SHOWN_FROM
     for labels in (docket.verdict, docket.appeal):
         shown[rows, labels] = True
     owner, labels = np.nonzero(shown & ~named)
