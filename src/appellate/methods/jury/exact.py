@@ -28,12 +28,18 @@ _DOUBLE_ROWS = 2_000  # up to here a member keeps its inverse in double precisio
 
 def prepare(problem: Problem, kernels: Sequence[NamedKernel], replicas: Replicas) -> FitKernels:
     """Invert the kernel matrices; return the function that fits the members to targets."""
-    exact = problem.as_double()
+    rows = problem.matrix.astype(np.float64, copy=False)
     members = []
-    with exact.keeping_distances():
-        for name, kernel, ridge in kernels:
-            smoother: Any = exact.smoother(kernel, ridge, keep=False)
-            members.append(KernelMember.of(name, smoother, replicas))
+    unit = None
+    for name, kernel, ridge in kernels:
+        if kernel.unit != unit:  # kernels of equal units follow each other
+            unit = kernel.unit
+            distances = unit.distances(rows)
+            mean = unit.mean_distance(distances)
+        function = kernel.at(mean)
+        gram = function.from_distances(distances.copy())
+        smoother = KernelSmoother(gram, ridge, rows, function)
+        members.append(KernelMember.of(name, smoother, replicas))
     return partial(fit_outputs, members, replicas)
 
 
