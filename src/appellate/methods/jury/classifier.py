@@ -88,7 +88,8 @@ class JuryClassifier(AppealClassifier):
     first round whether neighbouring labels share their scores (`appellate.evidence.order`).
 
     Cost: six inverses of n x n matrices and a few dozen products, O(n^3), for
-    ``members="kernel"``; then the forests and networks, O(n log n). Memory: ten n x n matrices.
+    ``members="kernel"``; then the forests and networks, O(n log n). Memory: six n x n matrices
+    of doubles; beyond 2,000 rows kernel matrices are in single precision.
     Nystroem features (`GaussianKernel`) make both linear in n.
 
     Parameters
@@ -303,8 +304,8 @@ class JuryClassifier(AppealClassifier):
         return found
 
     def _n_matrices(self) -> float:
-        """Matrices of n x n doubles: an inverse with its folds for every member, and a new one."""
-        return len(KERNELS) * (0.5 + 1 / self.n_folds) + 3.5
+        """Matrices of n x n doubles: every member's inverse and folds, distances, and new ones."""
+        return len(KERNELS) * (0.5 + 0.5 / self.n_folds) + 2.5
 
     def _n_squares(self) -> float:
         """Matrices of m x m doubles: a member and a kind of features have one per replica."""
