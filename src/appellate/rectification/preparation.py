@@ -27,7 +27,8 @@ from appellate._table_options import (
 )
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
-from appellate.evidence.costs import WORDS, as_numbers, cost_matrix, is_ordered
+from appellate.evidence.costs import WORDS, cost_matrix, is_ordered
+from appellate.evidence.order import as_numbers
 from appellate.methods import make_base
 from appellate.methods.jury.classifier import JuryClassifier
 from appellate.methods.plcp import PLCPClassifier
