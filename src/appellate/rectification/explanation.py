@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from appellate._text import did_you_mean
 
-ROWS = 400  # items whose explanation is on a page, at most
-BYTES = 280_000  # that their explanations take on it, at most
+#: Bytes that the explanations take on a page, at most: some 4,000 rows of three answers each. The
+#: renderer needs a fifth more CPU time for them until a page of 20,000 rows is ready.
+BYTES = 2_000_000
+_BLOCK = 2000  # items that are explained before their bytes are counted
 
 
 def find_item(item: Any, names: Sequence[str]) -> int:
@@ -67,6 +69,7 @@ def page_why(
     outcomes: Sequence[str],
     labels: Sequence[Any],
     confidence: NDArray[np.float64],
+    contested: NDArray[np.bool_],
     class_names: Sequence[Any],
     first: Iterable[int] = (),
     *,
@@ -74,8 +77,8 @@ def page_why(
 ) -> dict[str, Any]:
     """Return why items have their labels, as the review page takes it.
 
-    Those that the page suggests come first, then the items of the least confidence, up to 400
-    items and 280,000 bytes.
+    Those that the page suggests come first, then the items of the least confidence, up to two
+    million bytes.
 
     Parameters
     ----------
@@ -85,6 +88,8 @@ def page_why(
         Outcome and final label of every item; reviewed and excluded items are left out.
     confidence : ndarray, shape (n,)
         Confidence of every item's label.
+    contested : ndarray of bool, shape (n,)
+        Items whose label could change; the others have nothing to explain.
     class_names : sequence
         Labels of the page.
     first : iterable of int, default=()
@@ -107,18 +112,21 @@ def page_why(
     code = [place[name] for name in classifier.classes_.tolist()]
     order = dict.fromkeys([*first, *np.argsort(confidence, kind="stable").tolist()])
     closed = {"reviewed", "excluded"}
-    items = [i for i in order if outcomes[i] not in closed and i in row_of][:ROWS]
+    items = [i for i in order if contested[i] and outcomes[i] not in closed and i in row_of]
     page: dict[str, Any] = {}
     size = 0
-    for i, why in zip(items, classifier.explain([row_of[i] for i in items]), strict=True):
-        shown = why.to_page()
-        if len(shown["labels"]) < 2:  # nothing was to decide
-            continue
-        shown["labels"] = [code[j] for j in shown["labels"]]
-        near = shown["neighbours"] if features else []
-        shown["neighbours"] = [[kept[row], weight] for row, weight in near]
-        size += len(json.dumps(shown, separators=(",", ":"), ensure_ascii=False).encode()) + 8
-        if size > BYTES:
-            break
-        page[str(i)] = shown
+    for start in range(0, len(items), _BLOCK):
+        block = items[start : start + _BLOCK]
+        for i, why in zip(block, classifier.explain([row_of[i] for i in block]), strict=True):
+            shown = why.to_page()
+            if len(shown["labels"]) < 2:  # nothing was to decide
+                continue
+            shown["labels"] = [code[j] for j in shown["labels"]]
+            near = shown["neighbours"] if features else []
+            shown["neighbours"] = [[kept[row], weight] for row, weight in near]
+            text = json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+            size += len(text.encode()) + len(f'"{i}":,')
+            if size > BYTES:
+                return page
+            page[str(i)] = shown
     return page

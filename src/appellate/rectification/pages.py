@@ -73,6 +73,7 @@ def collect_page(
         fitted.columns["outcome"],
         fitted.columns["label"],
         confidence_of(docket),
+        docket.contested,
         docket.class_names.tolist(),
         rows,
         features=fitted.rows is not None,

@@ -458,7 +458,7 @@ def write_page(data: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
     return write_file(path, render_page(data))
 
 
-def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None) -> str:
+def render_page(data: Mapping[str, Any], server: Mapping[str, Any] | None = None) -> str:
     """Render the review page of a docket.
 
     Parameters
@@ -466,8 +466,9 @@ def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None
     data : dict
         What it shows, as `page_data` or `read_page` return it.
     server : mapping, default=None
-        Server of the page, if it is served: ``endpoint`` of decisions, ``token``, and ``folder``,
-        which names the folder in the browser's storage.
+        Server of the page, if it is served: ``endpoint`` of decisions, ``token``, ``folder``,
+        which names the folder in the browser's storage, and ``explains``, whether it explains
+        rows whose explanation is not on the page.
 
     Returns
     -------

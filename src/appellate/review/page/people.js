@@ -57,6 +57,9 @@ views.people = () => {
   $("people-more").textContent = people.length > MOST_PEOPLE
     ? `The ${count(MOST_PEOPLE)} least reliable of ${count(people.length)} annotators.` : "";
   renderPerson(chosen);
+  const box = $("people-list"), row = box.querySelector(".chosen"); // in view, if it was linked to
+  if (row && (row.offsetTop < box.scrollTop || row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight))
+    box.scrollTop = row.offsetTop - box.clientHeight / 2;
 };
 function choosePerson(k) {
   const again = document.activeElement && document.activeElement.closest("#people-rows");
