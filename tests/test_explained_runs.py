@@ -157,10 +157,18 @@ def test_the_page_has_the_sums_of_the_least_certain_items(kind, request, tmp_pat
             )
         expected = explained.scores[places]
         np.testing.assert_allclose(total - total[0], expected - expected[0], atol=1e-6)
+        heard = [each.probabilities[places] for each in explained.heard()]
+        assert len(heard) == len(data.get("members", ()))
+        if kind == "sets":
+            np.testing.assert_allclose(shown["members"], heard, atol=1e-6)
         weights = [each.weight for each in explained.neighbors]
         found = [weight for _, weight in shown["neighbours"]]
         np.testing.assert_allclose(found, weights[: len(found)], atol=1e-6)
         assert all(0 <= i < n and i != int(item) for i, _ in shown["neighbours"])
+    if kind == "sets":
+        told = [(each["name"], each["weight"]) for each in data["members"]]
+        assert told == [(each.name, each.weight) for each in explained.heard()]
+        assert 0.98 < sum(weight for _, weight in told) <= 1 + 1e-9
 
 
 def test_the_page_stays_small(crowd, tmp_path, monkeypatch):

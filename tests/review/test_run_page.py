@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -221,6 +222,17 @@ def test_the_server_takes_a_label_outside_the_answers(saved, visit):
             (folder / "decisions.csv").unlink(missing_ok=True)
 
 
+def test_notes_name_options_as_the_reader_types_them(saved, tmp_path):
+    run, _ = saved("testimony of answers alone")
+    run = replace(run, scores=run.scores | {"notes": ["Give image_model= or embeddings=."]})
+    told = read_page(run.save(tmp_path / "o") / "docket.html")["warnings"]
+    assert told[0] == "Give image_model= or embeddings=."
+    command = {"command": "appellate rectify t.csv --out o"}
+    run = replace(run, settings=run.settings | command)
+    told = read_page(run.save(tmp_path / "o") / "docket.html")["warnings"]
+    assert told[0] == "Give --image-model or --embeddings."
+
+
 def test_ties_are_not_a_majority(saved):
     _, folder = saved("testimony")
     page = read_page(folder / "docket.html")
@@ -339,11 +351,11 @@ def test_a_row_that_the_file_does_not_explain(name, saved, visit, tmp_path, monk
     with serving(folder, explain=run.explain) as server:
         page = visit(server.address(), allowed=("net::ERR",))
         page.evaluate("view => { location.hash = view; }", view)
-        page.locator(".why table").wait_for()
+        page.locator(".why .sum").wait_for()
         why = run.explain(data["ids"][row])
         shown = why.shown()
         values = dict(
-            page.locator(".why tr").evaluate_all(
+            page.locator(".why tr[data-value]").evaluate_all(
                 "rows => rows.map((row) => [row.cells[0].textContent, Number(row.dataset.value)])"
             )
         )
@@ -353,6 +365,15 @@ def test_a_row_that_the_file_does_not_explain(name, saved, visit, tmp_path, monk
         gain = why.scores[shown[0]] - why.scores[shown[1]]
         assert values == {"together": pytest.approx(gain, abs=1e-6)}
         if name == "jury":
+            page.locator(".why summary").click()
+            cells = page.locator(".why details tbody tr").evaluate_all(
+                "rows => rows.map((row) => [...row.cells].slice(2).map((cell) => +cell.title))"
+            )
+            said = [each.probabilities[shown[:2]] for each in why.heard()]
+            np.testing.assert_allclose(cells, said, atol=1e-6)
+            agree = sum(x > y for x, y in said)
+            told = page.locator(".why summary").inner_text()
+            assert told.startswith(f"{agree} of {len(said)} members prefer")
             near = page.locator(".near-name").all_inner_texts()
             assert near == [each.name for each in why.neighbors]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appellate._text import did_you_mean
+from appellate.core.explanation import Explanation
 
 #: Bytes that the explanations take on a page, at most: some 4,000 rows of three answers each. The
 #: renderer needs a fifth more CPU time for them until a page of 20,000 rows is ready.
@@ -100,9 +101,9 @@ def page_why(
     Returns
     -------
     dict
-        By the number of the item, as text: ``parts``, a list of ``name`` and ``values`` (one per
-        shown label), ``labels`` (class indices, at most six) and ``neighbours`` (pairs of item
-        and weight, at most six).
+        ``why``: by the number of the item, as text, what `Explanation.to_page` returns, with
+        items of the page and its labels. ``members`` of a jury: ``name`` and ``weight``. Empty
+        if there is nothing to show.
     """
     if not hasattr(classifier, "explain"):
         return {}
@@ -113,20 +114,27 @@ def page_why(
     order = dict.fromkeys([*first, *np.argsort(confidence, kind="stable").tolist()])
     closed = {"reviewed", "excluded"}
     items = [i for i in order if contested[i] and outcomes[i] not in closed and i in row_of]
-    page: dict[str, Any] = {}
+    why: dict[str, Any] = {}
+    members: list[dict[str, Any]] = []
     size = 0
-    for start in range(0, len(items), _BLOCK):
-        block = items[start : start + _BLOCK]
-        for i, why in zip(block, classifier.explain([row_of[i] for i in block]), strict=True):
-            shown = why.to_page()
-            if len(shown["labels"]) < 2:  # nothing was to decide
-                continue
-            shown["labels"] = [code[j] for j in shown["labels"]]
-            near = shown["neighbours"] if features else []
-            shown["neighbours"] = [[kept[row], weight] for row, weight in near]
-            text = json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
-            size += len(text.encode()) + len(f'"{i}":,')
-            if size > BYTES:
-                return page
-            page[str(i)] = shown
-    return page
+    for i, explained in zip(items, _explain(classifier, [row_of[i] for i in items]), strict=True):
+        shown = explained.to_page()
+        if len(shown["labels"]) < 2:  # nothing was to decide
+            continue
+        shown["labels"] = [code[j] for j in shown["labels"]]
+        near = shown["neighbours"] if features else []
+        shown["neighbours"] = [[kept[row], weight] for row, weight in near]
+        text = json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+        size += len(text.encode()) + len(f'"{i}":,')
+        if size > BYTES:
+            break
+        why[str(i)] = shown
+        members = [{"name": each.name, "weight": each.weight} for each in explained.heard()]
+    found = {"why": why, "members": members}
+    return {name: values for name, values in found.items() if values}
+
+
+def _explain(classifier: Any, rows: Sequence[int]) -> Iterator[Explanation]:
+    """Explain rows in blocks, so that no more is computed than is asked for."""
+    for start in range(0, len(rows), _BLOCK):
+        yield from classifier.explain(rows[start : start + _BLOCK])

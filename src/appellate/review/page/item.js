@@ -202,7 +202,7 @@ function noWhy(i) { // a row whose sum is not in the file
   if (server && server.explains) {
     if (!fetched.has(i)) askWhy(i);
     told.push(fetched.get(i) || "The server is asked for the explanation.");
-  } else told.push(`The page explains ${plural(Object.keys(data.why).length, "row")} of ${count(n)}; ` +
+  } else told.push(`The page explains ${plural(Object.values(data.why).filter(Boolean).length, "row")} of ${count(n)}; ` +
     "this row is not one of them. ", server ? "" : h("span", {}, "Open the page with ", h("code", {}, "appellate serve"), ", or "),
   server ? "Call " : "call ", h("code", { dir: "ltr" }, `run.explain(${JSON.stringify(cut(nameOf(i), 60))})`), " in Python.");
   return h("section", { class: "card why", "aria-labelledby": "why-title" },
@@ -229,9 +229,24 @@ function why(i) {
   return h("section", { class: "card why", "aria-labelledby": "why-title" },
     h("h2", { id: "why-title" }, "Why ", said("span", "a", cut(classes[finalOf(i)], 60)), " rather than ",
       others.length > 1 ? choice : said("span", "", cut(classes[against], 60))),
-    h("p", { class: "note" }, "Evidence for (right) and against (left); it adds up."),
+    h("p", { class: "note" }, "Right: for it. Left: against it. The parts add up."),
     h("table", {}, h("tbody", {}, ...lines.map((each) => row(each, "")),
-      row({ name: "together", value: sum }, "sum"))));
+      row({ name: "together", value: sum }, "sum"))), members(found, mine, other, [finalOf(i), against]));
+}
+let membersOpen = false;
+function members(found, mine, other, pair) { // what the members of a jury say of two labels
+  if (!found.members || !data.members) return null;
+  const said_ = found.members.map((shares) => [shares[mine], shares[other]]);
+  const agree = said_.filter(([x, y]) => x > y).length;
+  const box = h("details", membersOpen ? { open: "" } : {}, h("summary", {},
+    `${agree} of ${plural(said_.length, "member")} ${agree === 1 ? "prefers" : "prefer"} `, said("span", "a", cut(classes[pair[0]], 40))),
+  h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "member"), h("th", { scope: "col", class: "num" }, "weight"),
+    ...pair.map((j) => h("th", { scope: "col", class: "num", dir: "auto", title: classes[j] }, cut(classes[j], 8))))),
+  h("tbody", {}, ...data.members.map(({ name, weight }, k) => h("tr", {}, h("th", { scope: "row" }, name),
+    h("td", { class: "num" }, weight.toFixed(2)),
+    ...said_[k].map((share) => h("td", { class: "num", title: String(share) }, share.toFixed(2))))))));
+  box.addEventListener("toggle", () => { membersOpen = box.open; });
+  return box;
 }
 const signed = (value) => (Math.abs(value) < 0.05 ? "0.0"
   : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1));

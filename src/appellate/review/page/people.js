@@ -73,7 +73,7 @@ function choosePerson(k) {
 }
 function renderPerson(k) {
   if (k < 0) { $("person").replaceChildren(); return; }
-  const each = data.annotators[k], cells = countCells(k), { shown, all } = mostMixed(cells);
+  const each = data.annotators[k], cells = countCells(k), { shown, all } = mostMixed(cells, $("person").clientWidth - PADDING);
   let rows = 0;
   for (let i = 0; i < n; i++) rows += gave(i, k, -1);
   const reviewed = [...decisions.keys()].filter((i) => isSeen(i) && gave(i, k, -1));
