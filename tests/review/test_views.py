@@ -453,6 +453,25 @@ def test_the_interval_of_the_audit_is_that_of_the_run(visit, tmp_path, hits, row
     assert f"between {round(100 * low)} and {round(100 * high)} % of all labels" in text
 
 
+def test_the_end_lists_what_changed(visit, tmp_path):
+    write_sets(tmp_path / "d.html", suggested=12)
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    changed = []
+    for key in "22n" + "a" * 9:
+        name, was = shown_row(page), page.locator(".cands .final .name").inner_text()
+        now = page.locator(".cands .name").nth(1).inner_text() if key == "2" else was
+        page.keyboard.press(key)
+        if now != was:
+            changed.append((name, was, now))
+    assert page.locator("#pace").inner_text().startswith("2 labels changed")
+    assert page.locator("#end h1").inner_text() == "12 rows reviewed: 2 labels changed."
+    lines = page.locator("#end .moved li").all_inner_texts()
+    for (name, was, now), line in zip(changed, lines, strict=True):
+        assert line.split() == [*name.split(), "was", *was.split(), *now.split()]
+    page.locator("#end .moved button").nth(1).click()
+    assert shown_row(page) == changed[1][0]
+
+
 def test_the_end_copies_the_command_that_runs_again(rich, visit):
     page = visit(as_url(rich, "review"), permissions=["clipboard-read", "clipboard-write"])
     for _ in range(4):

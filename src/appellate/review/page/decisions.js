@@ -25,7 +25,7 @@ function weigh(i, sign) {
   const d = queued[i] && decisions.get(i);
   if (!d) return;
   progress.done += sign;
-  if (d.label !== classes[finalOf(i)]) progress.moved += sign;
+  if (d.label && d.label !== classes[finalOf(i)]) progress.moved += sign;
 }
 function countQueue() {
   queued.fill(0);

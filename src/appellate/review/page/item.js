@@ -368,7 +368,7 @@ const narrow = matchMedia("(max-width: 48rem)");
 
 // ---- after the last row -----------------------------------------------------------------------------------
 function renderEnd() {
-  const done = view.filter((i) => decisions.has(i)), seen = done.filter(isSeen);
+  const done = [...view].filter((i) => decisions.has(i)), seen = done.filter(isSeen);
   const moved = seen.filter((i) => decisions.get(i).label && decisions.get(i).label !== classes[finalOf(i)]);
   const gone = seen.filter((i) => !decisions.get(i).label), open = view.length - done.length;
   const audit = sayAudit();
