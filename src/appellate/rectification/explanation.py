@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from appellate._text import did_you_mean
 from appellate.core.explanation import Explanation
 
-#: Bytes that the explanations take on a page, at most: some 4,000 rows of three answers each. The
-#: renderer needs a fifth more CPU time for them until a page of 20,000 rows is ready.
-BYTES = 2_000_000
+#: Bytes that the explanations take on a page, at most: some 2,000 rows of three answers each. With
+#: them a page of 20,000 rows needs as much CPU time until it is ready as that of version 0.2 did.
+BYTES = 1_000_000
 _BLOCK = 2000  # items that are explained before their bytes are counted
 
 
@@ -78,7 +78,7 @@ def page_why(
 ) -> dict[str, Any]:
     """Return why items have their labels, as the review page takes it.
 
-    Those that the page suggests come first, then the items of the least confidence, up to two
+    Those that the page suggests come first, then the items of the least confidence, up to a
     million bytes.
 
     Parameters
