@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import has_fit_parameter
 
@@ -168,6 +167,8 @@ def sort_members(
     TypeError
         If a member cannot learn from soft targets.
     """
+    from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
     forests: list[tuple[str, Any]] = []
     late: list[tuple[str, FitModel]] = []
     for member in members:
