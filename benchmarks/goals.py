@@ -205,8 +205,8 @@ def memory():
 
 
 def reading(n=100_000):
+    from appellate.tables import delimited as module
     from appellate.tables import find_roles, read_table
-    from appellate.tables import reading as module
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"

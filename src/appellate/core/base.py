@@ -32,7 +32,7 @@ from appellate.numerics.sources import check_features, is_lazy, open_blocks, pre
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier"]
 
-logger = logging.getLogger("appellate")
+_logger = logging.getLogger("appellate")
 
 _PREDICT_ROWS = 65_536
 COUNT = Interval(Integral, 1, None, closed="left")
@@ -127,8 +127,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ----------
         X : array-like, shape (n, q)
             Features; float32 is kept. A memory-mapped array is not copied; kernel
-            methods also take `appellate.ParquetRows` and Dask arrays and data frames, those
-            with a linear kernel and PL-KNN sparse arrays.
+            methods also take `appellate.ParquetRows` and Dask arrays and data frames; those
+            with a linear kernel, PL-KNN and `JuryClassifier` sparse arrays.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its
@@ -259,7 +259,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         n_full = np.count_nonzero(sets.matrix.all(axis=1))
         n, l = sets.matrix.shape
         if n_full and l > 1:
-            logger.info(
+            _logger.info(
                 "%d of %d rows have every label as a candidate: nothing is known of their label.",
                 n_full,
                 n,

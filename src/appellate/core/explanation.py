@@ -13,7 +13,7 @@ from appellate._text import printable
 
 Numbers = NDArray[np.float64]
 
-SHOWN = 6  # labels, and similar rows, that are shown
+MOST_SHOWN = 6  # labels, and similar rows, that are shown
 _PARTS = 12  # parts that are shown; further ones are summed up
 _FAINT = 0.001  # confidence below which a label is not shown, unless it is one of the first two
 _FLAT = 1e-8  # a part that differs less between the shown labels is not shown
@@ -134,7 +134,7 @@ class Explanation:
         """Sum of the parts, (l,): its softmax is the confidence."""
         return np.sum([part.values for part in self.parts], axis=0)
 
-    def shown(self, most: int = SHOWN) -> list[int]:
+    def shown(self, most: int = MOST_SHOWN) -> list[int]:
         """Class indices of the labels worth showing: possible, the most probable first.
 
         At most so many, and from the third on only with a confidence of 0.001 or more.
@@ -180,7 +180,7 @@ class Explanation:
             )
             if part.annotator is not None:
                 parts[-1]["annotator"] = part.annotator
-        near = [[each.row, round(each.weight, _DECIMALS)] for each in self.neighbors[:SHOWN]]
+        near = [[each.row, round(each.weight, _DECIMALS)] for each in self.neighbors[:MOST_SHOWN]]
         return {"parts": parts, "labels": labels, "neighbours": near}
 
     def named(self, names: Sequence[Any]) -> Explanation:

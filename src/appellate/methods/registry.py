@@ -20,16 +20,7 @@ from appellate._text import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    # The classes below, for type checkers: `appellate` hands them on.
-    from appellate.methods.aggd import AGGDClassifier as AGGDClassifier
-    from appellate.methods.clpl import CLPLClassifier as CLPLClassifier
-    from appellate.methods.ecoc import PLECOCClassifier as PLECOCClassifier
-    from appellate.methods.ipal import IPALClassifier as IPALClassifier
-    from appellate.methods.knn import PLKNNClassifier as PLKNNClassifier
-    from appellate.methods.lalo import LALOClassifier as LALOClassifier
-    from appellate.methods.plcl import PLCLClassifier as PLCLClassifier
-    from appellate.methods.sure import SUREClassifier as SUREClassifier
-    from appellate.methods.svm import PLSVMClassifier as PLSVMClassifier
+    from appellate.methods.typed import *  # noqa: F403  # the classes, for `appellate`
 
 ENTRY_POINT_GROUP = "appellate.base_classifiers"
 

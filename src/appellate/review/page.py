@@ -34,7 +34,7 @@ OPTIONAL = (
 )  # fmt: skip
 _ARRAYS = ("neighbors", "votes", "suspicion", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
-SHOWN = 0.05  # a label outside the candidates is shown from this confidence on
+SHOWN_FROM = 0.05  # a label outside the candidates is shown from this confidence on
 SUSPECT = 0.5  # a suspicion from here on makes a row suspected
 _LARGEST_PAGE = 1 << 30
 _N_BINS = 20
@@ -275,7 +275,7 @@ def _shares_by_round(
 
 def _outside(docket: Docket, named: NDArray[np.bool_]) -> dict[str, NDArray[Any]] | None:
     """Return the labels to show that are not candidates, with their confidence."""
-    rows, shown = np.arange(len(named)), docket.appeal_confidence >= SHOWN
+    rows, shown = np.arange(len(named)), docket.appeal_confidence >= SHOWN_FROM
     for labels in (docket.verdict, docket.appeal):
         shown[rows, labels] = True
     owner, labels = np.nonzero(shown & ~named)
@@ -320,7 +320,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
     heard[[i for i, label in decided.items() if not label]] = False
     open_[list(decided)] = False
     contested, outcome = docket.contested & open_, docket.outcome
-    changed = (outcome == "overturned") & open_
+    changed = (outcome == "changed") & open_
     before = docket.verdict_confidence[rows, docket.verdict]
     after = docket.appeal_confidence[rows, docket.appeal]
     edges = np.linspace(0, 1, _N_BINS + 1)
@@ -346,7 +346,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
         "close": int((contested & (np.rint(docket.margin * _LEVELS) < CLOSE * _LEVELS)).sum()),
         "mean_candidates": round(float(sizes.mean()), 2),
         "sizes": [[int(s), int(c)] for s, c in enumerate(np.bincount(sizes)) if c],
-        "upheld": int(((outcome == "upheld") & contested).sum()),
+        "upheld": int(((outcome == "unchanged") & contested).sum()),
         "overturned": int(changed.sum()),
         "outside": int(((outcome == "outside the answers") & open_).sum()),
         "unanswered": int(((outcome == "unanswered") & open_).sum()),

@@ -23,13 +23,12 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from appellate._files import MemberError, WriteError, is_own, read_member
-from appellate.review.decisions import COLUMNS, KINDS, DecisionError, DecisionFile, Rows
+from appellate.review.decisions import COLUMNS, DECISIONS, KINDS, DecisionError, DecisionFile, Rows
 from appellate.review.page import PageError, read_page, render_page, unpack_page
 
 __all__ = ["DocketServer", "serve"]
 
 PAGE = "docket.html"
-DECISIONS = "decisions.csv"
 _TOKEN = ".appellate-token"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
 _LARGEST_BODY = 1 << 20
