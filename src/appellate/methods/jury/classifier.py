@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -432,6 +431,8 @@ class JuryClassifier(AppealClassifier):
             return [], []
         members = self.members
         if isinstance(members, str):
+            from sklearn.ensemble import RandomForestRegressor  # not for the light jury
+
             forest = RandomForestRegressor(40, min_samples_leaf=2, max_features="sqrt")
             members = [forest, "network"] if find_spec("torch") else [forest]
         named_forests, named_fits = sort_members(members)

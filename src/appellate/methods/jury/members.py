@@ -23,7 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import has_fit_parameter
@@ -171,6 +170,8 @@ def sort_members(
     TypeError
         If a member cannot learn from soft targets.
     """
+    from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
     forests: list[tuple[str, Any]] = []
     late: list[tuple[str, FitModel]] = []
     for member in members:
