@@ -87,7 +87,7 @@ def test_names_are_not_compared_with_numbers():
 
 
 def test_lengths_are_checked():
-    with pytest.raises(ValueError, match="one label a sample"):
+    with pytest.raises(ValueError, match="one label per sample"):
         correction_ratio([0, 1], [0, 1], [0])
     with pytest.raises(ValueError, match="truth and predicted"):
         accuracy([[0, 1]], [[0, 1]])

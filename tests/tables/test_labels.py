@@ -128,7 +128,7 @@ def test_na_and_none_are_labels_unless_they_are_named_as_missing():
     columns = {**X, "ann": ["NA", "none", "a"], "ben": ["a", "NA", ""]}
     labels = read(columns, annotators=["ann", "ben"])
     assert labels.class_names.tolist() == ["NA", "a", "none"]
-    assert "If that means that an answer is missing" in labels.notes[0]
+    assert "If one of them means that an answer is missing" in labels.notes[0]
     labels = read(columns, annotators=["ann", "ben"], missing=["NA", "none"])
     assert labels.class_names.tolist() == ["a"]
     columns = {**X, "ann": [-1.0, 2.0, 3.0], "ben": ["3", "-1", "2"]}
@@ -146,7 +146,7 @@ def test_ids_are_names_of_their_own():
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        (["a|b"], "one row only"),
+        (["a|b"], "there is only one row"),
         (["a|b", "", "a"], "no label in row 1"),
         (["a", "a", "a"], "every row has the one label 'a'"),
         (["a|b", "b|a", "a|b"], "every row has all 2 labels"),
