@@ -146,7 +146,7 @@ CASES = {
     "no npy": (table, EMBEDDED, "cannot find the file 'x.npy'"),
     "torn parquet": (truncated_parquet, SAFE, "cannot be read as Parquet"),
     "no base": (table, ["--candidates", "labels", "--base", "shure"], "Did you mean 'sure'"),
-    "two ways": (table, [*SAFE, "--long", "item,labels"], "in one of these ways"),
+    "two ways": (table, [*SAFE, "--long", "item,labels"], "in one of these forms"),
     "bad rule": (table, ["--annotators", "labels", "--rule", "most"], "rule"),
     "out is a file": (taken, SAFE, "a file is where a folder would have to be"),
 }

@@ -304,7 +304,7 @@ def test_a_crowd_one_row_an_answer_is_rectified(tmp_path, capsys):
         (["--answers", "3", "--n-false", "1"], "--n-false is for candidate sets"),
         (["--answers", "3", "--strategy", "noisy"], "--strategy is for candidate sets"),
         (["--answers", "3", "--min-candidates", "2"], "--min-candidates is for candidate sets"),
-        (["--answers", "31"], "must lie from 1 to"),
+        (["--answers", "31"], "must be from 1 to"),
         (["--answers", "3", "--accuracy", "2"], "is not a share"),
     ],
 )
