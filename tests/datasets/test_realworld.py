@@ -80,7 +80,9 @@ def test_a_missing_file_says_where_to_put_it(tmp_path, name):
 @each
 def test_another_file_is_read_with_a_warning(tmp_path, name):
     write_mat(tmp_path / SPELLINGS[name][0], *small_problem())
-    with pytest.warns(UserWarning, match=r"is not the published file.*are not comparable") as warned:
+    with pytest.warns(
+        UserWarning, match=r"is not the published file.*are not comparable"
+    ) as warned:
         load(name, tmp_path)
     assert warned[0].filename == __file__
 
