@@ -130,7 +130,7 @@ def make_base(name: str, **params: Any) -> Any:
     >>> make_base("knn", n_neighbors=5)
     PLKNNClassifier(n_neighbors=5)
     """
-    from appellate.core.foreign import check_base
+    from appellate.core.base import check_base
 
     registered = _registered()
     if name not in registered:
