@@ -124,8 +124,8 @@ def test_heads_probabilities_docket_and_history(data):
         model.set_params(head="base").predict_proba(X), alone.predict_proba(X)
     )
     docket = model.docket(output="dict", truth=truth)
-    np.testing.assert_array_equal(docket["verdict"], alone.transduction_)
-    np.testing.assert_array_equal(docket["appeal"], model.transduction_)
+    np.testing.assert_array_equal(docket["first_label"], alone.transduction_)
+    np.testing.assert_array_equal(docket["label"], model.transduction_)
     assert not model.overturned_[candidates.sum(axis=1) == 1].any()
     assert len(model.history_) == model.n_iter_ == len(model.label_history_) - 1
     assert isinstance(model.partner_, JuryClassifier)

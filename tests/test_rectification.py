@@ -10,7 +10,7 @@ import pytest
 
 import appellate
 from appellate import NoteWarning
-from appellate._added import ADDED, RENAMED, RENAMED_OUTCOMES
+from appellate._added import ADDED
 from appellate.rectification.fitting import tell_rounds
 from appellate.rectification.preparation import prepare_table
 from appellate.rectification.run import label_items
@@ -285,7 +285,9 @@ def test_a_rival_that_is_better_is_named():
 
 
 @quiet
-def test_methods_bases_and_settings(plain):
+def test_methods_bases_and_settings(plain, monkeypatch):
+    monkeypatch.setattr("appellate.rectification.selection._BANDWIDTHS", (1.0,))
+    monkeypatch.setattr("appellate.rectification.selection._REGULARIZATIONS", (0.05,))
     _, table, truth = plain
     table = table.assign(truth=NAMES[truth])
     run = appellate.rectify(
@@ -305,7 +307,7 @@ def test_methods_bases_and_settings(plain):
         ({"method": "magic"}, "none of auto, jury"),
         ({"base": "nope"}, "Unknown base classifier 'nope'"),
         ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
-        ({"settings": {"colour": 3}}, "Invalid parameter 'colour'"),
+        ({"settings": {"colour": 3}}, "JuryClassifier has no setting 'colour'"),
         ({"order": "cat,dog", "method": "plcp"}, "uses order= only with a cost"),
         ({"cost": "absolute"}, "needs an order"),
         ({"cost": "absolute", "order": "cat,dog"}, "lacks labels of the table: 'cow'"),
@@ -740,26 +742,11 @@ def test_a_run_does_not_learn_from_columns_that_a_run_added(plain):
     assert {roles.ignore[name] for name in added} == {"the result of an earlier run"}
 
 
-def test_folders_of_an_earlier_version_are_read_with_the_new_column_names(plain, tmp_path):
+def test_a_folder_of_an_earlier_version_is_refused_with_a_message(plain, tmp_path):
     _, table, _ = plain
-    run = appellate.rectify(table, candidates="maybe")
-    folder = run.save(tmp_path / "run")
-    former = {new: old for old, new in RENAMED.items()}
-    outcomes = {new: old for old, new in RENAMED_OUTCOMES.items()}
+    folder = appellate.rectify(table, candidates="maybe").save(tmp_path / "run")
+    former = {"first_label": "verdict", "label": "appeal", "confidence": "appeal_confidence"}
     docket = pd.read_parquet(folder / "docket.parquet").rename(columns=former)
-    docket["outcome"] = docket["outcome"].replace(outcomes)
     docket.to_parquet(folder / "docket.parquet")
-    suggested = pd.read_csv(folder / "suggested.csv").rename(columns=former)
-    suggested.to_csv(folder / "suggested.csv", index=False)
-    document = json.loads((folder / "run.json").read_text())
-    scores = document["scores"]
-    scores["outcomes"] = {outcomes.get(name, name): n for name, n in scores["outcomes"].items()}
-    (folder / "run.json").write_text(json.dumps(document))
-
-    loaded = appellate.load(folder)
-    assert loaded.docket["label"].tolist() == run.docket["label"].tolist()
-    assert loaded.docket["outcome"].tolist() == run.docket["outcome"].tolist()
-    assert loaded.suggest(5)["first_label"].tolist() == run.suggest(5)["first_label"].tolist()
-    assert loaded.scores["outcomes"] == run.scores["outcomes"]
-    assert loaded.summary() == run.summary()
-    assert loaded.effort().equals(run.effort())
+    with pytest.raises(ValueError, match=r"was written by an earlier version.* Run rectify again"):
+        appellate.load(folder)

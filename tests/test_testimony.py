@@ -1001,7 +1001,7 @@ def test_frames_go_in_and_come_out(library):
     docket = model.docket(truth=names[truth])
     assert type(docket).__module__.startswith(library)
     assert list(docket.columns)[-4:] == ["runner_up", "runner_up_confidence", "suspicion", "votes"]
-    assert set(docket["outcome"]) <= {"upheld", "overturned", "outside the answers"}
+    assert set(docket["outcome"]) <= {"unchanged", "changed", "outside the answers"}
     assert model.annotators_["person"].tolist() == [f"w{j}" for j in range(6)]
     assert model.annotators_["confusion"].shape == (6, 3, 3)
 
@@ -1154,7 +1154,7 @@ def test_first_labels_changes_and_ties_are_left():
     truth, table = crowd(n=200, accuracy=0.4, share=0.4)
     model = TestimonyClassifier().fit(features(truth, 3), read(table, 3))
     docket = model.docket(output="dict")
-    np.testing.assert_array_equal(model.verdict_, docket["verdict"])
+    np.testing.assert_array_equal(model.verdict_, docket["first_label"])
     np.testing.assert_array_equal(model.overturned_, model.verdict_ != model.transduction_)
     assert model.overturned_.any()
     assert model.n_ties_ == 0
@@ -1181,7 +1181,7 @@ def test_the_margin_is_the_lead_over_the_runner_up_among_all_labels():
     for within in (False, True):
         model = TestimonyClassifier(within_answers=within).fit(X, as_answers(answers))
         docket = model.docket(output="dict")
-        lead = docket["appeal_confidence"] - docket["runner_up_confidence"]
+        lead = docket["confidence"] - docket["runner_up_confidence"]
         np.testing.assert_allclose(docket["margin"], lead, atol=1e-12)
         assert docket["margin"][docket["n_candidates"] == 1].max() < 1
         assert (docket["margin"] < 0).any() == within, "the likeliest label may be nobody's answer"

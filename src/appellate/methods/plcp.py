@@ -20,8 +20,9 @@ from appellate.core.base import (
     SHARE,
     AppealClassifier,
     PartialLabelClassifier,
+    check_base,
 )
-from appellate.core.foreign import Foreign, check_base
+from appellate.core.foreign import Foreign
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, ProbabilityModel, Result
 from appellate.evidence.confidence import blur_entries
@@ -206,7 +207,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
     >>> model.predict([[0.05], [4.9]])
     array(['cat', 'dog'], dtype='<U3')
     >>> model.docket(output="dict")["outcome"][:2]
-    array(['upheld', 'upheld'], dtype=object)
+    array(['unchanged', 'unchanged'], dtype=object)
     """
 
     estimator: Any

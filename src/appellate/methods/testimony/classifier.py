@@ -142,7 +142,7 @@ class TestimonyClassifier(AppealClassifier):
     Notes
     -----
     In the docket the first label is by the answers alone, the final label by answers and
-    features; the outcome is ``upheld``, ``overturned``, ``outside the answers`` if the final
+    features; the outcome is ``unchanged``, ``changed``, ``outside the answers`` if the final
     label is a label that nobody gave, or ``unanswered``. It has the columns of
     `appellate.docket.Docket`, and ``runner_up``, ``runner_up_confidence``, ``suspicion`` and
     ``votes`` (``cat:3|dog:1``).
